@@ -1,4 +1,4 @@
-"""Protocols and values for running untrusted code: a `Runner` confines a job, an `EnvironmentMaker` provides its
+"""Protocols and values for running untrusted code: a `Runner` confines a job, and an `EnvironmentMaker` provides its
 packages."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ IN_PLACE_OF_CUDA = "on the CPU in place of CUDA"
 
 
 class Limits(Value):
-    """Wall-clock seconds, megabytes of memory (summed over all processes) and of scratch disk, and kilobytes of
+    """Limits on wall-clock seconds, megabytes of memory (summed over all processes) and scratch disk, and kilobytes of
     output."""
 
     seconds: float = 60
@@ -52,7 +52,7 @@ class Outcome(Value):
 
 
 class Runner(Protocol):
-    """A way to confine a job. Raises `SandboxUnavailableError` if it cannot confine a job on this machine; never raises
+    """A way to confine a job. Raises `SandboxUnavailableError` if it cannot confine a job on this machine. Never raises
     because of what the job does. `weaker` lists its differences from bubblewrap, one line each."""
 
     name: str
@@ -67,8 +67,8 @@ class Environment(Value):
     """Installed packages for code. `site` is None if no packages are needed. `python` is their interpreter, or None for
     our own. `hash` identifies the resolved set, `packages` lists name==version, and `provided` maps imports to the
     packages that provide them. `missing` maps an import to the reason why it is not available. `incomplete` means that
-    a later attempt may provide more (the registry could not be reached). `notes` are for people, with one line each on
-    the versions. With `cpu`, CUDA code runs on the CPU in this environment."""
+    a later attempt may provide more (the registry could not be reached). `notes` are lines about the versions, for
+    people to read. If `cpu` is set, CUDA code runs on the CPU in this environment."""
 
     site: Path | None
     hash: str

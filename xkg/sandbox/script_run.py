@@ -1,7 +1,7 @@
 """Runs a caller's script against a node's code in a separate sandbox, and returns its output and files.
 
-Nothing from a run outlives it. Everything that comes back is written by untrusted code: the output, and the names and
-bytes of files."""
+Nothing from a run outlives it. Everything that comes back (the output, and the names and contents of files) is written
+by untrusted code."""
 
 import json
 from typing import Literal
@@ -35,7 +35,7 @@ class LeftOut(Value):
 class ScriptRun(Value):
     """How the script ended. `output` is the text that it printed, and `files` are the files in its working folder.
     `left_out` lists files that were too many or too large, and entries that are not files; `more` is the number of
-    further ones."""
+    further entries."""
 
     outcome: Outcome
     files: tuple[LeftFile, ...] = ()
@@ -56,7 +56,7 @@ def run_script(
 ) -> ScriptRun:
     """Returns the result of `script`, whose namespace starts with the names from `implementation`. `seconds` in the
     limits is the script's own time. Tracebacks use `name` for the script. Never raises because of what the script does,
-    but raises `SandboxUnavailableError` as the runner does."""
+    but raises `SandboxUnavailableError` in the same cases as the runner."""
     request = {
         "name": name,
         "script": script,
@@ -84,7 +84,7 @@ def run_script(
     output, _, last = outcome.output.rpartition("\n")
     try:
         report = _Report.model_validate_json(last if outcome.ok else "")
-    except ValueError:  # the script killed the program that reports, or a limit did
+    except ValueError:  # the reporting program was killed by the script or by a limit
         ended: Ended = "killed" if outcome.ended == "exited" else outcome.ended
         stopped = {"ended": ended, "exit_code": None, "output": _bounded(outcome.output)}
         return ScriptRun(outcome=outcome.model_copy(update=stopped))

@@ -73,8 +73,8 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 
 def preloaded_modules(job: Job) -> list[str]:
-    """The modules worth importing before a job: modules of packages that the job imports. Excludes modules that the job
-    configures by a variable, which would then be set too late."""
+    """The modules worth importing before a job, from the packages that the job imports. Excludes modules that the job
+    configures with a variable, which would then be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [
@@ -95,7 +95,7 @@ def _refusal(name: str) -> str | None:
     runner = _RUNNERS[name]()
     trial = Job(arguments=("-c", "print('contained')"), limits=Limits(seconds=20))
     detail = ""
-    for _ in range(2):  # on a busy machine the first trial may fail
+    for _ in range(2):  # on a busy machine, the first trial may fail
         try:
             outcome = runner.run(trial)
         except SandboxUnavailableError as error:

@@ -1,6 +1,6 @@
 """Measured importance of techniques, stored in files next to the bundles so that rebuilding a paper does not lose it.
 
-An export includes the same values as a list in `ablations.json`."""
+An export includes the same values in `ablations.json`, as a list."""
 
 import json
 from collections.abc import Iterable

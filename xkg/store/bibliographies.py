@@ -38,7 +38,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
 
 
 def csl_json(papers: Iterable[Paper]) -> str:
-    """An item for each paper; its id is the paper's id in the graph."""
+    """One item per paper, with the paper's id in the graph as its id."""
     items = []
     for paper in papers:
         item: dict[str, object] = {"id": paper.id, "type": "article", "title": paper.title}

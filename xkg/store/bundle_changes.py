@@ -68,7 +68,7 @@ class PaperChange(Value):
 
 def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> PaperChange:
     """The differences between two states of one paper, or between two papers. Techniques are matched by their path in
-    the hierarchy, and only visible ones count. None stands for a missing paper."""
+    the hierarchy, and hidden techniques are ignored. None stands for a missing paper."""
     last = after or before
     if last is None:
         raise ValueError("neither state has a paper")
@@ -85,7 +85,7 @@ def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> Paper
 
 
 class _State(NamedTuple):
-    """Visible techniques, their code and their best locations, keyed by path in the hierarchy."""
+    """Visible techniques with their code and best locations, keyed by path in the hierarchy."""
 
     techniques: Mapping[str, Technique]
     code: Mapping[str, Code]

@@ -59,7 +59,7 @@ def read(path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
-    """Parses the bundle in a file's bytes; `path` is only used in the message of `CorruptStoreError`."""
+    """Parses the bundle in a file's bytes; `path` is used only in the message of `CorruptStoreError`."""
     payload = data[_HASH_END + len(_MIDDLE) : -2]
     if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
         raise CorruptStoreError(_damaged(path, "is cut short or is not a bundle file", paper))
@@ -72,13 +72,13 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def serialise(bundle: PaperBundle) -> bytes:
-    """Serialises a bundle; equal bundles give equal bytes."""
+    """Serialises a bundle; equal bundles yield equal bytes."""
     payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
 
 
 def stated_sha256(data: bytes) -> str:
-    """The hash stated in the bytes of a bundle file, which `parse` checks."""
+    """The hash recorded in a bundle file's bytes, which `parse` checks."""
     return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 
@@ -89,7 +89,7 @@ def sha256(bundle: PaperBundle) -> str:
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Omitted if empty, so that bundles from versions without these fields keep their hash.
+    # Omitted if empty, so that bundles from versions without these fields keep their hashes.
     later = ("reference", "stars", "archived", "default_branch", "file_licenses", "license_texts")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]

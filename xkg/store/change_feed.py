@@ -1,4 +1,4 @@
-"""How a copy follows a graph: the graph's current position, and the changes since an earlier position."""
+"""Lets a copy follow a graph, using the graph's current position and the changes since an earlier one."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
@@ -8,8 +8,8 @@ from xkg.store.graph_store import Decision
 
 
 class Position(NamedTuple):
-    """A state of a graph. `graph` is a random name chosen when a graph is created, so that a different graph at the
-    same address is recognised. `counter` grows with every commit and is 0 before the first."""
+    """A state of a graph. `graph` is a random name chosen when the graph is created, which reveals whether a different
+    graph is now at the same address. `counter` grows with every commit and is 0 before the first."""
 
     graph: str
     counter: int
@@ -31,8 +31,8 @@ class Feed(Protocol):
     """A graph that can be followed. Methods raise `StoreError` if the graph cannot be reached."""
 
     def position(self) -> Position:
-        """One round trip; called before every answer."""
+        """The graph's current position. Takes one round trip and is called before every answer."""
 
     def changes(self, since: Position | None) -> Changes:
-        """The changes since a position. Returns everything for None, for another graph, and if the tombstones since
-        then are gone."""
+        """The changes since a position. Returns everything if `since` is None or belongs to another graph, or if the
+        tombstones since then are gone."""

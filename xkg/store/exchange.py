@@ -18,7 +18,7 @@ _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 
 def graph_files(place: Path) -> list[Path]:
-    """The file itself, or all `*.json` files in a folder, ordered by name, except the list of ablations. Raises
+    """The file itself, or all `*.json` files in a folder except the list of ablations, ordered by name. Raises
     `InputError` if there are none."""
     if not place.is_dir():
         if not (place.exists() or place.is_symlink()):
@@ -38,9 +38,9 @@ def import_files(
     claims: bool = False,
 ) -> tuple[list[PaperBundle], list[str]]:
     """Reads the papers in graph files. Also returns one line for each file that is unreadable or repeats a paper from
-    an earlier file. `check` judges the code in the peer's files; bundles are imported unchanged, with their levels as
-    `claims` if requested. `notify` is called before each file with the number read so far, the total, and the file's
-    name."""
+    an earlier file. `check` determines the level of the code in the peer's files; bundles are imported unchanged,
+    except that `claims` turns their levels into claims. `notify` is called before each file with the number read so
+    far, the total, and the file's name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
@@ -80,15 +80,15 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
 
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """The bundle with the evidence and attestations that `stored` has for the same code. Stored evidence from a run
-    replaces missing evidence or a claim; stored evidence from a check replaces an equal check made at another time."""
+    """The bundle, plus the evidence and attestations in `stored` for the same code. Stored evidence from a run replaces
+    missing evidence or a claim; stored evidence from a check replaces an equal check made at another time."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])
 
 
 def _proven(code: Code, stored: Code | None) -> Code:
-    # A file's ids are arbitrary, so the code itself is compared.
+    # Ids in a file are arbitrary, so the code itself is compared.
     if stored is None or (code.implementation, code.test) != (stored.implementation, stored.test):
         return code
     if code.level is Level.CLAIMED:
@@ -104,9 +104,9 @@ def _proven(code: Code, stored: Code | None) -> Code:
 
 
 def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:
-    """Atomically writes one file per paper into `folder`, which is created, and returns their paths. A file name
-    combines a readable part of the title with a hash of the paper's id, so a new export of a paper replaces the earlier
-    one.
+    """Atomically writes one file per paper into `folder`, creating the folder if necessary, and returns the files'
+    paths. A file name combines a readable part of the title with a hash of the paper's id, so a new export of a paper
+    replaces the earlier one.
 
     Raises `InputError` if the folder cannot be written."""
     paths = []
@@ -123,7 +123,7 @@ def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["pe
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> Path:
-    """Writes a file atomically and creates its folder. Raises `InputError`."""
+    """Writes a file atomically, creating its folder if necessary. Raises `InputError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, "".join(pieces).encode())

@@ -1,4 +1,4 @@
-"""The interfaces to a stored graph: `GraphStore` to write, `Snapshot` to read, and the values they exchange."""
+"""The interfaces to a stored graph: `GraphStore` for writing, `Snapshot` for reading, and the values they exchange."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,8 +19,8 @@ Relation = Literal["same", "variant", "different"]
 
 
 class Decision(Value):
-    """A decision about a pair of techniques. `first` and `second` are technique ids, the lower one first. `judged` is
-    the hash of both texts (`judged`), and `by` identifies the prompt that produced the decision."""
+    """A decision about a pair of techniques. `first` and `second` are technique ids, lower id first. `judged` is the
+    hash of both texts (see `decisions.judged`), and `by` identifies the prompt that produced the decision."""
 
     first: str
     second: str
@@ -48,9 +48,8 @@ class Hit(NamedTuple):
 
 
 class Link(Value):
-    """Two techniques from different papers, the lower id first, and the cosine similarity of their texts. `how` is the
-    reason for the link: their names, nearly equal vectors, or a decision by the model; `open` pairs are still waiting
-    for a decision."""
+    """Two techniques from different papers (lower id first) and the cosine similarity of their texts. `how` is the
+    reason for the link: their names, nearly equal vectors, or a decision by the model; `open` pairs are undecided."""
 
     first: str
     second: str
@@ -59,7 +58,7 @@ class Link(Value):
 
 
 class Table(Value):
-    """The rows returned by a query; `truncated` if the limit cut rows off."""
+    """The rows returned by a query; `truncated` means that rows beyond the limit were dropped."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -68,9 +67,9 @@ class Table(Value):
 
 class TechniqueView(Value):
     """A technique in its hierarchy: `path` lists the names from the top down to the technique itself, and `children`
-    its components in order. Searches also find hidden techniques: for a hidden one, `technique.hidden` is the reason,
-    and there is no code. `without_code` lists the names of components, including hidden ones, that have no code in
-    themselves or in their own components."""
+    its components in order. Searches also find hidden techniques; these have no code, and `technique.hidden` is the
+    reason. `without_code` lists the names of components, including hidden ones, for which neither the component nor any
+    of its own components has code."""
 
     technique: Technique
     paper_title: str
@@ -81,7 +80,7 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """The values that techniques are filtered by. If there is no code, `level` is `none` and `language` is empty.
+    """The values by which techniques can be filtered. If there is no code, `level` is `none` and `language` is empty.
     `vouchers` are the keys that attest the code (`xkg.attestations.trust`)."""
 
     paper: str
@@ -100,7 +99,8 @@ class Heading(NamedTuple):
 
 class PaperLine(NamedTuple):
     """A paper in a list. `techniques` counts visible techniques, `levels` counts their code; `cost_usd` is the total
-    cost of its builds. `attested` lists each code with attestations: its level, and its vouchers as in `Facts`."""
+    cost of its builds. `attested` lists the level and the vouchers (as in `Facts`) of each code node with
+    attestations."""
 
     id: str
     title: str
@@ -117,15 +117,15 @@ class PaperLine(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The similarity of one text's words to their nearest words in another text, in -1..1: the mean and the minimum."""
+    """The mean and minimum similarity (-1 to 1) between the words in one text and their nearest words in another."""
 
     mean: float
     least: float
 
 
 class Background(NamedTuple):
-    """The distribution of cosines between one vector and all `techniques` in a graph: the cosine to expect from an
-    unrelated technique. All values are 0 if there are no vectors."""
+    """The distribution of cosines between one vector and all `techniques` in a graph, which shows what cosine to expect
+    for an unrelated technique. All values are 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -136,8 +136,8 @@ class Snapshot(Protocol):
     """One state of the graph, which does not change while it is open. Raises `UnknownIdError`, whose message lists the
     nearest ids.
 
-    `generation` is 0 for an empty graph. `current` is False for an earlier state of a server's graph, served while this
-    machine's copy is brought up to date."""
+    `generation` is 0 for an empty graph. `current` is False if this is an earlier state of a server's graph, served
+    while this machine's copy is being updated."""
 
     generation: int
     current: bool
@@ -146,12 +146,12 @@ class Snapshot(Protocol):
         """All papers, which is slow for a large graph; the other methods read only the data for one answer."""
 
     def paper_lines(self) -> Sequence[PaperLine]:
-        """A line for each paper, in id order, without texts: takes a second for a million techniques."""
+        """One line per paper, in id order, without texts. Takes a second for a million techniques."""
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """The id of the paper with this id; otherwise ids of papers with this title, ignoring case, spaces and
-        punctuation; otherwise of papers whose titles begin with these words. At most `most`, in id order."""
+        """The id of the paper with this id; otherwise the ids of papers with this title, ignoring case, spaces and
+        punctuation; otherwise the ids of papers whose titles begin with these words. At most `most`, in id order."""
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
         """The headings of these papers, in this order; unknown ids are omitted."""
@@ -160,7 +160,8 @@ class Snapshot(Protocol):
         """The ids of all papers, in order."""
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
-        """Ids of the papers of these years, either of which may be None; papers of unknown year are omitted."""
+        """Ids of the papers published between these years, either of which may be None. Papers with an unknown year are
+        omitted."""
 
     def require_paper(self, paper: str) -> None: ...
     def bundle(self, paper: str) -> PaperBundle: ...
@@ -168,29 +169,31 @@ class Snapshot(Protocol):
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
     def code(self, code: str) -> Code: ...
     def named(self, name: str) -> Sequence[str]:
-        """Ids of techniques whose name or alias equals `name`, ignoring case, spaces and punctuation; then of those
-        with another form of the name: its abbreviation, or the name without it (`xkg.store.concepts.names`)."""
+        """Ids of techniques whose name or alias equals `name`, ignoring case, spaces and punctuation, followed by those
+        with another form of the name: its abbreviation, or the name without its abbreviation
+        (`xkg.store.concepts.names`)."""
 
     def technique_ids(self, paper: str) -> Sequence[str]:
         """Ids of a paper's visible techniques, in order; empty for an unknown paper."""
 
     def links(self) -> Sequence[Link]:
-        """`SAME_CONCEPT` and the pairs that wait for a decision."""
+        """The `SAME_CONCEPT` links and the undecided pairs."""
 
     def links_of(self, ids: Sequence[str]) -> Sequence[Link]:
-        """The `links` that have one of these techniques as an end."""
+        """The `links` to or from one of these techniques."""
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques whose code resembles a query that is code, with scores in 0..1; empty if the query is prose."""
+        """Techniques whose code resembles the code in a query, with scores from 0 to 1; empty if the query is prose."""
 
     def spelled(self, word: str) -> str | None:
         """The word of a name or title that is spelled almost like `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """The weight of the query's words that occur in each of these techniques, and the weight of all its words. A
-        word weighs the square root of its inverse document frequency, relative to a word that occurs nowhere."""
+        """The total weight of the query's words that occur in each of these techniques, and the total weight of all its
+        words. A word's weight is the square root of its inverse document frequency, relative to that of a word that
+        occurs nowhere."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Late-interaction scores of a query with each of these techniques, in -1..1; techniques without word codes are
@@ -202,32 +205,33 @@ class Snapshot(Protocol):
 
     def background(self, vector: "NDArray[np.float32]") -> Background: ...
     def vectors(self, ids: Sequence[str]) -> "Mapping[str, NDArray[np.float32]]":
-        """The vectors of these techniques, as `find_vector` takes them; techniques without one are omitted."""
+        """The vectors of these techniques, in the form accepted by `find_vector`; techniques without a vector are
+        omitted."""
 
     def facts(self, ids: Sequence[str]) -> Mapping[str, Facts]:
-        """Facts of these techniques; unknown ids are omitted."""
+        """The facts for these techniques; unknown ids are omitted."""
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Ids of the papers in the graph that a paper cites, and of the papers that cite it."""
+        """Ids of the papers in the graph that a paper cites, and ids of the papers that cite it."""
 
 
 class Recognise(NamedTuple):
-    """A check made before a paper is published. `check` is called under the write lock with the paper and, without
-    texts, the other papers published since the graph's `counter` was `since`."""
+    """A check that runs before a paper is published. `check` is called under the write lock with the paper and with the
+    other papers (without their texts) published since the graph's `counter` was `since`."""
 
     since: int
     check: Callable[[PaperBundle, Sequence[Paper]], None]
 
 
 class GraphStore(Protocol):
-    """A store for graphs. Every write is one atomic step: readers see either all of it or nothing. `place` is the
-    store's display name: a folder, or a server's address without secrets."""
+    """A store for graphs. Every write is atomic: readers see either all of it or nothing. `place` is the store's
+    display name: a folder, or a server's address without secrets."""
 
     place: str
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
-        """Holds a lease on a paper for one builder during the context, and yields the fence that `publish` compares.
+        """Holds a lease on a paper for one builder during the context, and yields the fence that `publish` checks.
         `holder` is the name shown to others. Raises `StoreUnreachableError`, and `LeaseHeldError` if another builder
         has the lease."""
 
@@ -237,27 +241,28 @@ class GraphStore(Protocol):
     def publish(
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
-        """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that has
-        them, the current one if nothing changed. `fences` are the fences of leases, by paper. If it raises, nothing is
-        written, except that a server keeps earlier parts of what is too large for one transaction: `InputError` for an
-        inconsistent bundle, `LeaseLostError` if another builder has taken a lease meanwhile, `StoreError` if the store
-        cannot be written, and the errors of `recognise.check`."""
+        """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that
+        contains them, which is the current one if nothing changed. `fences` contains the fences of leases, keyed by
+        paper. Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another builder has taken a lease in
+        the meantime, `StoreError` if the store cannot be written, and anything that `recognise.check` raises. In these
+        cases nothing is written, except that a server keeps the earlier parts of a batch that is too large for one
+        transaction."""
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers by `change(bundle)`, under the write lock."""
 
     def add_ablations(self, new: "Iterable[Ablation]") -> int:
-        """Adds measurements of techniques, which replace measurements of the same id. They outlive their papers: if a
+        """Adds measurements of techniques, replacing those with the same id. Measurements outlive their papers: if a
         technique is not visible, its measurement is stored, but not in the graph."""
 
     def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
-        """Measurements of these techniques (None: all), in id order."""
+        """Measurements of these techniques, or of all techniques if None, in id order."""
 
     def require_writable(self) -> None:
         """Raises `StoreError` if papers could not be published, so that no work is wasted."""
 
     def connect(self) -> None:
-        """Draws the edges between papers, if a publish has not done so."""
+        """Draws the edges between papers if `publish` has not done so."""
 
     def decide(self, new: "Iterable[Decision]") -> int:
         """Adds decisions about pairs of techniques, and links all papers again."""
@@ -267,15 +272,15 @@ class GraphStore(Protocol):
     def differences(
         self, first: int | None, second: int | None
     ) -> "Iterator[tuple[PaperBundle | None, PaperBundle | None]]":
-        """The papers that differ between two generations, in id order, each in both states; None if it is missing from
-        one. If `second` is None, it is the current generation; if `first` is None, it is the one before `second`.
-        Raises `StoreError` if a generation is not kept."""
+        """The papers that differ between two generations, in id order, each with both of its states; a state is None if
+        the paper is missing from that generation. `second` defaults to the current generation, and `first` to the one
+        before `second`. Raises `StoreError` if a generation is no longer kept."""
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Rebuilds all derived data. Returns the generation's number and notes, one line each."""
 
     def check(self) -> list[str]:
-        """The problems of the stored graph, one line each; empty if there are none."""
+        """The problems with the stored graph, one line each; empty if there are none."""
 
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
@@ -284,7 +289,7 @@ class GraphStore(Protocol):
         `QueryFailedError`."""
 
     def warm_queries(self) -> None:
-        """Starts the query process or connection, so that the first query need not wait for it."""
+        """Starts the query process or connection, so that the first query does not have to wait for it."""
 
     def bundles(self) -> Iterator[PaperBundle]:
         """Every paper in id order."""

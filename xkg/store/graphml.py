@@ -28,8 +28,8 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.
 
 
 def graphml(bundles: Iterable[PaperBundle], links: Iterable[Link], ablations: Iterable[Ablation]) -> Iterator[str]:
-    """Yields the file in pieces: the visible techniques in these papers and everything connected to them, citations,
-    and the concepts and measurements that concern them."""
+    """Yields the file in pieces: the visible techniques in these papers with everything connected to them, the papers'
+    citations, and the related concepts and measurements."""
     yield _HEAD
     # GraphML must declare each property with its type first, and types are only known after all rows are read.
     kinds: dict[tuple[str, str], str] = {}
@@ -40,7 +40,7 @@ def graphml(bundles: Iterable[PaperBundle], links: Iterable[Link], ablations: It
         for row in rows:
             if row.table in NODES:
                 names = NODES[row.table].replace("[]", "").split()
-                if (key := f"{row.table} {row.values[0]}") not in seen:  # papers share repositories and symbols
+                if (key := f"{row.table} {row.values[0]}") not in seen:  # papers can share repositories and symbols
                     seen.add(key)
                     properties = [("label", row.table), *zip(names, row.values, strict=True)]
                     body.append(f"<node id={_attribute(key)}>{_data('node', properties, kinds)}</node>\n")

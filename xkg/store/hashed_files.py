@@ -1,5 +1,5 @@
-"""Immutable files of values next to the bundles. Each file is named by the hash of its bytes, and a manifest says which
-one is valid."""
+"""Immutable files of values, stored next to the bundles. Each file is named after the hash of its bytes, and a manifest
+records which file is valid."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class HashedFiles(Generic[K, V]):
-    """Files for one kind of value in a graph's `folder`. `key` identifies a value, and `remedy` says how to restore
+    """Files for one kind of value in a graph's `folder`. `key` identifies a value, and `remedy` explains how to restore
     lost values."""
 
     def __init__(self, folder: str, kind: type[V], key: Callable[[V], K], remedy: str) -> None:
@@ -27,8 +27,7 @@ class HashedFiles(Generic[K, V]):
         self._remedy = remedy
 
     def data(self, values: Iterable[V]) -> bytes | None:
-        """Serialises values, ordered by key; if a key is repeated, the last value counts. None if there are no
-        values."""
+        """Serialises values, ordered by key; if a key is repeated, the last value wins. None if there are no values."""
         ordered = sorted({self._key(value): value for value in values}.values(), key=self._key)
         return json.dumps([value.model_dump() for value in ordered], indent=0).encode("ascii") if ordered else None
 

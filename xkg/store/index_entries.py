@@ -1,4 +1,4 @@
-"""A bundle's visible and searchable techniques, and the texts by which searches find them."""
+"""A bundle's visible and searchable techniques, and the texts that searches match."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from xkg.embeddings.base import Text
 from xkg.model import Code, PaperBundle, Technique
 
 VECTOR_TEXT_CHARACTERS = 2000
-"""More than the 256 word pieces that the default model reads; the model ignores the rest."""
+"""Longer than the 256 word pieces that the default model reads; the model ignores the rest."""
 
 
 PART_OF_HIDDEN = "it is part of a hidden one"
@@ -15,8 +15,8 @@ PART_OF_HIDDEN = "it is part of a hidden one"
 
 @dataclass(frozen=True)
 class Entry:
-    """A technique: `order` counts from 0 among its visible siblings, and `path` lists the names from the top down.
-    Hidden techniques have no code here, even if code was built for them."""
+    """A technique. `order` is its position among its visible siblings, from 0, and `path` lists the names from the top
+    down. Hidden techniques have no code here, even if code was built for them."""
 
     technique: Technique
     order: int
@@ -41,7 +41,7 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
 
 
 def hidden_techniques(bundle: PaperBundle) -> list[Technique]:
-    """The hidden techniques and those under them, in preorder, each with the reason."""
+    """The hidden techniques and the techniques under them, in preorder, each with the reason why it is hidden."""
     found: dict[str, Technique] = {}
     for technique in bundle.techniques:
         if technique.hidden is not None or technique.parent in found:
@@ -51,8 +51,8 @@ def hidden_techniques(bundle: PaperBundle) -> list[Technique]:
 
 
 def searched_entries(bundle: PaperBundle) -> list[Entry]:
-    """The visible techniques in preorder, then the hidden ones, so that a search for a hidden technique can say that it
-    has no code, and why."""
+    """The visible techniques in preorder, then the hidden ones, so that a search for a hidden technique can explain why
+    it has no code."""
     by_id = {technique.id: technique for technique in bundle.techniques}
 
     def path(technique: Technique) -> tuple[str, ...]:
@@ -68,8 +68,8 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 
 def vector_text(entry: Entry) -> Text:
     """The text that a technique's vector is computed from, with the most informative part first, since models cut off
-    the end. The names of its ancestors give context. Identifiers from its code are only in the text index: added to the
-    vector text, they lost as many queries as they won."""
+    the end. The names of its ancestors provide context. Identifiers from its code are only in the text index, since
+    adding them to the vector text broke as many queries as it fixed."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))

@@ -10,12 +10,10 @@ from xkg.store.graph_store import GraphStore
 def open_graph(
     settings: Settings, embedder: Callable[[], Embedder], *, background: bool = False, connect: bool = True
 ) -> GraphStore:
-    """Opens the configured graph without reading anything. `embedder` is called when something must be embedded.
-    Without `connect`, closing leaves the work of `GraphStore.connect` to another writer.
-
-    With `background`, indexes that are far out of date are updated while the graph answers from them. Missing indexes
-    are built while the graph answers with `StoreBusyError`. Without `background`, the first answer waits. Raises
-    `ConfigError`."""
+    """Opens the configured graph without reading anything. `embedder` is called when something must be embedded. If
+    `connect` is false, closing leaves the work of `GraphStore.connect` to another writer. If `background` is true,
+    indexes that are far out of date are updated while the graph answers from them, and missing indexes are built while
+    the graph raises `StoreBusyError`. Otherwise, the first answer waits. Raises `ConfigError`."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

@@ -1,4 +1,4 @@
-"""Papers that were built while their graph's server was unreachable: stored as bundle files and sent later."""
+"""Papers that were built while their graph's server was unreachable, stored as bundle files to be sent later."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,8 +1,8 @@
 """Reads the peer system's graph files (one JSON file per paper) into bundles, and writes them back.
 
-The written JSON equals the JSON that was read: values and their types, nulls, absent keys, the order of lists and keys,
-and code points. The bundle alone is enough for that: the model's fields hold the format's regular content, and
-`Paper.claims` holds anything beyond it."""
+The written JSON equals the JSON that was read, including values and their types, nulls, absent keys, the order of lists
+and keys, and code points. The bundle alone is enough for this: the model's fields contain the format's regular content,
+and `Paper.claims` contains everything else."""
 
 import errno
 import json
@@ -57,8 +57,8 @@ def read_peer(path: Path, check: Check) -> PaperBundle:
 
 
 def write_peer(bundle: PaperBundle) -> Object:
-    """The content of a graph file. Hidden techniques are omitted. For papers built by xkg, `pass_exec` says whether the
-    code was executed."""
+    """The content of a graph file. Hidden techniques are omitted. For papers built by xkg, `pass_exec` indicates
+    whether the code was executed."""
     paper, claims = bundle.paper, bundle.paper.claims
     code = {c.technique: c for c in bundle.code}
     top: list[Object] = []
@@ -124,7 +124,7 @@ def _joined(item: Finding | Resource) -> str:
 
 
 def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
-    """The fields of a finding or resource: a name and, after a colon, a description."""
+    """The fields of a finding or resource: a name and, after a colon, its description."""
     for number, text in enumerate(_texts(file, key, ""), start=1):
         name, colon, description = text.partition(": ")
         yield {"id": f"{prefix}/{number}", "name": name, "description": description if colon else None}
@@ -135,7 +135,7 @@ def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
 
 def _beyond(original: Object, regular: Object) -> Object:
     """The changes that turn an object's regular form into the original: `values` that differ, and `keys` if they differ
-    or are in another order. Empty for a regular object."""
+    or are in a different order. Empty for a regular object."""
     values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
     keys = list(original)
     return ({"values": values} if values else {}) | ({"keys": keys} if keys != list({**regular, **values}) else {})
@@ -151,7 +151,7 @@ def _patched(regular: Object, claims: Mapping[str, Any], part: str, node: str) -
 
 
 class _Wrong(Exception):
-    """The problem with a file."""
+    """A problem with a file."""
 
 
 def _load(path: Path) -> Object:
@@ -254,7 +254,7 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
 
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
-    """Each technique in preorder with its code, and the irregular content of both objects."""
+    """Each technique, in preorder, with its code and the irregular content of both objects."""
     stack, walked = _siblings(file, "techniques", "", f"{paper}#", None, 0), 0
     while stack:
         value, node, where, parent, depth = stack.pop()
@@ -287,7 +287,7 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
 def _siblings(
     value: Object, key: str, where: str, prefix: str, parent: str | None, depth: int
 ) -> list[tuple[Object, str, str, str | None, int]]:
-    """The techniques under `key`, last first, each with its id and its location in the file."""
+    """The techniques under `key`, in reverse order, each with its id and its location in the file."""
     items = _list(value, key, where)
     for i, item in enumerate(items):
         if not isinstance(item, dict):

@@ -28,7 +28,7 @@ NODES = {
     "command measured_at",
 }
 """The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` was cited
-but not built. The name of `Code` is the name of its technique. `claimed` is the level claimed by code at level
+but not built. The name of `Code` is the name of its technique. `claimed` is the level claimed for code whose level is
 `claimed`. `attested_by` lists the fingerprints of keys that attest at least that level or, for other code, the code's
 own level."""
 
@@ -46,16 +46,16 @@ EDGES = {
     "RELEASES": ("Paper", "Resource", ""),
     "ABLATED_IN": ("Technique", "Ablation", ""),
 }
-"""The labels at both ends and the properties, for each edge type. The values of a row are both ids, then the
-properties. `|` joins alternative labels for an end."""
+"""For each edge type, the labels at both ends and the properties. The values in a row are both ids, followed by the
+properties. `|` separates alternative labels for an end."""
 
 LONGEST_KEY = 1500
-"""In characters: Neo4j cannot index strings above 8 KB."""
+"""In characters; Neo4j cannot index strings larger than 8 KB."""
 
 
 class Row(NamedTuple):
-    """A node or an edge: `table` is its label or type. `to` is the label at an edge's second end if the type allows
-    several."""
+    """A node or an edge. `table` is its label or type, and `to` is the label at an edge's second end if the type allows
+    several labels."""
 
     table: str
     values: tuple[Value, ...]
@@ -64,7 +64,7 @@ class Row(NamedTuple):
 
 def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
     """A paper with its visible techniques and all its repositories and symbols; edges follow the nodes that they join.
-    Another paper may yield the same repositories and symbols."""
+    Other papers may yield the same repositories and symbols."""
     paper = bundle.paper
     own = key(paper.id)
     yield Row(
@@ -147,13 +147,13 @@ def citation_rows(works: Iterable[Work], edges: Iterable[tuple[str, str]]) -> It
 
 
 def same_concept_row(first: str, second: str, score: float, how: str) -> Row:
-    """An edge between two techniques, the lower id first."""
+    """An edge between two techniques, lower id first."""
     return Row("SAME_CONCEPT", (key(first), key(second), score, how))
 
 
 def key(node_id: str) -> str:
-    """An id in a form that the engines can store and index. Ids remain distinct even if they differ only in characters
-    that the engines cannot store."""
+    """An id in a form that the engines can store and index. Distinct ids remain distinct, even if they differ only in
+    characters that the engines cannot store."""
     clean = encodable(node_id)
     if len(clean) > LONGEST_KEY:
         clean = clean[:LONGEST_KEY]
@@ -198,7 +198,7 @@ def _text(text: str | None) -> str | None:
 
 
 def texts(several: Iterable[str]) -> tuple[str, ...]:
-    """A list in a form that both engines can store: LadybugDB drops empty strings from a list."""
+    """A list in a form that both engines can store, since LadybugDB drops empty strings from lists."""
     return tuple(encodable(text) for text in several if text)
 
 

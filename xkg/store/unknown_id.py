@@ -1,4 +1,4 @@
-"""The error for an id that is not in the graph: the reason, or the nearest ids."""
+"""Builds the error for an id that is not in the graph, with the reason or the nearest ids."""
 
 import difflib
 import re
@@ -52,7 +52,7 @@ def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: 
 
 
 def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
-    """The ids most similar to a reference, or with the same beginning, best first; empty if there are none."""
+    """The ids that are most similar to a reference or have the same beginning, best first; empty if there are none."""
     own = _without_scheme(wanted)[:_LONGEST]
     if not own:
         return []

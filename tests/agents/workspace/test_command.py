@@ -128,7 +128,7 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
 @pytest.mark.parametrize(
     ("script", "problem"),
     [
-        ("import time\ntime.sleep(60)", "did not end within 2 s"),
+        ("import time\ntime.sleep(60)", "did not finish within 2 s"),
         ("raise ValueError('no data')", r"status 1: ValueError: no data \(train.py:1\)$"),
         ("x = []\nwhile True: x.append(b'1' * (1 << 24))", "of memory|MemoryError"),
         ("f = open('big', 'wb')\nwhile True: f.write(b'0' * (1 << 20))", "status|wrote more"),

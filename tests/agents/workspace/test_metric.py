@@ -45,7 +45,7 @@ def test_a_missing_value_is_named(text: str, output: str, files: dict[str, bytes
     ],
 )
 def test_what_the_output_has_in_place_of_a_match_is_shown(output: str, shown: str) -> None:
-    with pytest.raises(MetricError, match=f"no line of the output matches 'loss: .*'; {shown}"):
+    with pytest.raises(MetricError, match=f"no line in the output matches 'loss: .*'; {shown}"):
         Metric.parse("loss: ([0-9.]+):min").read(output, {})
 
 

@@ -101,7 +101,7 @@ def test_a_run_goes_on_without_what_cannot_be_parsed(starter: Path, tmp_path: Pa
     made = packages_for(workspace, maker, reader)  # type: ignore[arg-type]
     assert maker.imports == {"numpy": ()}
     assert maker.lines == ["numpy<3"]
-    note = "slow.py cannot be parsed (too-slow): the packages that it asks for are unknown"
+    note = "slow.py cannot be parsed (too-slow), so the packages that it requires are unknown"
     assert made.notes == ("of the maker", note)
     assert reader.outlines({"slow.py": SLOW, "b.py": DIVISION, "a.py": "x = 1\n"})["a.py"].executable == {1}
     assert packages_for(workspace, None, reader).notes == (note,)

@@ -400,7 +400,7 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
     first = environments.make(["alpha", "beta"], written="2024-06-01")
     assert (first.packages, first.missing) == (("alpha==2.0", "beta==1.0"), {})
-    assert "packages are those of 2025-01-01: fewer of them are available as of 2024-07-01" in first.notes
+    assert "packages are from 2025-01-01: fewer of them are available as of 2024-07-01" in first.notes
 
 
 def test_a_declared_package_may_be_younger_than_the_code(index: Index, environments: UvEnvironments) -> None:

@@ -68,16 +68,16 @@ def ledger_name(folder: Path) -> str:
 
 
 def run_campaign(start: Start) -> Campaign:
-    """Runs the campaign to its end, reusing work already done in the same folder.
+    """Runs the campaign to its end, reusing any work already done in the same folder.
 
-    Raises `BaselineError` if the baseline does not run, `InputError` if nothing can be ablated, and the errors of
+    Raises `BaselineError` if the baseline does not run, `InputError` if nothing can be ablated, and any error from
     workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 
 
 def _opened(folder: Path, starter: Starter) -> Workspace:
-    """The workspace of a folder, created if there is none of this starter."""
+    """The workspace in a folder, created if the folder has none for this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -109,8 +109,8 @@ class _Runner:
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
-        """Switches to this environment, with packages from a `day` (the newest if None), and rereads the baseline's
-        files."""
+        """Switches to this environment, with packages from a `day` (the newest packages if None), and rereads the
+        baseline's files."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -187,7 +187,7 @@ class _Runner:
         )
 
     def _reproduce(self, notes: list[str]) -> None:
-        """Finds the command and metric if the task has none, and gets the command to run."""
+        """Finds the command and metric if the task does not specify them, and gets the command to run."""
         start = self._start
         if not self._task.is_whole:
             if self._questions is None:
@@ -232,7 +232,7 @@ class _Runner:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline (diffs below)")
 
     def _fetch(self) -> RunOutcome | None:
-        """Runs the setup once with access to its hosts, and makes its files available to each later run. Returns the
+        """Runs the setup once with access to its hosts, and makes its files available to every later run. Returns the
         run if it failed; failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
@@ -252,7 +252,7 @@ class _Runner:
         return None
 
     def _first_run(self, *, alone: bool) -> RunOutcome:
-        """Runs the baseline for the first time. If there are free jobs, its other seeds run at the same time."""
+        """Runs the baseline for the first time. If there are free jobs, the other seeds run at the same time."""
         seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
         runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
         first = runs[0].result()
@@ -272,7 +272,7 @@ class _Runner:
         missing = environment.missing
         first = self._not_fetched or self._runs.run(None, task.seeds[0])
         self._runs.outputs = first.rewritten
-        if first.value is None:  # another seed would give the same value
+        if first.value is None:  # another seed would yield the same value
             left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
             lacks = [note for note in environment.notes if IN_PLACE_OF_CUDA not in note]
             return baseline_of(task, [first], missing, [*left_out, *self._causes], notes=lacks)
@@ -297,7 +297,7 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """The seeds in the code that later runs change, if the baseline runs their lines."""
+        """The seeds in the code that later runs change, provided that the baseline runs their lines."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"
             for seed in self._runs.vary
@@ -313,7 +313,7 @@ class _Runner:
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
         if self._traced.executed is None:
-            notes.append("the lines that the baseline runs are unknown: the traced run did not end")
+            notes.append("the lines that the baseline runs are unknown: the traced run did not finish")
         techniques = self._start.techniques(self._base.tree)
         found = self._parser.of_files(
             parsing.space,

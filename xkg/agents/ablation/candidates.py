@@ -12,7 +12,7 @@ KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
 COMMAND = ""
-"""The path that stands for the task's `run` command in a change."""
+"""The path that represents the task's `run` command in a change."""
 
 
 class Place(Value):
@@ -31,7 +31,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Whether the other lines are within these lines."""
+        """Whether the other lines lie within these lines."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -50,9 +50,9 @@ class Replacement(Value):
 
 
 class Candidate(Value):
-    """One ablation. `value` is the new value as written, and `baseline_value` the current one. `replacements` make the
-    change and stay within `places`. `by_model` means that a language model wrote it. `probe` is a variant of the
-    change, if there is one, that inserts a value that ends the run when it is used."""
+    """One ablation. `value` is the new value as written, and `baseline_value` the current one. `replacements` make up
+    the change and stay within `places`. `by_model` means that a language model wrote it. `probe` is a variant of the
+    change, if there is one, that inserts a value that ends the run as soon as it is used."""
 
     component: str
     kind: Kind
@@ -72,9 +72,9 @@ class Candidate(Value):
 
 
 class Component(Value):
-    """A part of the method that can be ablated. `technique` is its id in the graph, or None if it was only found in the
+    """A part of the method that can be ablated. `technique` is its id in the graph, or None if it was found only in the
     code. `weight` (0..1) is its expected importance before any run, and `reasons` explain the weight. `order` is its
-    position in the hierarchy, and `about` its definition."""
+    position in the hierarchy, and `about` is its definition."""
 
     id: str
     name: str

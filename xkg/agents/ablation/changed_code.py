@@ -37,8 +37,8 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def _shown_by(tree: ast.Module, line: int) -> set[int]:
-    """The lines of the innermost statement around a line: the whole statement if it is simple, otherwise its head. The
-    head of a function runs when its file is imported, so the function's body counts instead."""
+    """The lines of the innermost statement around a line: the whole statement if it is simple, otherwise its header. A
+    function's header runs when its file is imported, so the function's body counts instead."""
     body: Sequence[ast.stmt] = tree.body
     while True:
         inside = next((s for s in body if _start(s) <= line <= (s.end_lineno or s.lineno)), None)

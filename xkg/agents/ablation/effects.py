@@ -1,10 +1,10 @@
-"""Effects relative to the baseline, and whether chance explains them.
+"""Computes effects relative to the baseline, and whether chance explains them.
 
 No distribution is assumed, since runs may have rare outcomes. Two groups of runs are compared by the exact rank-sum
 test (H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the
-other", 1947), which needs four runs of each to be significant. The size is the Hodges-Lehmann shift with its interval
-(J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", 1963). Comparisons are adjusted so that at
-most 5 % of the claims are false (Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate", 1995)."""
+other", 1947), which needs four runs in each group to be significant. The size is the Hodges-Lehmann shift with its
+interval (J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", 1963). Comparisons are adjusted so
+that at most 5% of the claims are false (Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate", 1995)."""
 
 import math
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from statistics import fmean, median, variance
 from xkg.value import Value
 
 CRITICAL = 0.05
-"""The relative change above which a component is critical, if the change also exceeds the noise."""
+"""The relative change above which a component is critical, provided that the change also exceeds the noise."""
 SIGNIFICANT = 0.05
 """The significance level, and the largest share of false claims."""
 
 
 class Effect(Value):
-    """The comparison of `runs` of the baseline with `seeds` of a candidate, by their means `baseline` and `value`.
-    `change` is the shift relative to |baseline|; `low` and `high` are its 95 % confidence interval, None if there are
-    too few runs. `p` is two-sided and only for this comparison, None if the baseline's spread is unknown. `equal`: each
-    run gave the value of the baseline for the same seed."""
+    """The comparison between `runs` baseline runs and `seeds` candidate runs, whose means are `baseline` and `value`.
+    `change` is the shift relative to |baseline|; `low` and `high` are its 95% confidence interval, None if there are
+    too few runs. `p` is two-sided and applies only to this comparison; it is None if the baseline's spread is unknown.
+    `equal` means that every run yielded the baseline's value for the same seed."""
 
     baseline: float
     value: float
@@ -37,7 +37,7 @@ class Effect(Value):
 
     @property
     def undecidable(self) -> bool:
-        """Whether so few runs cannot be significant."""
+        """Whether there are too few runs for a significant result."""
         return _tail(self.runs, self.seeds, 0) > SIGNIFICANT
 
 
@@ -59,29 +59,31 @@ def effect(baseline: Sequence[float], values: Sequence[float]) -> Effect:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The mean; of equal values, exactly this value."""
+    """The mean; if all values are equal, exactly that value."""
     return values[0] if len(set(values)) == 1 else fmean(values)
 
 
 def unchanged(values: Sequence[float]) -> Effect:
-    """The effect of a candidate that gave the baseline's value for each seed; how far others differ is unknown."""
+    """The effect of a candidate that yielded the baseline's value for each seed; how much other seeds would differ is
+    unknown."""
     known = {"equal": True, "p": 1.0, "change": 0.0, "low": None, "high": None}
     return effect(values, values).model_copy(update=known)
 
 
 def outside(baseline: Sequence[float], value: float) -> bool:
-    """Whether a value is below or above every one of the baseline."""
+    """Whether a value is below or above all of the baseline's values."""
     return not min(baseline) <= value <= max(baseline)
 
 
 def _tail(n: int, m: int, u: int) -> float:
-    """The chance that the smaller statistic of `n` and `m` equal runs is at most `u`; more than 1 for a large `u`."""
+    """The probability that the smaller statistic for `n` and `m` equal runs is at most `u`; more than 1 for a large
+    `u`."""
     return 2 * sum(_orders(n, m, k) for k in range(u + 1)) / math.comb(n + m, n)
 
 
 @cache
 def _orders(n: int, m: int, u: int) -> int:
-    """In how many orders of `n` and `m` runs exactly `u` pairs are reversed."""
+    """The number of orderings of `n` and `m` runs in which exactly `u` pairs are reversed."""
     if u < 0 or not n or not m:
         return int(u == 0)
     return _orders(n - 1, m, u - m) + _orders(n, m - 1, u)

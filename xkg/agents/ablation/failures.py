@@ -106,7 +106,7 @@ _CALLED = re.compile(r"(\w{1,100})\(")
 
 
 def advice_on(kind: Failure, output: str) -> str:
-    """The remedy for a failure of this kind, made specific by the run's output."""
+    """The remedy for a failure of this kind, with details from the run's output."""
     _, message = last_error(output[-_TAIL:])
     if kind == "missing package":
         stated, modules = _INSTALL.search(message), missing_packages(output.rpartition(TRACEBACK)[2])
@@ -119,7 +119,7 @@ def advice_on(kind: Failure, output: str) -> str:
     package = (removed[1] if removed else None) or distribution_of(name) or name
     version = "1.24" if _ALIAS.search(message) else removed[2] if removed else "VERSION"
     older = f"--with '{package.lower() if removed else package}<{version}'"
-    return f"add {older}" + ("" if version != "VERSION" else ", with the version of it in which that name went")
+    return f"add {older}" + ("" if version != "VERSION" else ", where VERSION is the version that removed that name")
 
 
 def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:
@@ -129,7 +129,7 @@ def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> F
 
 
 def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
-    """Whether repository code called one of the repository's own functions with the wrong arguments, or imports a
+    """Whether repository code called one of the repository's own functions with the wrong arguments, or imported a
     module that the repository's package lacks."""
     error, message = last_error(output)
     if error == "ModuleNotFoundError":
@@ -157,7 +157,7 @@ def _kind(result: RunResult) -> Failure:
     if result.lacks_gpu:
         return "needs a GPU"
     _, traceback, raised = result.output[-_TAIL:].partition(TRACEBACK)
-    # Only the messages of tracebacks count, not their code lines or earlier output.
+    # Only the messages in tracebacks count, not their lines of code or earlier output.
     shown = (
         [line for line in raised.splitlines() if not line.startswith(" ")]
         if traceback
@@ -175,8 +175,8 @@ _NOT_A_NUMBER = re.compile(r"(?<![a-z])(?:nan|inf|infinity)(?![a-z])", re.IGNORE
 
 
 def metric_failure(problem: str, output: str) -> Failure:
-    """Classifies a run that exited normally but has no metric, or one that is not a number; its last lines may give the
-    cause."""
+    """Classifies a run that exited normally but has no metric, or a metric that is not a number; the last lines of
+    output may reveal the cause."""
     if "no number" in problem or "diverged" in problem:
         return "not a number"
     return "not a number" if _NOT_A_NUMBER.search("\n".join(output[-_TAIL:].splitlines()[-3:])) else "no metric"

@@ -1,4 +1,5 @@
-"""The fields that may be set for a task, as options of `xkg ablate` and arguments in Python; `task.py` reads them."""
+"""The fields that can be set for a task, as options of `xkg ablate` and as arguments in Python; `task.py` reads
+them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -7,8 +7,8 @@ from xkg.model import Ablation, ablation_id
 
 
 def measurements(campaign: Campaign) -> list[Ablation]:
-    """One measurement for each candidate that ran and belongs to a technique. Measurements without any effect are
-    included: it is worth knowing that a part changes nothing."""
+    """One measurement for each candidate that ran and belongs to a technique. Measurements that show no effect are
+    included, because it is worth knowing that a part makes no difference."""
     return list(_measured(campaign))
 
 

@@ -1,4 +1,4 @@
-"""Changes source exactly: a replacement applies only if its old text is found at its offsets."""
+"""Applies exact source changes: a replacement applies only if its old text is found at its offsets."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict
         last = len(text) + 1
         for r in sorted(own, key=lambda r: -r.start):
             if r.end > last:
-                raise MutationError(f"two changes of {path} overlap at character {r.start}")
+                raise MutationError(f"two changes to {path} overlap at character {r.start}")
             if text[r.start : r.end] != r.old:
                 raise MutationError(f"{path} does not contain {r.old[:60]!r} at character {r.start}: it has changed")
             text = text[: r.start] + r.new + text[r.end :]
@@ -40,8 +40,8 @@ _CONTEXT = 20
 
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
-    """Combines two changes to the same files. A change from `second` inside one from `first` is applied to the new text
-    if the same code occurs there exactly once; otherwise it is dropped."""
+    """Combines two changes to the same files. If a change in `second` lies inside a change in `first`, it is applied to
+    the new text if the same code occurs there exactly once, and dropped otherwise."""
     own, rest = list(first), []
     for inner in second:
         at = next(
@@ -75,7 +75,7 @@ def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
 
 
 def line_replacements(path: str, before: str, after: str) -> Iterator[Replacement]:
-    """A change as replacements of whole lines."""
+    """A change, expressed as replacements of whole lines."""
     old, new = (io.StringIO(text, newline="\n").readlines() for text in (before, after))
     starts = [0, *accumulate(map(len, old))]
     for i1, i2, j1, j2 in hunks(before.encode("utf-8", "replace"), after.encode("utf-8", "replace")):

@@ -8,14 +8,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """One run of a command: the metrics, primary one first, or the reason why there are none. `seconds` is the duration
-    of the run, and `overhead` the time spent around it. `executed` lists the lines of a traced run by file, `printed`
-    is the file and line that printed the metric, and `opened` lists the files that the run opened. `never_ran` lists
-    the candidate's places in which no line ran, and `reached` says whether any place ran; both are None if unknown (a
-    configuration file, a trace that gave up). `rewritten` lists repository files that the run overwrote, and `touched`
-    files with measuring code that it overwrote or removed. `apart` means that no edited file was present when the
-    metric was computed; `claimed` is then the metric reported by the run itself. `left_at` is the offset of the setup's
-    archive in its file."""
+    """One run of a command: its metrics, starting with the primary one, or the reason why there are none. `seconds` is
+    the duration of the run, and `overhead` the time spent before and after it. `executed` lists the lines that a traced
+    run executed, keyed by file, `printed` is the file and line that printed the metric, and `opened` lists the files
+    that the run opened. `never_ran` lists the candidate's places in which no line ran, and `reached` tells whether any
+    place ran; both are None if unknown (because the place is in a configuration file, or the trace gave up).
+    `rewritten` lists repository files that the run overwrote, and `touched` lists files with measuring code that it
+    overwrote or removed. `apart` means that no edited file was present when the metric was computed; `claimed` is then
+    the metric reported by the run itself. `left_at` is the offset of the setup's archive in its file."""
 
     seed: int
     command: str
@@ -43,8 +43,8 @@ class RunOutcome(Value):
 
 class Baseline(Value):
     """The runs of the baseline. `noise` is the standard deviation over seeds relative to the mean. `exact` means that
-    all runs gave the same value and that other seeds, if the code has any, change nothing. `one_seed` says why the
-    noise is unknown, and is '' if it is known. `varied` lists the seeds that later runs changed."""
+    all runs yielded the same value and that other seeds, if the code has any, make no difference. `one_seed` is the
+    reason why the noise is unknown, or '' if it is known. `varied` lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -65,8 +65,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run: the version `commit` of its workspace, and the failure that it fixes.
-    `in_metric` lists its parts in code that computes the metric."""
+    """A change that makes the baseline run, with the version `commit` of its workspace and the failure that it fixes.
+    `in_metric` lists the parts that are in code that computes the metric."""
 
     commit: str
     cause: str
@@ -78,14 +78,14 @@ class Repair(Value):
 
 
 class Statement(Value):
-    """An experiment's conclusion about one component, in words."""
+    """An experiment's conclusion about one component, expressed in words."""
 
     component: str
     text: str
 
 
 class Analysis(Value):
-    """A model's summary of the measurements. `strong` contains the conclusions with solid evidence, `weak` the
+    """A model's summary of the measurements. `strong` contains the conclusions backed by solid evidence, `weak` the
     others."""
 
     summary: str
@@ -116,7 +116,7 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 class CandidateOutcome(Value):
     """A candidate's result. `round` counts from 1, and `commit` is the version with the mutation. If `failure` is set,
     there is no effect. `no_effect` means that the mutation does not change the metric. `mended` is the failure of the
-    candidate that this one replaces. `measures` lists code that the candidate changes and that also computes the
+    candidate that this candidate replaces. `measures` lists code that the candidate changes and that also computes the
     metric, so the measurement itself may have changed."""
 
     candidate: Candidate
@@ -136,8 +136,8 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Whether the outcome is evidence about its component: it gave a value, diverged or timed out. A change that
-        did not take effect, or that the code rejects, is not evidence."""
+        """Whether the outcome is evidence about its component, which it is if the run yielded a value, diverged or
+        timed out. A change that did not take effect or that the code rejected is not evidence."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property
@@ -150,7 +150,7 @@ class CandidateOutcome(Value):
 
 
 class Importance(Value):
-    """The result for a component: its candidate with the largest effect. `adjusted` is its p value, adjusted for all
+    """The result for a component: the candidate with the largest effect. `adjusted` is its p value, adjusted for all
     compared candidates."""
 
     component: Component
@@ -161,7 +161,7 @@ class Importance(Value):
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the effect is significant among all comparisons."""
+        """Whether the effect is significant after adjusting for all comparisons."""
         return self.adjusted is not None and self.adjusted <= SIGNIFICANT
 
     @property
@@ -170,7 +170,7 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A complete run. `wall_seconds` is the duration of the process that finished it, and `hash` identifies its
+    """A complete run. `wall_seconds` is the duration of the process that finished the run, and `hash` identifies its
     environment. `notes` are for the reader."""
 
     id: str
@@ -192,7 +192,7 @@ class Campaign(Value):
     model: ModelUse | None = None
 
     def importances(self) -> list[Importance]:
-        """Results by component, the most important first; those without an effect last."""
+        """Results by component, most important first; results without an effect come last."""
         compared = {o.id: o.effect.p for o in self.outcomes if o.effect is not None}
         p = dict(zip(compared, adjusted([*compared.values()]), strict=True))
         found = []

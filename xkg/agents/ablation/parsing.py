@@ -1,5 +1,5 @@
-"""Parses a repository's code and its changes in the confined process. In this process, neither our own parsers nor
-those of the standard library read untrusted source."""
+"""Parses a repository's code and its changes in the confined process, so that neither our own parsers nor the standard
+library's read untrusted source in this process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -32,7 +32,7 @@ class ParsedSpace(Value):
 
 class Function(Value):
     """A function in the repository with its lines (1-based, inclusive), including decorators. Lines from `body_line` on
-    run only if it is called."""
+    run only if the function is called."""
 
     path: str
     name: str
@@ -46,8 +46,8 @@ class Function(Value):
 
 
 class MutatedFiles(Value):
-    """A checked candidate. `after` contains the changed files with their new text. If `failure` is set, it must not
-    run. `places` are the changed lines."""
+    """A checked candidate. `after` contains the changed files with their new text. If `failure` is set, the candidate
+    must not run. `places` are the changed lines."""
 
     after: Mapping[str, str] = {}
     diff: str = ""
@@ -92,7 +92,7 @@ def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, w
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
-    """Every function with its lines."""
+    """All functions with their lines."""
     found = []
     for source in _sources(mark, texts, without, []):
         for name, node in source.functions:
@@ -116,7 +116,7 @@ def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) 
 
 
 def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> MutatedFiles:
-    """The files that a candidate changes, their diff, and the reason if the candidate must not run."""
+    """The files that a candidate changes, with their diff, and the reason if the candidate must not run."""
     try:
         after = mutation.apply(candidate.replacements, texts)
     except mutation.MutationError as error:

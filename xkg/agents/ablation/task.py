@@ -23,10 +23,10 @@ class Task(Value):
     or once for all runs if `allow_hosts` lists hosts that it may reach. `evaluate` runs after it in a separate sandbox
     (see `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary one:
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If `run` or `metrics` is
-    empty, a model has to find it. `claimed` is the value of the metric in the paper, which counts as reproduced if
-    within `tolerance` (relative). `data` maps paths in the repository to read-only folders on this machine. `budget` is
-    the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and, separately, its
-    evaluation. `devices` are GPUs, one per run: `nvidia:0`, or `nvidia` for all GPUs of a machine."""
+    empty, a model must find it. `claimed` is the value of the metric in the paper, which counts as reproduced if the
+    measured value is within the relative `tolerance`. `data` maps paths in the repository to read-only folders on this
+    machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and,
+    separately, its evaluation. `devices` are GPUs, one per run: `nvidia:0`, or `nvidia` for all GPUs of a machine."""
 
     repo: str
     run: str = ""
@@ -67,8 +67,8 @@ class Task(Value):
         return self._of(seed, self.evaluate) if self.evaluate else None
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
-        """The task with commands that set PYTHONPATH, so that Python finds the modules in a repository folder, or the
-        folder itself as package `name`."""
+        """The task with commands that set PYTHONPATH, so that Python finds the modules in a repository folder, or finds
+        the folder itself as the package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
         path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '
@@ -105,9 +105,7 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
         may_lack = (planned and name != "repo") or (offered and name == "run")
         if not values.get(name) and not may_lack:
             model = "" if name == "repo" else ", or let a model find it with --llm"
-            raise InputError(
-                f"no {name.rstrip('s')} is given: name it with {flag}, or in a task file with --task{model}"
-            )
+            raise InputError(f"{name.rstrip('s')} is missing: set it with {flag}, or in a task file with --task{model}")
     task = task_of(Task, values)
     for metric in task.metrics:
         parse_metric(metric)

@@ -15,8 +15,8 @@ _ABOUT = 300
 
 
 def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
-    """The answer for a paper with techniques. Raises `UnknownIdError`, `InputError` if the paper has no techniques, and
-    `StoreError`."""
+    """The answer for a paper with techniques. Raises `InputError` if the paper has no techniques, `UnknownIdError` if
+    the paper is not in the graph, and `StoreError` if the graph cannot be read."""
     answer = service.paper(paper, full=True)
     if not answer.techniques:
         raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or omit --paper")
@@ -25,9 +25,8 @@ def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
 
 def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
     """The paper's techniques, most worthwhile first, with places in the files under `tree`. Techniques without a place
-    are included, so that the report names them.
-
-    Raises the errors of `paper_with_techniques`, and `InputError` for a folder without source."""
+    are included, so that the report lists them. Raises the same errors as `paper_with_techniques`, and `InputError` for
+    a folder without source."""
     ranked = ranking(gather(service, paper_with_techniques(service, paper).id))
     components = []
     for order, technique in enumerate(ranked):

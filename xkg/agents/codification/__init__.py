@@ -2,6 +2,6 @@
 
 The design follows ResearchCodeAgent (Gandhi et al., "ResearchCodeAgent: An LLM Multi-Agent System for Automated
 Codification of Research Methodologies", 2025): a planner with short- and long-term memory, typed actions, and a cascade
-of models. Unlike there, the planner writes the edits itself. `run.py` has the order of steps.
+of models. Unlike in that design, the planner writes the edits itself. `run.py` defines the order of the steps.
 
 May import: workspace, and the layers below agents."""

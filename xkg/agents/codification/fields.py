@@ -1,4 +1,4 @@
-"""The fields that may be set for a task, as options of `xkg implement` and arguments in Python; `task.py` reads
+"""The fields that can be set for a task, as options of `xkg implement` and as arguments in Python; `task.py` reads
 them."""
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ Mode = Literal["agent", "single", "prescribed"]
 
 
 class NamedFields(TypedDict, total=False):
-    """The fields of every task, in its file or as options."""
+    """The fields of every task, set in its file or as options."""
 
     method: Annotated[
         str, Option("paper.tex#sec:method, a text file, a paper or technique in the graph, or the text itself.")

@@ -1,4 +1,4 @@
-"""The graph as an agent's library: provides techniques with running code and a paper's components as text for
+"""The graph as an agent's library, which provides techniques with running code, and a paper's components, as text for
 prompts."""
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ _CONTEXT_TOKENS, _RELATED_TOKENS = 4000, 600
 _RELATED: "tuple[Kind, ...]" = ("related",)
 _FOUND, _PLACES = 5, 8
 _MOST_PARTS = 8
-"""If a paper has more components, a model splits it into parts and leaves out those that the task does not need."""
+"""If a paper has more components, a model splits it into parts and leaves out any that the task does not need."""
 
 
 class Library:
-    """The library of a graph. Its answers are text, including for errors. With `graph` False it only locates in the
-    workspace."""
+    """A library backed by a graph. Its answers are text, even for errors. If `graph` is False, it only locates code in
+    the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
@@ -84,7 +84,8 @@ class Library:
         )
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
-        """The definitions of the technique and its components, then the paper's sections that they come from."""
+        """The definitions of the technique and its components, followed by the sections of the paper that they come
+        from."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)
@@ -127,7 +128,7 @@ class Library:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """The code for techniques, each with its checked level, up to the maximum size."""
+        """The code for these techniques, each with its verified level, up to the maximum size."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -146,7 +147,7 @@ class Library:
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
     """The names of techniques without components, each after the techniques that it uses. A composed technique is built
-    when its components are."""
+    along with its components."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -1,5 +1,4 @@
-"""The method of a paper as text for prompts: its sections on the method, complete and in order, up to a maximum
-size."""
+"""A paper's method as text for prompts: the sections on the method, complete and in order, up to a maximum size."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from xkg.model import Excerpt
 from xkg.text.unicode import printable_line
 
 MOST_CHARACTERS = 32_000
-"""About 8,000 tokens, which are part of every prompt in a run."""
+"""About 8,000 tokens, which every prompt in a run includes."""
 
 _SETTINGS = re.compile(
     r"\bhyper-?parameters?\b|\bimplementations?\b|\btraining details\b|\bsettings?$|\bset-?up$|\bconfigurations?\b",
@@ -25,7 +24,7 @@ _SETTINGS_RANK = 2
 
 
 class MethodText(NamedTuple):
-    """`left_out` are the sections that are missing or of which only the beginning is there, in the paper's order."""
+    """`left_out` lists the sections that are missing or truncated, in the paper's order."""
 
     text: str
     left_out: tuple[str, ...]
@@ -35,7 +34,7 @@ class MethodText(NamedTuple):
         if not self.left_out:
             return None
         titles = ", ".join(map(printable_line, self.left_out))
-        return f"the method's text has no room for {len(self.left_out)} sections of the paper: {titles[:400]}"
+        return f"{len(self.left_out)} sections of the paper did not fit into the method's text: {titles[:400]}"
 
 
 class _Own(NamedTuple):
@@ -47,8 +46,8 @@ class _Own(NamedTuple):
 
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
-    """The sections on the method with their equations, algorithms, statements and tables of settings; with `excerpts`,
-    only the sections that contain an excerpt. Abstract, details, settings and background follow if they fit.
+    """The sections on the method with their equations, algorithms, statements and tables of settings; if `excerpts` are
+    given, only the sections that contain an excerpt. The abstract, details, settings and background follow if they fit.
     Experimental results are never included. None if the paper has no such section."""
     read = read_passages(document)
     owned = list(_owned(read, _holding(read, excerpts) if excerpts else None))
@@ -65,7 +64,7 @@ def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Seque
 
 
 def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
-    """The candidate parts in the paper's order; `method` contains the ids of the parts that count as the method."""
+    """The candidate parts, in the paper's order. `method` contains the ids of the parts that count as the method."""
     by_part: dict[int, list[Passage]] = {}
     for passage in read.listed:
         if passage.part is not None and (passage.kind != "table" or passage.settings):

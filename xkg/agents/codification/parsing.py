@@ -1,4 +1,5 @@
-"""Compares an agent's changes, and builds versions of its files that reveal their effects, in the confined process."""
+"""Compares an agent's changes, and builds versions of its files that reveal the changes' effects, in the confined
+process."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +17,7 @@ Changes = dict[str, tuple[str, str]]
 
 
 def changed_settings(mark: Mark, before: Mapping[str, str], after: Mapping[str, str], without: Without) -> Changes:
-    """The settings in `before` whose value differs in `after`, with both values."""
+    """The settings in `before` that have a different value in `after`, with both values."""
 
     def values(files: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -56,7 +57,7 @@ def watched_files(
 
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
-    """The changes in code that the metric is computed from, keyed by name."""
+    """The changes in code from which the metric is computed, keyed by name."""
 
     def sources(texts: Texts) -> list[PythonSource]:
         found = []
@@ -78,7 +79,7 @@ TASKS = tasks(changed_settings, reverted_versions, watched_files, printed_change
 
 
 class CodeReader(SourceReader):
-    """The parser for a run. If a file crashes the process, it counts as changed if its text differs."""
+    """The parser for a run. A file that crashes the process counts as changed if its text differs."""
 
     def setting_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
         """The settings that differ between the texts `before` and `after`, with both values. Raises
@@ -108,7 +109,7 @@ class CodeReader(SourceReader):
         return self.of_files(watched_files, {"texts": texts}, lines=lines) if texts else {}
 
     def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> dict[str, str]:
-        """The changes in code that the metric is computed from, described in words and keyed by `path::function`.
+        """The changes in code from which the metric is computed, described in words and keyed by `path::function`.
         Raises `UnsafeInputError`."""
         texts = {
             name: {path: text for path, text in of.items() if path.endswith(".py")}

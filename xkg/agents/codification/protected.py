@@ -1,4 +1,4 @@
-"""Protects the starter's settings, which may only change if the method says so. `xkg.agents.workspace.evaluation`
+"""Protects the starter's settings, which may change only if the method says so. `xkg.agents.workspace.evaluation`
 protects the measuring code."""
 
 import ast
@@ -34,7 +34,7 @@ def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Settings of the starter that were changed or removed."""
+    """Settings in the starter that were changed or removed."""
     return {name: (value, after.get(name, "gone")) for name, value in before.items() if after.get(name) != value}
 
 

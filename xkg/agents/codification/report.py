@@ -1,4 +1,4 @@
-"""The report on a run: the task, the steps, the evidence, and points for the reader to check."""
+"""The report on a run, with the task, the steps, the evidence, and points for the reader to check."""
 
 from collections.abc import Iterator, Sequence
 
@@ -27,12 +27,12 @@ def _blocks(
         [
             f"- run: {result.run} ({task.mode}{'' if task.graph else ', without the graph'})",
             f"- metric {task.parsed_metric}: {before} before, {after} after",
-            f"- {result.steps} steps, {result.edits} edits, {result.expert_calls} calls of the expert, dollars: {cost}",
+            f"- {result.steps} steps, {result.edits} edits, {result.expert_calls} calls to the expert, dollars: {cost}",
             *(f"- not done: {fault}" for fault in result.faults),
             *([f"- stopped: {result.stopped}"] if result.stopped else []),
         ]
     )
-    yield "## What was asked"
+    yield "## The task"
     starter = f"{task.starter} ({session.workspace.identity})"
     yield f"- starter: {starter}\n- run: {task.run}\n- method: {session.method.source}"
     yield _fenced(cut_middle(session.method.text, _LONGEST_METHOD))
@@ -72,9 +72,9 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         yield f"nothing was changed for the part {part!a}: is it already in the starter?"
     for path, lines in verdict.never_ran.items():
         yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
-    yield "compare the parts below with the method's text: a run shows that lines ran, not that they are right"
+    yield "compare the parts below with the method's text: a run shows that lines ran, not that they are correct"
     if session.baseline.metric is not None and verdict.metric is not None:
-        yield "one run before and one after: more seeds are needed to judge the change of the metric"
+        yield "one run before and one after: more seeds are needed to judge the change in the metric"
 
 
 def _places(session: Session, verdict: Verdict | None) -> Iterator[str]:

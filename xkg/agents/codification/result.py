@@ -8,8 +8,8 @@ from xkg.value import Value
 
 class CodificationResult(Value):
     """`result` is the published class: A is error-free and better than the starter, B error-free, C erroneous, D
-    nothing. `faults` explain a C, and `doubts` are unproven points in an A or B. `stopped` says why the run ended
-    without an accepted answer. `dollars` is None if a price is unknown."""
+    nothing. `faults` explain a C, and `doubts` are unproven points about an A or B. `stopped` is the reason why the run
+    ended without an accepted answer. `dollars` is None if a price is unknown."""
 
     run: str
     mode: Mode
@@ -29,7 +29,7 @@ class CodificationResult(Value):
 
     @property
     def title(self) -> str:
-        """The class and its meaning in one line, with any doubts."""
+        """The class and its meaning in one line, plus any doubts."""
         meaning = MEANING[self.result]
         if not self.doubts or self.result not in ("A", "B"):
             return f"{self.result}: {meaning}"

@@ -24,8 +24,8 @@ _OPERATORS = {
 
 
 class Reverted(Value):
-    """`text` is the edited file in which the lines from `start_line` to `end_line` (1-based, inclusive) are reverted to
-    the starter's or removed."""
+    """`text` is the edited file in which the lines from `start_line` to `end_line` (1-based, inclusive) are removed or
+    reverted to the starter's lines."""
 
     path: str
     start_line: int
@@ -43,15 +43,15 @@ class Operation(Value):
 
 
 class Watched(Value):
-    """The file that records its operations, and the operations."""
+    """The file that records its operations, with these operations."""
 
     text: str
     operations: tuple[Operation, ...]
 
 
 def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int]) -> Iterator[Reverted]:
-    """Yields versions with each change reverted, then with each new statement removed, outer ones first. Includes only
-    code that `ran` and does more than print. Raises `SyntaxError` if `after` is not valid Python."""
+    """Yields versions with each change reverted, then with each new statement removed, outer statements first. Includes
+    only code that `ran` and does more than print. Raises `SyntaxError` if `after` is not valid Python."""
     tree = syntax_tree(after)
     printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and only_prints(each) for n in _lines(each)}
     old, new = _with_ends(before), _with_ends(after)
@@ -109,8 +109,8 @@ class _Recorder(ast.NodeTransformer):
 
 
 def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The lines of a change (from 0, end exclusive), then those before and after the module's new statements, which
-    other changes may need."""
+    """The lines in a change (from 0, end exclusive), followed by the lines before and after the module's new
+    statements, which other changes may need."""
     yield first, last
     whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]
     whole = [each for each in whole if first <= each.start and each.stop <= last]
@@ -145,6 +145,6 @@ def _is_string(node: ast.expr) -> bool:
 
 
 def _guards(node: ast.BinOp) -> bool:
-    """Whether a non-zero number is added. Only rounding can swallow it, as in `log(p + 1e-300)`."""
+    """Whether a non-zero number is added, which can only be lost to rounding, as in `log(p + 1e-300)`."""
     added = [each.value for each in (node.left, node.right) if isinstance(each, ast.Constant)]
     return isinstance(node.op, ast.Add | ast.Sub) and any(added)

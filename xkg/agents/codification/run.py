@@ -1,4 +1,4 @@
-"""A run from task to result: starter, baseline, parts, steps and verdict. It can be resumed at every step.
+"""A run from task to result: starter, baseline, parts, steps and verdict. It can be resumed after every step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
@@ -6,7 +6,7 @@
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
 
-The name of a run is a digest of the task and the starter's content: the same command resumes the same run, and a
+A run is named after a digest of the task and the starter's content, so the same command resumes the same run, and a
 finished run returns its stored result.
 """
 
@@ -46,7 +46,8 @@ from xkg.sandbox.runner import Environment
 
 
 class StepTaken(NamedTuple):
-    """For a progress display: the finished step, the dollars spent so far (None if unknown), and the last metric."""
+    """Data for a progress display: the finished step, the dollars spent so far (None if unknown), and the last
+    metric."""
 
     number: int
     action: str
@@ -58,8 +59,8 @@ class StepTaken(NamedTuple):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """The name of a task's run: a word from the starter and a digest. `related` identifies the related files from
-    elsewhere; `environment`, a JSON value, contains the package settings."""
+    """The name for a task's run: a word from the starter and a digest. `related` identifies the related files from
+    outside the starter; `environment`, a JSON value, contains the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
     asked |= {"environment": environment} if environment else {}
@@ -82,8 +83,8 @@ def codify(
     related: RelatedFiles,
     packages: Callable[[Workspace, Sequence[str]], Environment],
 ) -> CodificationResult:
-    """Runs a task in `folder`, or resumes it there; earlier questions, runs and paid answers are reused. `packages`
-    makes an environment for a workspace with additional modules.
+    """Runs a task in `folder`, or resumes it there, reusing earlier questions, runs and paid answers. `packages` makes
+    an environment for a workspace with additional modules.
 
     If the model becomes unavailable (no money, no endpoint, no usable answer), `stopped` in the result says so, and the
     same call resumes the run later. Raises `InputError` if the starter does not run or has no metric, or if another
@@ -154,7 +155,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
 def _taken(
     session: Session, actions: Actions, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """The next step, as it was taken before or executed now, and the last verdict."""
+    """The next step, either as it was taken earlier or executed now, and the last verdict."""
     operations, number = session.operations, len(history) + 1
     if (known := operations.get("step", {"number": number}, Taken)) is not None:
         session.questions.expert_calls += known.expert_calls
@@ -192,7 +193,7 @@ def _baseline(session: Session) -> Baseline:
 
 
 def _parts(session: Session) -> tuple[str, ...]:
-    """The method's sub-parts: those in the graph, or else those that a model finds in its text."""
+    """The method's sub-parts, as stored in the graph, or else as found in its text by a model."""
     if session.method.parts:
         return session.method.parts
 
@@ -278,7 +279,7 @@ def _result(
 
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
-    """The changes to the evaluation to report, even if it is allowed to change."""
+    """The changes to the evaluation that must be reported, even if it is allowed to change."""
     changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()
@@ -287,7 +288,7 @@ def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:
-    """The stored result of a finished run; None if the run may now take more steps."""
+    """The stored result of a finished run; None if the run may take more steps now."""
     try:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Starts a run from the settings: sandbox, packages, graph and models."""
+"""Starts a run using the settings for sandbox, packages, graph and models."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing

@@ -1,6 +1,7 @@
 """Exports the steps of a run for other programs: as JSON lines, or as an Inspect log, which `inspect view` shows.
 
-Both are made from the run's finished steps, and so work for a run that is still going or was killed."""
+Both are generated from the run's finished steps, so they also work for a run that is still in progress or was
+killed."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ V = TypeVar("V", Task, CodificationResult)
 def steps(folder: Path) -> list[Taken]:
     """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run."""
     if not (folder / "task.json").is_file():
-        raise InputError(f"{folder} has no started run")
+        raise InputError(f"{folder} does not contain a started run")
     operations = Operations(folder)
     found: list[Taken] = []
     while (taken := operations.get("step", {"number": len(found) + 1}, Taken)) is not None:
@@ -33,7 +34,7 @@ def steps(folder: Path) -> list[Taken]:
 
 
 def json_lines(folder: Path) -> str:
-    """The steps as JSON lines: number, step, observation, version. Raises the errors of `steps`."""
+    """The steps as JSON lines with number, step, observation and version. Raises the same errors as `steps`."""
     return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in steps(folder))
 
 

@@ -1,4 +1,4 @@
-"""Decides when a run is done, based on evidence from running the code, not on a model's opinion."""
+"""Decides when a run is done, based on evidence from running the code rather than a model's opinion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -21,8 +21,8 @@ MEANING: dict[Class, str] = {
 
 
 class Doubt(Value):
-    """An open question about an answer without faults. `about` identifies it for the agent's `answer`, which is '' if
-    there is none; `more` is shown only to the agent. Line numbers are set if it concerns lines in a file."""
+    """An open question about a faultless answer. `about` identifies it for the agent's `answer`, which is '' if there
+    is none; `more` is shown only to the agent. Line numbers are set if the question concerns lines in a file."""
 
     about: str
     text: str
@@ -42,11 +42,11 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """`faults` are the reasons why the work is not done, one line each; `doubts` are points that the agent has to
-    answer. `declared` are the settings that it says the method changes. `places` are the method's parts with their
-    lines. `never_ran` are changed lines that were not executed. `evaluation_changes` and `setting_changes` are reported
-    even if allowed. `touched` are measuring files that the run overwrote or removed. `remarks` say how the metric was
-    computed; they are not faults."""
+    """`faults` lists the reasons why the work is not done, one line each; `doubts` lists the points that the agent has
+    to answer. `declared` lists the settings that, according to the agent, the method changes. `places` contains the
+    method's parts with their lines. `never_ran` are changed lines that were not executed. `evaluation_changes` and
+    `setting_changes` are reported even if allowed. `touched` are measuring files that the run overwrote or removed.
+    `remarks` say how the metric was computed; they are not faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
@@ -72,10 +72,10 @@ class Verdict(Value):
 def judge(
     session: Session, result: RunResult, places: Sequence[PartPlace], declared: Sequence[ChangedSetting]
 ) -> Verdict:
-    """Checks the work against the definition of done: the run exits 0, the metric is read, every part has a place whose
-    changed lines were executed, and settings and evaluation are the starter's unless the method says otherwise.
-    `result` is the traced run of the current version. The work may remove only the files that the starter's run
-    removes."""
+    """Checks the work against the definition of done: the run exits with 0, the metric can be read, every part has a
+    place whose changed lines were executed, and settings and evaluation are unchanged from the starter unless the
+    method says otherwise. `result` is the traced run of the current version. The run may remove only the files that the
+    starter's run removes."""
     task, workspace, reader, origin = session.task, session.workspace, session.reader, session.origin()
     faults: list[str] = []
     before, after = workspace.texts(0), workspace.texts()
@@ -149,7 +149,7 @@ def _misplaced(
     lines: Mapping[str, Mapping[int, int]],
     outlines: Mapping[str, Outline],
 ) -> tuple[list[str], list[str]]:
-    """The problems with the parts' places, and the parts without any change."""
+    """The problems with the parts' places, and the parts that no change implements."""
     faults, unchanged = [], []
     placed: dict[str, list[PartPlace]] = {}
     for place in places:

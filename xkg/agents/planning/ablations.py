@@ -1,4 +1,5 @@
-"""Plans the ablations for a paper: with a language model that gets the graph as material, or from the graph alone."""
+"""Plans the ablations for a paper, either with a language model that uses the graph as material, or from the graph
+alone."""
 
 import time
 from collections.abc import Sequence
@@ -29,8 +30,8 @@ def plan_ablations(
     roots: Sequence[Path] | None = None,
     wait_seconds: float | None = None,
 ) -> AblationPlan:
-    """Returns at most `k` ablations for a paper (id or title), with the lines to change: those stored in the graph, or
-    those found now in the folder `repository`, which must be under `roots`, if given.
+    """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines are stored in the
+    graph or are located now in the folder `repository`, which must be under `roots`, if given.
 
     Waits for the configured language model for at most `wait_seconds` (the limit for one call if None). If it does not
     answer or no model is configured, the plan comes from the graph alone, and `planned_by` says so. Raises
@@ -65,7 +66,7 @@ def context(service: Service, paper: str) -> str:
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
 ) -> tuple[Sequence[PlannedAblation], str, bool]:
-    """The ablations without lines, how they were planned, and whether the graph alone was used."""
+    """The ablations without lines, how they were planned, and whether only the graph was used."""
     if not material.components:
         return (), _ALONE, True
     questions = service.questions()
@@ -85,8 +86,8 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """A note that lists the components left out because they seem to group others, each group by its topmost
-    component."""
+    """A note that lists the components left out because they seem to group others; each group is represented by its
+    topmost component."""
     left = groupings(material.components)
     ids = {component.id for component in left}
     names = [one_line(c.name) for c in left if c.parent not in ids]
@@ -96,7 +97,7 @@ def _grouped(material: Material) -> str:
 def _with_lines(
     service: Service, ablation: PlannedAblation, repository: Path | None, roots: Sequence[Path] | None
 ) -> tuple[PlannedAblation, str]:
-    """The ablation with the lines to change, and where they were searched for."""
+    """The ablation with the lines to change, and where those lines were searched for."""
     if not ablation.component and repository is None:
         return ablation.model_copy(update={"note": _NO_PLACE}), ""
     answer = service.locate(ablation.component or ablation.ablated_part, repository, _PLACES, roots=roots)

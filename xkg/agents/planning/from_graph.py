@@ -1,9 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
 Components are ranked by several criteria, and the rankings are fused by rank: earlier ablations measured an effect, the
-abstract names the component, findings and other components depend on it, the repository can be changed there, it is one
-thing and not a group of others, and it is high in the hierarchy. Components that only group others are left out
-(`groupings`)."""
+abstract names the component, findings and other components depend on it, the repository can be changed there, it is a
+single thing rather than a group of others, and it is high in the hierarchy. Components that only group others are left
+out (`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""The minimum score of an idea: similar techniques are often not substitutes."""
+"""The minimum score for an idea, since similar techniques are often not substitutes."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -52,7 +52,8 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
 
 def ranking(material: Material) -> list[Component]:
     """The components, most worthwhile first, without those that only group others. A component above or below a chosen
-    one, or with the same name and a qualifier, comes after all others; a component that only measures comes last."""
+    component, or with the same name plus a qualifier, comes after all others; a component that only measures comes
+    last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -89,8 +90,8 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Whether there is evidence that the method has this component: the abstract, a finding, code, lines, techniques
-    that replace it in other papers, or the definition of a component that is neither above nor below it."""
+    """Whether there is evidence that the method contains this component: the abstract, a finding, code, lines,
+    techniques that replace it in other papers, or the definition of a component that is neither above nor below it."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -123,7 +124,7 @@ def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
 
 def _same_name(a: Component, b: Component) -> bool:
     """Whether two names are equal, ignoring case, hyphens and spaces, or one adds a qualifier in front of the other
-    ("test-time X" and "X"). One-word heads are too unspecific."""
+    ("test-time X" and "X"). Single-word names are too unspecific."""
     shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
     return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
 
@@ -167,11 +168,13 @@ def reasons(component: Component) -> list[str]:
     if component.mentioned == 1:
         reasons.append("the abstract names it")
     elif component.mentioned >= 0.5:
-        reasons.append("the abstract has part of its name")
+        reasons.append("the abstract contains part of its name")
     if component.findings:
         reasons.append(f"findings in the paper name it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
-        reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
+        reasons.append(
+            "judging by its name or definition, it evaluates the method's results, and no code in the method uses it"
+        )
     else:
         of = component.parent_name or "the method"
         reasons.append(_bound(component) or f"no other code is known to use it, and {of} has other parts")
@@ -181,9 +184,9 @@ def reasons(component: Component) -> list[str]:
 def _bound(component: Component) -> str:
     """Why a component is replaced and not removed; '' if it can be removed."""
     if component.users:
-        return f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed"
+        return f"the code for {', '.join(component.users[:3])} uses it, so it is replaced, not removed"
     if component.parts:
-        return "its own parts hang on it, so it is replaced and not removed"
+        return "its own parts depend on it, so it is replaced, not removed"
     if _ideas(component):
-        return "other papers have similar techniques, so it is replaced and not removed"
+        return "other papers have similar techniques, so it is replaced, not removed"
     return "" if component.siblings else f"nothing of {component.parent_name or 'the method'} would be left without it"

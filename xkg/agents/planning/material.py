@@ -1,4 +1,4 @@
-"""Collects what the graph knows for ablations: a paper's components, and possible replacements for them."""
+"""Collects what the graph contains for planning ablations: a paper's components, and possible replacements for them."""
 
 import contextlib
 import re
@@ -17,7 +17,8 @@ from xkg.value import Value
 MOST_COMPONENTS = 60
 MOST_ALTERNATIVES = 3
 FITTING = 0.5
-"""The minimum score (`SearchRow.score`) of a replacement technique, which is then more likely than not to fit."""
+"""The minimum score (`SearchRow.score`) of a replacement technique. Above this score, it is more likely to fit than
+not."""
 
 _QUERY = 400
 _NAME_WORDS = 12
@@ -30,7 +31,8 @@ _TABLE = re.compile(
 )
 """Matches a table caption on its own line, in Markdown or text from a PDF, with the rows below it."""
 _NUMBER = re.compile(r"[&|][^&|\n\w]{0,12}\d")
-"""Matches a cell that begins with a number. A table without any, such as a table of examples, measures nothing."""
+"""Matches a cell that begins with a number. A table without such a cell, for example a table of examples, measures
+nothing."""
 
 
 class Alternative(Value):
@@ -44,11 +46,11 @@ class Alternative(Value):
 
 class Component(Value):
     """`mentioned` is the fraction (0 to 1) of the component's name that appears as consecutive words in the abstract.
-    `findings` are the names of findings that name it. `users` are the names of components, other than its parent, whose
-    code contains its code. `siblings` is the number of its parent's other parts, and `parts` the number of its own.
-    `place` is the score of its best stored lines, or 0 if there are none. `tables` are the captions of tables that name
-    it. `measured` is the largest relative change in an ablation of it or of the same concept in another paper; None if
-    there was none."""
+    `findings` are the names of findings that mention it. `users` are the names of components, other than its parent,
+    whose code contains its code. `siblings` is the number of its parent's other parts, and `parts` the number of its
+    own parts. `place` is the score of its best stored lines, or 0 if there are none. `tables` are the captions of
+    tables that mention it. `measured` is the largest relative change in an ablation of it, or of the same concept in
+    another paper; None if there was no such ablation."""
 
     id: str
     name: str
@@ -162,7 +164,7 @@ def _tables(service: Service, paper: str) -> dict[str, str]:
 
 
 def _parents(answer: PaperAnswer) -> dict[str, str | None]:
-    """The parent of each technique, keyed by id; lines are a preorder walk with depths."""
+    """The parent of each technique, keyed by the technique's id; lines are a preorder walk with depths."""
     above: list[str] = []
     parents: dict[str, str | None] = {}
     for line in answer.techniques:

@@ -1,4 +1,4 @@
-"""A plan of ablations: the result of `xkg ablate plan`, the library call and the MCP prompt."""
+"""A plan for ablations, which is the result of `xkg ablate plan`, the library call and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -10,12 +10,12 @@ from xkg.value import Value
 Action = Literal["REMOVE", "REPLACE", "ADD"]
 
 
-_OPEN = "left open: no table in the paper is known to report it"
+_OPEN = "undecided: no table in the paper is known to report it"
 
 
 class PlannedAblation(Value):
-    """One experiment to compare with an unchanged run. `component` is the id of the changed technique, or empty if it
-    is not in the graph; `ablated_part` is its description. `replacement` lists the options to try in its place
+    """One experiment, to be compared with an unchanged run. `component` is the id of the changed technique, or empty if
+    it is not in the graph; `ablated_part` is its description. `replacement` lists the options to try in its place
     (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures, or tables in the paper that
     report them. `ideas` are techniques from other papers that fit its definition; whether their inputs and outputs
     match is unknown. `places` are the lines to change, best first; `note` says why there are none, or adds a caveat."""
@@ -33,8 +33,9 @@ class PlannedAblation(Value):
 
 
 class AblationPlan(Quoting):
-    """The ablations for a paper, those that say most about its claims first. `planned_by` is the model, or the reason
-    why only the graph was used. `searched` says where the lines come from, and `note` what could not be done.
+    """The ablations for a paper, starting with those that reveal most about its claims. `planned_by` is the model, or
+    the reason why only the graph was used. `searched` says where the lines come from, and `note` says what could not be
+    done.
 
     Its string form is Markdown."""
 

@@ -1,4 +1,4 @@
-"""Asks a language model for ablations, with the graph's knowledge as material."""
+"""Asks a language model for ablations, using what the graph contains as material."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
 _DEFINITION = 200
-"""The number of characters of each definition in the list; the plan before the list contains more."""
+"""The maximum number of characters per definition in the list; the plan before the list contains more."""
 
 _LONGEST = 600
 _MOST_OPTIONS = 12
 
 
 class ProposedAblation(AnswerType):
-    """`component` is a number of the list in the prompt, 0 for none."""
+    """`component` is a number from the list in the prompt, or 0 for none."""
 
     component: int
     name: str
@@ -41,7 +41,7 @@ def inputs(material: Material, context: str, k: int) -> dict[str, str]:
 
 
 def describe(components: Sequence[Component]) -> str:
-    """A numbered list, starting at 1, with what the graph knows about each component."""
+    """A numbered list, starting at 1, with what the graph contains about each component."""
     return "\n".join(_described(n, component) for n, component in enumerate(components, start=1)) or "(none)"
 
 

@@ -1,4 +1,4 @@
-"""Delivers the result of a run to the user: as a patch, or as a branch in the repository that the starter came from."""
+"""Delivers the result of a run to the user, as a patch or as a branch in the repository that the starter came from."""
 
 from collections.abc import Container, Iterable
 from pathlib import Path
@@ -22,10 +22,10 @@ def patch(workspace: Workspace) -> bytes:
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
     """Adds the branch `name` with one commit per edit, and returns its last commit. The branch is added to the
     repository that the starter was read from, or to `repository`, a clone of it, and begins at the starter's commit. If
-    the starter had uncommitted changes, the first commit contains those in the files that the run changed.
+    the starter had uncommitted changes, the first commit contains them for the files that the run changed.
 
-    Raises the errors of `add_branch`, `InputError` if the starter has no repository or the run changed nothing, and
-    `UnsafeInputError` for a path that edits may not write."""
+    Raises `InputError` if the starter has no repository or the run changed nothing, `UnsafeInputError` for a path that
+    edits may not write, and the same errors as `add_branch`."""
     folder = repository or Path(workspace.spec.removeprefix("file://").rpartition("@")[0] or workspace.spec)
     if repository is None and not folder.is_dir():
         folder = Path(workspace.spec.removeprefix("file://"))

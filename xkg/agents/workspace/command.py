@@ -37,9 +37,9 @@ from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
-_TREE = "../../../../work"  # relative to the package folder of a run's environment
+_TREE = "../../../../work"  # relative to the package folder in a run's environment
 ADDED = "requirements-xkg.txt"
-"""Requirements that were added to a tree. They override those in the tree's own files."""
+"""Requirements that were added to a tree. They override the requirements in the tree's own files."""
 
 _BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
 _GRACE_SECONDS = 15
@@ -51,14 +51,15 @@ _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (
 
 
 class Left(NamedTuple):
-    """The files that a run left behind: an archive in a file, starting at a byte offset."""
+    """The files that a run left behind, as an archive that starts at a byte offset in a file."""
 
     file: Path
     start: int
 
 
 class Evaluated(Value):
-    """The measurement by a second command over a run's files: its output, and the wanted files that it left."""
+    """The measurement that a second command made from a run's files: the command's output, and the wanted files that it
+    left."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -68,15 +69,16 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """`output` is stdout and stderr together; beyond 2 MB, the middle is cut. `lines` says how often each executed line
-    in the traced files ran, or is None if the run was not traced or the sandbox was killed. For awaited lines, it
-    contains at least one line from each group that ran; `gave_up` says that others may have run too. `opened` lists the
-    tree's files that a traced run opened, or is None if unknown. `printed` is the file and line that last printed the
-    pattern. `files` contains the wanted files that exist. `problem` is the error in one line, or None. `removed` lists
-    at most 20 files in the tree that the run removed from its copy, and `rewritten` those that it changed. The metric
-    is read from `evaluated` if it is set; `apart` means that no edited file was present when the metric was computed.
-    `left_at` is the offset of the archive of left files, or None. `downloads` lists failed network requests, `refused`
-    lists hosts that the run was not allowed to reach, and `lacks_gpu` says that it failed because CUDA is missing."""
+    """`output` is stdout and stderr together; beyond 2 MB, the middle is cut. `lines` contains how often each executed
+    line in the traced files ran, or is None if the run was not traced or the sandbox was killed. For awaited lines, it
+    contains at least one line from each group that ran; `gave_up` means that other groups may also have run. `opened`
+    lists the tree's files that a traced run opened, or is None if unknown. `printed` is the file and line that last
+    printed a match for the pattern. `files` contains the wanted files that exist. `problem` is the error in one line,
+    or None. `removed` lists at most 20 files in the tree that the run removed from its copy, and `rewritten` the files
+    that it changed. The metric is read from `evaluated` if it is set; `apart` means that no edited file was present
+    when the metric was computed. `left_at` is the offset of the archive of left files, or None. `downloads` lists
+    failed network requests, `refused` lists hosts that the run was not allowed to reach, and `lacks_gpu` means that it
+    failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -105,7 +107,7 @@ class RunResult(Value):
         return self.ended == "exited" and self.exit_code == 0
 
     def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
-        """The value of the metric, or the problem with it."""
+        """The metric's value, or the problem with it."""
         try:
             source = self.evaluated or self
             return reader.metric(metric, source.output, source.files), None
@@ -113,7 +115,7 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """The value in the run's own output and files, if there is one and a second command measured."""
+        """The value in the run's own output and files, if there is one and a second command did the measuring."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
@@ -121,7 +123,7 @@ class RunResult(Value):
 class Commands:
     """Runs commands in workspaces with one set of packages. `data` maps paths in the tree to read-only folders or files
     on this machine. `variables` are added to the sandbox's environment, and `gpu` is a GPU that a run may use.
-    `limits.disk_mb` limits the data that a run writes, including the copy of the tree. Each run sees the files of a
+    `limits.disk_mb` limits the data that a run writes, including the copy of the tree. Each run sees the files from a
     `fetch` command as that command left them.
 
     Raises `InputError` for data that does not exist or would hide a file in the tree."""
@@ -165,19 +167,19 @@ class Commands:
         hosts: frozenset[Host] = frozenset(),
         first: Sequence[str] = (),
     ) -> RunResult:
-        """The result of one shell command. Bash runs it and stops at the first failure. `trace` lists Python files in
-        the tree whose lines are counted (which slows them down); the result says which of them last `printed` a match
-        for this pattern. `wanted` lists files that the command should leave. `awaited` contains groups of lines by
-        file: the trace says whether any line in each group ran, and stops once all groups have run.
+        """The result of one shell command, which Bash runs, stopping at the first failure. `trace` lists Python files
+        in the tree whose lines are counted (which slows them down); the result includes the line that last `printed` a
+        match for this pattern. `wanted` lists files that the command should leave. `awaited` contains groups of lines,
+        keyed by file; the trace records whether any line in each group ran, and stops once every group has run.
 
         `leaves` is a file for the files that the command creates or overwrites (`RunResult.left_at`). Another command
         receives them as `left`, except files that Python could import, hidden files, those in `wanted`, and files in
-        the tree that are not in `outputs`. Files in `without` are absent. With `hosts`, which the command reaches
-        through a proxy, its whole home is kept for `Commands.fetched`. `first` lists modules from `sandbox.guest` that
-        each Python process imports before other code runs.
+        the tree that are not in `outputs`. Files in `without` are absent. If `hosts` is given, the command reaches them
+        through a proxy, and its whole home is kept for `Commands.fetched`. `first` lists modules from `sandbox.guest`
+        that each Python process imports before other code runs.
 
-        Never raises for failures of the command. Raises `InputError` for a command that cannot be split, and
-        `SandboxUnavailableError`."""
+        Never raises because the command fails. Raises `InputError` if the command cannot be split, and
+        `SandboxUnavailableError` if it cannot be confined."""
         started(command)
         if hosts and self._runner.name == "landlock":
             raise SandboxUnavailableError("Landlock cannot limit which hosts a command reaches: use bubblewrap")
@@ -268,7 +270,7 @@ class Commands:
             output = f"{start}\n[… {ran.omitted:,} bytes left out …]\n{end}"
         output = without_host_paths(output, self._places(str(report.get("home", "")) if report else ""))
         if ran.ok and report is None:
-            raise SandboxUnavailableError(f"the sandbox gave no report of a run ({ran.stderr[-200:]!a}); run again")
+            raise SandboxUnavailableError(f"the sandbox did not report on a run ({ran.stderr[-200:]!a}); run again")
         ended = report["ended"] if report else ran.ended
         exit_code = report["exit_code"] if report else None
         if ended == "exited" and exit_code is None and report and not report.get("error"):
@@ -296,7 +298,7 @@ class Commands:
         return result.model_copy(update={"problem": problem})
 
     def _places(self, home: str) -> dict[str, str]:
-        """The paths on this machine that a run sees, with the names that replace them; `home` is the run's own."""
+        """The paths on this machine that a run sees, with the names that replace them; `home` is the run's own home."""
         site = self.environment.site.resolve() if self.environment.site else None
         prefix = at(self.environment.python).prefix
         return {
@@ -329,11 +331,11 @@ class Commands:
             explained = f" ({found})" if found else ""
             return f"it ended with status {result.exit_code}: {last[:300]}{_where(result.output)}{explained}"
         return {
-            "timeout": f"it did not end within {self.limits.seconds:g} s",
-            "memory": f"it took more than {self.limits.memory_mb} MB of memory",
+            "timeout": f"it did not finish within {self.limits.seconds:g} s",
+            "memory": f"it used more than {self.limits.memory_mb} MB of memory",
             "disk": f"it wrote more than {self.limits.disk_mb} MB",
-            "output": "its output did not end",
-        }.get(result.ended, "it was killed: too many processes, or by the system")
+            "output": "its output never ended",
+        }.get(result.ended, "it was killed, either for starting too many processes or by the system")
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
@@ -342,8 +344,8 @@ def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
 
 
 def _last_error(output: str) -> str:
-    """The first line of the last Python error, which may be followed by notes and output from other processes; the last
-    line if there is no error."""
+    """The first line of the last Python error, which may be followed by notes and by output from other processes; the
+    last line if there is no error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
@@ -365,11 +367,11 @@ def packages_for(
     modules: Sequence[str] = (),
     command: str = "",
 ) -> Environment:
-    """The packages to install: those that a workspace's Python files import, in the versions of its requirement files,
-    those declared in these files, and those that provide `modules`, which were missing at run time. If a `command`
-    starts some of the files, only the packages that these files import, and those in `ADDED`. Modules in the tree
-    itself or in `data` (see `Commands`) are not installed. Files that cannot be parsed are named in the notes. Raises
-    `UnsafeInputError` if there are too many of them."""
+    """The packages to install: those that a workspace's Python files import, in the versions from its requirement
+    files, those declared in the requirement files, and those that provide `modules`, which were missing at run time. If
+    a `command` starts some of the files, only the packages that these files import and those in `ADDED` are included.
+    Modules in the tree itself or in `data` (see `Commands`) are not installed. Files that cannot be parsed are listed
+    in the notes. Raises `UnsafeInputError` if there are too many such files."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -391,7 +393,7 @@ def packages_for(
     provided = {canonicalize_name(name) for name in given | own.hidden}
     declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
     notes = tuple(
-        f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
+        f"{printable_line(path)} cannot be parsed ({why}), so the packages that it requires are unknown"
         for path, why in stated.unknown.items()
     )
     if maker is None:
@@ -402,13 +404,13 @@ def packages_for(
 
 
 def _with_scripts(command: str, workspace: Workspace) -> str:
-    """A command together with the text of the shell scripts that it starts."""
+    """A command, together with the text of the shell scripts that it starts."""
     scripts = {program.script(workspace.files) for program in started(command)} if command else set()
     return "\n".join([command, *(workspace.text(path) for path in sorted(filter(None, scripts)) if path[-3:] == ".sh")])
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """The text, or its start and end around a line that says how much was cut."""
+    """The text, or its start and end with a line between them that says how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -418,13 +420,14 @@ def cut_middle(text: str, characters: int) -> str:
 
 
 def numbered(lines: Iterable[str], first: int = 1) -> str:
-    """Lines with their numbers, from `first`."""
+    """Lines with their numbers, starting at `first`."""
     return "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, first))
 
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
-    """The `marked` lines of a Python file, prefixed with `+`, and two around each, with numbers and how often each ran:
-    `-` for a line of `code` that never ran, nothing for lines that cannot run (comments, docstrings)."""
+    """The `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line has its
+    number and how often it ran: `-` for a line in `code` that never ran, nothing for lines that cannot run (comments,
+    docstrings)."""
     shown = []
     last = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -447,7 +450,7 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """An output cut to `size` bytes by removing its middle, as in a program's result."""
+    """An output cut to `size` bytes by removing its middle, as for a program's result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

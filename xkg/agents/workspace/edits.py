@@ -15,8 +15,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 class FileEdit(AnswerType):
     """`replace`: `target` is text that occurs once in the file, and `text` replaces it. `function`: `target` is the
-    qualified name of a function or class, `text` its whole new definition. `file`: `text` is the whole new file, and
-    `target` is empty."""
+    qualified name of a function or class, and `text` is its complete new definition. `file`: `text` is the complete new
+    file, and `target` is empty."""
 
     file: str
     kind: Literal["replace", "function", "file"]
@@ -29,8 +29,8 @@ class EditError(ValueError):
 
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
-    """The new texts of the files in `texts` that the edits change, applied in order. Raises `EditError` if an edit does
-    not fit exactly, changes nothing, or results in Python that does not parse."""
+    """The new texts of the files in `texts` that the edits change, with the edits applied in order. Raises `EditError`
+    if an edit does not fit exactly, changes nothing, or results in Python that does not parse."""
     if not edits:
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}

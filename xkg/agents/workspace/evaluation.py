@@ -1,8 +1,7 @@
-"""Fingerprints the code that measures, which a change by an agent or an ablation must not alter.
+"""Fingerprints the measuring code, which a change by an agent or an ablation must not alter.
 
-The code is found by name: test files, functions named for evaluating or for the metric, statements that print or write
-the metric, and the parts that a task protects. Renaming, removing, redefining or reassigning a part counts as a
-change."""
+The code is found by name: test files, functions named after evaluation or the metric, statements that print or write
+the metric, and parts that a task protects. Renaming, removing, redefining or reassigning a part counts as a change."""
 
 import ast
 import hashlib
@@ -40,8 +39,8 @@ def evaluation(
 def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """The measuring parts in one file: their names as in `evaluation`, and their AST nodes. A `program` that a command
-    starts is not a test, whatever its name."""
+    """The measuring parts in one file: their names as in `evaluation`, and their AST nodes. A `program` started by a
+    command is not a test, whatever its name."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
         return
@@ -71,7 +70,7 @@ def changed_evaluation(
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
     """The changed parts, in order: parts with a different digest, removed parts, new places that print the metric if
-    there were others before, and names that `new_files` assign more often than `old_files`. Other new parts do not
+    there were such places before, and names that `new_files` assign more often than `old_files`. Other new parts do not
     count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
@@ -125,8 +124,8 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
-    """The strings in a statement, including names of keyword arguments. With `written`, strings in an assigned table or
-    list do not count, since the table names things that other statements print."""
+    """The strings in a statement, including names of keyword arguments. If `written` is set, strings in an assigned
+    table or list do not count, since the table names things that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
@@ -134,8 +133,8 @@ def _strings(statement: ast.stmt, written: bool) -> list[str]:
 
 
 def _assigned(path: str, text: str) -> Counter[str]:
-    """How often a file assigns each name: by assignment, definition, import or `setattr`, or as a key in `globals()`
-    and similar mappings."""
+    """The number of times a file assigns each name, by assignment, definition, import or `setattr`, or as a key in
+    `globals()` and similar mappings."""
     tree = tree_or_none(text) if path.endswith(".py") else None
     return Counter() if tree is None else Counter(_given_values(tree))
 

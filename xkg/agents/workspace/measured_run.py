@@ -1,9 +1,9 @@
 """Runs a task's command and measures the result, separately from edited code if possible.
 
-Code changed by an agent or an ablation can alter anything in its process, and reading the code cannot find every way of
+Code changed by an agent or an ablation can alter anything in its process, and static analysis cannot find every way of
 doing so. So the evaluating command runs in its own sandbox, in a fresh copy of the tree without the edited files, and
-gets the files left by the first command as data. Only if that fails (because it imports edited code) are the edited
-files added. A task without such a command is measured by its run alone. `remarks` says which case applied, and which
+receives the files left by the first command as data. Only if that fails (because it imports edited code) are the edited
+files added. A task without such a command is measured by its run alone. `remarks` reports which case applied, and which
 measuring files were overwritten."""
 
 import tempfile
@@ -51,7 +51,8 @@ def measured(
     first: Sequence[str] = (),
 ) -> RunResult:
     """The result of `command`, and of `evaluate` if given, each within the limits of `commands`. The lines that ran
-    include both commands; `first` has the same meaning as in `Commands.run`. Raises the errors of `Commands.run`."""
+    include those of both commands; `first` has the same meaning as in `Commands.run`. Raises the same errors as
+    `Commands.run`."""
     printed = metric.key if metric.source == "output" else ""
     if evaluate is None:
         result = commands.run(
@@ -92,7 +93,7 @@ def measured(
 
 
 def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> tuple[str, ...]:
-    """Remarks, one per line, on how the metric was computed, for its reader."""
+    """Remarks for the reader, one per line, on how the metric was computed."""
     return tuple(_remarks(result, metric, reader, origin))
 
 
@@ -112,7 +113,7 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
 
 
 def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
-    """Both results as one: the exit status of the second, and the combined usage and effects of both."""
+    """Combines both results into one, with the second's exit status and the usage and effects of both."""
     lines = None
     if ran.lines is not None or found.lines is not None:
         both = [ran.lines or {}, found.lines or {}]

@@ -36,7 +36,7 @@ class Metric(Value):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """Parses a metric from the text form described at the top of this module. Raises `InputError` with the
+        """Parses a metric from the text form described in this module's docstring. Raises `InputError` with the
         problem."""
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
@@ -65,11 +65,11 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files in a run that contain the metric."""
+        """The files left by a run that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Reads the last value. The time is not limited, so call it through `SourceReader.metric` for a run's output.
+        """Reads the last value. There is no time limit, so a run's output should be read through `SourceReader.metric`.
 
         Raises `MetricError` if there is none, and for NaN, infinity and text."""
         if self.source == "output":
@@ -77,7 +77,7 @@ class Metric(Value):
         assert self.path is not None
         content = files.get(self.path)
         if content is None:
-            raise MetricError(f"the run left no file {self.path} that can be read (at most 4 MB)")
+            raise MetricError(f"the run left no readable file {self.path} (at most 4 MB)")
         text = content.decode("utf-8", "replace")
         value = self._in_json(text) if self.source == "json" else self._in_csv(text)
         return _number(value, f"{self.path}#{self.key}")
@@ -98,14 +98,14 @@ class Metric(Value):
             if last is None
             else f"its last line with a number is {printable_line(last[:200])!a}"
         )
-        raise MetricError(f"no line of the output matches {self.key!a}; {shown}")
+        raise MetricError(f"no line in the output matches {self.key!a}; {shown}")
 
     def _in_json(self, text: str) -> object:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
             lines = [line for line in text.splitlines() if line.strip()]
-            try:  # with one object per line, the last one counts
+            try:  # if there is one object per line, the last one counts
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
                 raise MetricError(f"{self.path} is not valid JSON") from None
@@ -136,11 +136,11 @@ def plain_text(pattern: str) -> str:
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise MetricError(f"{where} is {str(value)[:40]!a}, no number")
+        raise MetricError(f"{where} is {str(value)[:40]!a}, not a number")
     try:
         number = float(value)
     except (ValueError, OverflowError):
-        raise MetricError(f"{where} is {str(value)[:40]!a}, no number") from None
+        raise MetricError(f"{where} is {str(value)[:40]!a}, not a number") from None
     if not math.isfinite(number):
         raise MetricError(f"{where} is {number}: training has diverged, or nothing was measured")
     return number

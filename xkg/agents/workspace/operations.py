@@ -2,8 +2,8 @@
 
     folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
 
-A node has its inputs and its output. A killed run starts its operations again in the same order and finds the stored
-results; only interrupted operations are repeated."""
+A node contains an operation's inputs and output. A killed run restarts its operations in the same order and finds the
+stored results, so only interrupted operations are repeated."""
 
 import hashlib
 import json
@@ -25,7 +25,7 @@ class Operations:
         self._folder = folder / "nodes"
 
     def do(self, name: str, inputs: Mapping[str, Any], kind: type[T], work: Callable[[], T]) -> T:
-        """The stored output, or that of `work`, which is stored."""
+        """Returns the stored output, or runs `work` and stores its output."""
         if (known := self.get(name, inputs, kind)) is not None:
             return known
         output = work()
@@ -33,7 +33,7 @@ class Operations:
         return output
 
     def get(self, name: str, inputs: Mapping[str, Any], kind: type[T]) -> T | None:
-        """The stored output; None if it is missing, damaged or of another version of xkg."""
+        """The stored output; None if it is missing, damaged or from another version of xkg."""
         try:
             return kind.model_validate_json(json.dumps(json.loads(self._place(name, inputs).read_bytes())["output"]))
         except (OSError, ValueError, KeyError, TypeError):

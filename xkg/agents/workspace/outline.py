@@ -10,8 +10,8 @@ _NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 class Outline(Value):
-    """`executable` are the lines that a trace can hit. `steps` leaves out imports, docstrings and the headers of
-    functions and classes, which all run when the file is imported."""
+    """`executable` are the lines that a trace can hit. `steps` excludes imports, docstrings, and the headers of
+    functions and classes, all of which run when the file is imported."""
 
     executable: frozenset[int] = frozenset()
     steps: frozenset[int] = frozenset()

@@ -1,4 +1,4 @@
-"""Finds the repository's own packages, which scripts import as if they were installed (`pip install -e .`)."""
+"""Finds the repository's own packages, which scripts import as if installed (`pip install -e .`)."""
 
 import re
 import shlex
@@ -19,8 +19,8 @@ _VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.
 
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
     """The folders from which an installation would take packages ('' for the top): the folders of `pyproject.toml`,
-    `setup.py` and `setup.cfg`, and a `src` folder next to such a file, if they contain a package. Those nearest to the
-    top come first."""
+    `setup.py` and `setup.cfg`, and a `src` folder next to such a file, if they contain a package. The folders nearest
+    to the top come first."""
     known = list(paths)
     packages = _packages(known)
     holders = {package.rpartition("/")[0] for package in packages if package}
@@ -33,8 +33,8 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
-    """The metadata that an installation would leave for `importlib.metadata`, as path in the package folder → text: the
-    name and version of each project in `files` (path → content), with version 0 if its file states none."""
+    """The metadata that an installation would leave for `importlib.metadata` (path in the package folder → text): the
+    name and version of each project in `files` (path → content), or version 0 if its file does not state one."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:
@@ -48,9 +48,9 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 class OwnNames(NamedTuple):
-    """Imports that a repository's own Python files satisfy. Those in `nested` exist only inside packages and can hide a
-    package with the same name (`autograd/scipy` is not SciPy). Those in `hidden` are folders without `__init__.py`,
-    over which any installed package with the same name has priority."""
+    """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages and can hide
+    a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without `__init__.py`,
+    over which any installed package with the same name takes precedence."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -80,8 +80,8 @@ def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> O
 
 
 def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
-    """The folder that contains a dotted module in a repository ('' for the top): the one nearest to the top. None if
-    there is none or several are equally near."""
+    """The folder in a repository ('' for the top) that contains a dotted module. If there are several, the folder
+    nearest to the top. None if there is no such folder or several are equally near."""
     inside = f"/{module.replace('.', '/')}"
     found: set[str] = set()
     for path in paths:
@@ -106,7 +106,7 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
     """The command that builds a dotted extension module in its folder. It uses one of the `setup.py` files in `texts`
-    (path → text) that names the module or has a source with that name next to it. None if there is none."""
+    (path → text) that mentions the module or has a source with that name next to it. None if there is no such file."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)
     has_source = any(f"/{path}".endswith(stems) for path in texts)

@@ -1,5 +1,5 @@
-"""Parses a workspace's files and applies edits in the confined process: in this process, no parser reads untrusted
-source."""
+"""Parses a workspace's files and applies edits in the confined process, so that no parser reads untrusted source in
+this process."""
 
 import ast
 import base64
@@ -25,15 +25,15 @@ from xkg.value import Value
 T = TypeVar("T")
 Texts = Mapping[str, str]
 Without = Mapping[str, Reason]
-"""Files that crashed the process, which a task skips."""
+"""Files that crashed the process, which tasks skip."""
 
 BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """`imports` maps top-level packages to the names used from each. `lines` and `declared` are the requirements stated
-    in files, as in `read_requirements`. `unknown` lists files that crashed the parser, with the reason; their
-    requirements are missing."""
+    """`imports` maps top-level packages to the names used from each. `lines` and `declared` contain the requirements
+    stated in files, as in `read_requirements`. `unknown` lists files that crashed the parser, with the reason; the
+    requirements in these files are missing."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -42,8 +42,8 @@ class StatedPackages(Value):
 
 
 def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, without: Without) -> StatedPackages:
-    """The imports in the Python files, and the lines in the files that state requirements. If a command starts some of
-    the files, only the imports in those files."""
+    """The imports in the Python files, and the lines in files that state requirements. If a command starts some of the
+    Python files, only the imports in the started files count."""
     trees: dict[str, ast.Module] = {}
     for path, text in marked(mark, sources, without) if command else ():
         if parsed := without_broken_statements(text):
@@ -68,7 +68,7 @@ def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
 
 
 def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> dict[str, str] | str:
-    """The files that edits change, or why the edits are refused."""
+    """The files that edits change, or the reason why the edits are refused."""
     mark("edits")
     try:
         return file_edits.applied(texts, edits)
@@ -111,8 +111,8 @@ def evaluation_changes(
 
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
-    """The files that contain part of the evaluation. Files that cannot be parsed may contain one, so they are
-    included."""
+    """The files that contain part of the evaluation, including files that cannot be parsed, which may contain such a
+    part."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
@@ -128,7 +128,7 @@ def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, st
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
-    """The files to parse, each announced first."""
+    """Yields the files to parse, announcing each one first."""
     for path, text in sorted(texts.items()):
         if path not in without:
             mark(path)
@@ -140,7 +140,7 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 class SourceReader:
     """Calls the confined process for one run. Safe to use from several threads. `left_out` lists the files that crashed
-    a call, with the reason; they are treated as files that are not Python."""
+    a call, with the reason; these files are treated as if they were not Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers
@@ -151,7 +151,8 @@ class SourceReader:
     def packages(self, sources: Texts, requirements: Texts, command: str = "") -> StatedPackages:
         """The results of `imported_packages` for the Python `sources` and of `read_requirements` for the files in
         `requirements` (path → text), without files that crash the parser. If a command starts some of the sources, only
-        those count, and no packages are declared. Raises `UnsafeInputError` for files that exceed the bounds."""
+        the started sources count, and no packages are declared. Raises `UnsafeInputError` for files that exceed the
+        bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements}, command=command)
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:
@@ -193,7 +194,7 @@ class SourceReader:
         return found
 
     def metric(self, metric: Metric, output: str, files: Mapping[str, bytes]) -> float:
-        """The value of a metric in the output and files of a run, like `Metric.read`. Also raises `MetricError` if that
+        """The value of a metric in the output and files of a run, like `Metric.read`. Also raises `MetricError` if this
         exceeds the bounds."""
         encoded = {path: base64.b64encode(content).decode() for path, content in files.items()}
         try:
@@ -205,12 +206,12 @@ class SourceReader:
         return found
 
     def ask(self, task: Callable[..., T], **given: object) -> T:
-        """The answer to a task. Raises `WorkerDiedError`."""
+        """The answer for a task. Raises `WorkerDiedError`."""
         return self._parsers.ask(task, self._bounds, **given)
 
     def of_files(self, task: Callable[..., T], texts: Mapping[str, Texts], **given: object) -> T:
-        """The answer to a task for all files in `texts`, except those that crash the process: the task announces each
-        file by its path and skips those in `without`. Raises `UnsafeInputError`."""
+        """The answer for a task on all files in `texts`, except files that crash the process. The task announces each
+        file by its path and skips the files in `without`. Raises `UnsafeInputError`."""
         keys: dict[str, set[tuple[str, bytes]]] = {}
         for path, text in (item for of in texts.values() for item in of.items()):
             keys.setdefault(path, set()).add((path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()))
@@ -222,7 +223,7 @@ class SourceReader:
         found, without = without_deadly("the code", keys, self._bounds, attempt, known)
         for path in without.keys() - known.keys():
             self.left_out[path] = without[path]
-            if len(keys[path]) == 1:  # otherwise one of its versions may be harmless
+            if len(keys[path]) == 1:  # otherwise, one of its versions may be harmless
                 self._deadly |= dict.fromkeys(keys[path], without[path])
         return found
 

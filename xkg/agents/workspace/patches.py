@@ -1,5 +1,5 @@
-"""Diffs between files in the format of `git apply`, created without git so that a step in a run does not start a
-process."""
+"""Creates diffs between files in the format of `git apply`, without using git, so that a step in a run does not have to
+start a process."""
 
 import base64
 import difflib
@@ -14,8 +14,8 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""The maximum number of steps in the search for equal lines, which takes a few seconds; malicious text could take
-hours."""
+"""The maximum number of steps in the search for equal lines. This many steps take a few seconds; malicious text could
+otherwise take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
 _LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -32,7 +32,7 @@ def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
 
 
 def text_patch(path: str, old: bytes, new: bytes) -> bytes:
-    """A unified diff of one file that exists before and after; b"" for equal contents."""
+    """A unified diff for one file that exists both before and after; b"" for equal contents."""
     name = path.encode("utf-8", "replace")
     return _unified(_quoted(b"a/" + name), _quoted(b"b/" + name), old, new)
 
@@ -43,7 +43,7 @@ def changed_lines(old: bytes, new: bytes) -> frozenset[int]:
 
 
 def hunks(old: bytes, new: bytes) -> list[tuple[int, int, int, int]]:
-    """The changes: start and end line in `old` (from 0, end exclusive), and the same in `new`."""
+    """The changes, each with the start and end line in `old` (from 0, end exclusive) and in `new`."""
     return [
         (i1, i2, j1, j2)
         for group in _groups(_lines(old), _lines(new))

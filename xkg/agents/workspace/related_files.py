@@ -1,6 +1,6 @@
-"""Related code that belongs to a method: files in the starter, and files and folders elsewhere on this machine. The
-latter are copied as read-only text. Runs do not see the copies and results do not include them, so the program must
-contain everything it needs from them."""
+"""Related code that belongs to a method: files in the starter, and files and folders elsewhere on this machine. Files
+from elsewhere are copied as read-only text. Runs do not see the copies and results do not include them, so the program
+must contain everything it needs from them."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 class RelatedFiles(Value):
     """`of_starter` lists paths in the starter. `texts` contains the texts of other files, keyed by a path below
-    `folder` that stands for the file. `notes` lists the parts of the named folders that are missing."""
+    `folder` that stands for the file. `notes` lists the parts of these folders that are missing."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}
@@ -31,7 +31,7 @@ class RelatedFiles(Value):
 
     @property
     def identity(self) -> str:
-        """A digest of the other files' contents; '' if there are none."""
+        """A digest of the contents of the files from elsewhere; '' if there are none."""
         if not self.texts:
             return ""
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
@@ -41,7 +41,7 @@ class RelatedFiles(Value):
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:
-        """Copies the texts to a folder, so that a person can see what was read."""
+        """Copies the texts to a folder, so that people can see what was read."""
         for path, text in self.texts.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -53,12 +53,12 @@ class RelatedFiles(Value):
 def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
-    """The related files that a task names: a file or folder in the starter, or else one on this machine, which must be
-    under `roots` if given. From a folder, text files not ignored by git are read, without following links. Large files
-    and files that are not UTF-8 text are left out and noted.
+    """The related files listed in a task. Each is a file or folder in the starter, or else one on this machine, which
+    must be under `roots` if given. In folders, all text files not ignored by git are read, without following links.
+    Large files and files that are not UTF-8 text are left out and noted.
 
-    Raises `InputError` for a path that does not exist, for a named file that is not text, and for more than 200 files,
-    2 MB, or 200 kB in one named file."""
+    Raises `InputError` if a path does not exist, if a listed file is not text or is larger than 200 kB, and if there
+    are more than 200 files or 2 MB."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}
@@ -77,7 +77,7 @@ def read_related(
             if not found:
                 raise InputError(f"--related {name!a} has no text file that can be read")
             if left_out:
-                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or not of UTF-8 text"
+                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or not in UTF-8"
                 notes.append(f"of {printable_line(name)}, {left_out} files are left out: {why}")
             texts |= {f"{folder}/{top}/{path}": text for path, text in found.items()}
         else:
@@ -118,7 +118,7 @@ def _of_file(place: Path, name: str) -> str:
 
 
 def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], int]:
-    """The texts of a folder, and how many of its files are left out."""
+    """The texts in a folder, and the number of its files that are left out."""
     checkout = read_folder(place, roots)
     small = [file.path for file in checkout.files if file.kind == "file" and (file.size or 0) <= MOST_FILE_BYTES]
     texts: dict[str, str] = {}

@@ -34,8 +34,9 @@ def hint(
     cuda: bool,
     cpu: bool,
 ) -> str:
-    """Explains a failed run with this output; '' if there is no explanation. The run wanted `downloads` and was
-    `refused` hosts. `cuda` means that it failed because CUDA is missing, and `cpu` that it ran on the CPU instead."""
+    """Explains a failed run with this output; '' if there is no explanation. `downloads` are the addresses that the run
+    tried to reach, and `refused` the hosts that it was not allowed to reach. `cuda` means that it failed because CUDA
+    is missing, and `cpu` that it ran on the CPU instead."""
     if refused:
         return f"it may not reach {', '.join(refused)}: add --allow-host for each host that it needs"
     if downloads:
@@ -76,8 +77,8 @@ def hint(
 
 
 def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
-    """The folder, missing in the repository, to which a failed run with this output tried to write a file; '' if there
-    is none."""
+    """The folder to which a failed run with this output tried to write a file, if the repository lacks that folder;
+    otherwise ''."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     absent, programs = _ABSENT.findall(traceback), started(command)
     if not absent or not programs or not _WRITES.search(traceback):
@@ -97,16 +98,16 @@ def _without_line(path: str, number: int, workspace: Workspace) -> str:
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
-    """A hint with the repository's file that has the name of a module that `python -m` does not find; '' if there is
-    none."""
+    """A hint about the repository file that has the same name as a module that `python -m` does not find; '' if there
+    is no such file."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
     return printable_line(f"here: the repository has it as {places[0]}: use that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:
-    """The option that provides a run with a module whose file or folder name differs in case, as some systems allow; ''
-    if there is none."""
+    """The option that provides a run with a module whose file or folder name differs in case (which some systems
+    allow); '' if there is no such module."""
     for place in sorted({place for name in workspace.files for place in _down_to(name)}):
         folder, name = posixpath.split(place)
         stem, ending = posixpath.splitext(name)
@@ -117,7 +118,7 @@ def _in_other_case(module: str, workspace: Workspace) -> str:
 
 
 def _in_tree(path: str, folder: str) -> str:
-    """A path given by a program started in a folder of the tree, relative to the tree."""
+    """A path used by a program that was started in a folder in the tree, converted to be relative to the tree."""
     tree = f"{HOME}/work"
     return posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
 
@@ -152,7 +153,7 @@ def _down_to(path: str) -> list[str]:
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """Describes a network request with its origin: `https://host/file (40 MB) for torchvision at train.py:8`, with that
+    """Describes a network request and its origin: `https://host/file (40 MB) for torchvision at train.py:8`, with that
     line."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []

@@ -13,19 +13,19 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Started(NamedTuple):
-    """The `words` of one program, without variables and redirections. `folder` is its working folder relative to that
-    of the shell command; '' if they are the same."""
+    """The `words` of one program, without variables and redirections. `folder` is its working folder relative to the
+    shell command's; '' if they are the same."""
 
     folder: str
     words: tuple[str, ...]
 
     def path(self, word: str) -> str:
-        """A path from the words, relative to the folder of the shell command."""
+        """A path from the words, converted to be relative to the shell command's folder."""
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:
-        """The first file in a tree that the words name; None if there is none. After `-m`, a word is a module in the
-        working folder or its `src`."""
+        """The first file in a tree that one of the words refers to; None if there is no such file. After `-m`, a word
+        is a module in the working folder or its `src`."""
         for number, word in enumerate(self.words):
             names = [word]
             if number and self.words[number - 1] == "-m":
@@ -38,7 +38,7 @@ class Started(NamedTuple):
 
 
 def started(line: str) -> list[Started]:
-    """The programs in the order of the line, except `cd`. Raises `InputError` for a line without a program or with an
+    """The programs, except `cd`, in the order of the line. Raises `InputError` for a line without a program or with an
     unclosed quote."""
     try:
         tokens = list(_lexer(line))

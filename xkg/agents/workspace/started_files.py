@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 
 def started_files(trees: Mapping[str, ast.AST], command: str) -> set[str]:
-    """The paths of the Python files that a command names (`trees`: path → syntax tree), and of the files that they
-    import, matched by the ends of paths."""
+    """The paths of the Python files mentioned in a command (`trees`: path → syntax tree), and the paths of the files
+    that they import, matched by the ends of paths."""
     by_end: dict[str, list[str]] = {}
     for path in trees:
         parts = path.removesuffix(".py").removesuffix("/__init__").split("/")

@@ -1,4 +1,4 @@
-"""The starter code for a run: the files in a repository at a commit, or in a folder in its current state."""
+"""The starter code for a run: the files in a repository at a given commit, or in a folder in its current state."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,10 +18,10 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class Starter:
-    """`files` is keyed by path; `identity` is a digest of their content. `base` is the commit that they belong to, or
-    None if there is none; `dirty` means that they differ from it. `notes` say what was left out and what was chosen.
-    `committed` is the day on which the Python files were last changed (YYYY-MM-DD), or None if the files do not come
-    from a commit."""
+    """`files` is keyed by path; `identity` is a digest of their content. `base` is the commit that the files belong to,
+    or None if there is none; `dirty` means that the files differ from that commit. `notes` say what was left out and
+    what was chosen. `committed` is the day on which the Python files were last changed (YYYY-MM-DD), or None if the
+    files do not come from a commit."""
 
     spec: str
     identity: str
@@ -37,7 +37,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
     code.
 
     Links, submodules, files larger than 50 MB and, if the rest exceeds 200 MB, the largest files are left out and
-    noted. Raises the errors of `fetch_repository`."""
+    noted. Raises the same errors as `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()
@@ -66,7 +66,7 @@ def is_inside(path: str) -> bool:
 
 
 def _absolute(spec: str) -> str:
-    """The same starter spec, made independent of the working folder of later commands."""
+    """The same starter spec, made independent of the working folders of later commands."""
     for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
         if path and Path(path).expanduser().is_dir():
             return f"{Path(path).expanduser().resolve()}{mark}{commit}"

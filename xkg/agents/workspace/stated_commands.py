@@ -1,11 +1,11 @@
-"""Finds the commands stated in a repository's READMEs and shell scripts and those given by a user, and checks them
+"""Finds the commands stated in a repository's READMEs and shell scripts, and checks these and user-supplied commands
 against the repository's files.
 
 A command counts if it starts an existing file, or the only file with that name in a deeper folder. Lines of text are
-read like code blocks, but rank after them. In a block, `cd` and variables apply to the lines below; a missing folder is
-assumed to be the clone itself. Lines with placeholders or unknown variables, and installations, are left out. If no
-line contains such a command, the Python files mentioned in the README are used; a file that the README starts is used
-in each folder that contains it."""
+parsed like code blocks, but rank below them. In a block, `cd` and variables apply to the lines below; a missing folder
+is assumed to be the clone itself. Lines with placeholders or unknown variables, and installations, are left out. If no
+line contains such a command, the Python files mentioned in the README are used. A file that the README starts is used
+in every folder that contains it."""
 
 import posixpath
 import re
@@ -42,9 +42,9 @@ _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_00
 
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
-    """Shell commands for the repository's top folder, best first. Commands whose script contains one of the texts
-    `keys` come first, then those without absolute paths, code before text, READMEs before scripts, files near the top
-    first, and then the order in the file."""
+    """Shell commands for the repository's top folder, best first. Commands are ordered as follows: first those whose
+    script contains one of the texts in `keys`, then those without absolute paths, then code before text, READMEs before
+    scripts, files near the top first, and finally by their order in the file."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}
@@ -67,7 +67,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """The commands that start a file in each folder that contains it, relative to which its path is stated."""
+    """The commands that start a file in each folder that contains it, with the path relative to that folder."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
@@ -79,7 +79,8 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """The code blocks in a README, the inline code in its text, and its lines of text, each with whether it is text."""
+    """The code blocks in a README, the inline code in its text, and its lines of text, each with a flag that says
+    whether it is text."""
     block: list[str] = []
     fenced = False
     for line in lines:

@@ -1,4 +1,4 @@
-"""Task files (`implement.yaml`, `ablate.yaml`), and tasks made from their fields."""
+"""Reads task files (`implement.yaml`, `ablate.yaml`), and creates tasks from their fields."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ _LARGEST = 1 << 20
 
 
 def read_fields(file: Path) -> dict[str, Any]:
-    """The fields of a task file. Raises `InputError` if it cannot be read or has none."""
+    """The fields in a task file. Raises `InputError` if the file cannot be read or contains no fields."""
     try:
         fields = yaml.safe_load(read_regular(file, _LARGEST))
     except OSError as error:
@@ -29,7 +29,7 @@ def read_fields(file: Path) -> dict[str, Any]:
 
 
 def task_of(kind: type[V], fields: dict[str, Any]) -> V:
-    """Raises `InputError` with the first wrong field."""
+    """Creates a task from its fields. Raises `InputError` with the first invalid field."""
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

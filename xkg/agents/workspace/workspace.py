@@ -1,4 +1,4 @@
-"""A copy of starter code in the folder of a run. Every accepted edit is a version, and each can be undone.
+"""A copy of starter code in a run's folder. Every accepted edit is a version and can be undone.
 
     folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
     folder/workspace.json  the versions with their reasons, and the targets of undos
@@ -29,9 +29,9 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 
 class Version(Value):
-    """A version made at `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are
-    those that it removes. `undo` are the versions that the next
-    undos restore, the next one last."""
+    """A version made at `when` (seconds since 1970). `digest` identifies the files that it adds or changes, and
+    `removed` lists the files that it removes. `undo` lists the versions that the next undos restore, with the next one
+    last."""
 
     number: int
     digest: str
@@ -55,8 +55,8 @@ class _State(Value):
 
 
 class Workspace:
-    """`files` are of the current version; `spec`, `identity`, `base`, `dirty` and `notes` are the starter's, as in
-    `xkg.agents.workspace.starter.Starter`. Not safe to use from several threads.
+    """`files` belong to the current version; `spec`, `identity`, `base`, `dirty` and `notes` describe the starter, as
+    in `xkg.agents.workspace.starter.Starter`. Not safe to use from several threads.
 
     `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside the
     tree."""
@@ -97,7 +97,8 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace of a folder, at its last version. Raises `InputError` if there is none, `CorruptStoreError`."""
+        """The workspace in a folder, at its last version. Raises `InputError` if there is none, and `CorruptStoreError`
+        if it is damaged."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
@@ -109,8 +110,8 @@ class Workspace:
         return workspace
 
     def copied(self, folder: Path, changes: Mapping[str, str] | None = None, reason: str = "") -> "Workspace":
-        """A separate workspace with the versions of this one, and one with these changes, in a folder without a
-        workspace."""
+        """A separate workspace, in a folder that has none yet, with the versions of this workspace plus a version with
+        these changes."""
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         for version in self.versions:
@@ -140,8 +141,8 @@ class Workspace:
         return self._state.versions[-1]
 
     def text(self, path: str) -> str:
-        """A file's text. Raises `InputError` with similar names if the file does not exist, and also if it is
-        binary."""
+        """A file's text. Raises `InputError` if the file is binary or does not exist; in the latter case, the message
+        lists similar names."""
         _require_inside(path)
         file = self.files.get(path)
         if file is None:
@@ -152,7 +153,7 @@ class Workspace:
         return file.content.decode("utf-8", "replace")
 
     def texts(self, number: int | None = None) -> dict[str, str]:
-        """The files of a version (None: the current one) that are valid UTF-8 and not too large for an edit."""
+        """The files in a version (the current version if None) that are valid UTF-8 and not too large for an edit."""
         texts = {}
         for path, file in (self.files if number is None else self.files_of(number)).items():
             with suppress(UnicodeDecodeError):
@@ -161,8 +162,8 @@ class Workspace:
         return texts
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Stores changes as a version: the new content of each path, None to remove it. Raises `InputError` if
-        nothing differs, `UnsafeInputError` for a path that edits may not write or a file of more than 2 MB."""
+        """Stores changes as a version: the new content for each path, or None to remove it. Raises `InputError` if
+        nothing differs, and `UnsafeInputError` for a path that edits may not write or a file larger than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
             if why := refused_path(path, self.files):
@@ -197,7 +198,7 @@ class Workspace:
         return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1])
 
     def rewind(self, number: int) -> None:
-        """Deletes all versions after `number`, for a run that resumes after a kill."""
+        """Deletes all versions after `number`, for a run that resumes after having been killed."""
         self._enter(self._state.versions[: number + 1])
         del self._changes[number + 1 :]
         self.files = self.files_of(number)
@@ -212,7 +213,7 @@ class Workspace:
 
     def patch(self, since: int = 0, paths: Sequence[str] = ()) -> bytes:
         """The patch with which `git apply` turns a version into the current one. If `paths` (files or folders) are
-        given, only these are included."""
+        given, only they are included."""
         old, new = self.files_of(since), self.files
         if paths:
             old, new = (
@@ -231,7 +232,7 @@ class Workspace:
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
     def changed_lines(self) -> dict[str, frozenset[int]]:
-        """By file, the lines (1-based) that the starter does not have; removed files are absent."""
+        """For each file, the lines (1-based) that the starter does not contain; removed files are omitted."""
         old, absent = self.files_of(0), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)

@@ -3,7 +3,7 @@
 Names may only contain letters, digits and a few signs, so that no name can be read as another on Windows, on macOS or
 in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused, because hidden files
 and folders control editors, forges, shells and git. A new file must have a suffix for source code, settings or text.
-Python and pytest load three modules because of their names; no edit may write these."""
+Python and pytest load three modules because of their names, so no edit may write them."""
 
 import re
 from collections.abc import Container
@@ -18,7 +18,8 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """A few words on why no edit may write `path`; None if an edit may. `known` are the existing files."""
+    """The reason, in a few words, why no edit may write `path`; None if an edit may write it. `known` lists the
+    existing files."""
     if not is_inside(path):
         return "it is outside the workspace; give a path relative to its top, as listed"
     if len(path.encode("utf-8", "replace")) > _LONGEST:

@@ -1,3 +1,3 @@
-"""Diagnoses what a failed command lacked, from its output and its network attempts: a package, a GPU, a download.
+"""Diagnoses what a failed command lacked (a package, a GPU or a download) from its output and its network attempts.
 
 May import: the other packages of sandbox, and the layers below."""

@@ -1,5 +1,5 @@
-"""Finds packages that are only discovered to be missing when code runs: an optional dependency that a library imports
-late, or a module whose name is computed."""
+"""Finds packages whose absence is only discovered when code runs: an optional dependency that a library imports late,
+or a module whose name is computed."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ _MOST = 3
 
 
 class Completion:
-    """Adds the modules missing in failed runs, at most three times. `make` returns an environment with the given
+    """Adds modules that were missing in failed runs, at most three times. `make` returns an environment with the given
     modules in addition to its usual ones. `modules` lists the modules added so far."""
 
     def __init__(self, make: Callable[[Sequence[str]], Environment], modules: Sequence[str] = ()) -> None:
@@ -19,7 +19,7 @@ class Completion:
         self._left = _MOST
 
     def after(self, output: str, environment: Environment) -> Environment | None:
-        """Returns an environment in which to retry a failed run, given the run's output and its environment. None if a
+        """Returns an environment in which to retry a failed run, given the run's output and environment; None if a
         retry would not help."""
         for module in missing_packages(output):
             if not self._left or module in environment.provided or module in self.modules:

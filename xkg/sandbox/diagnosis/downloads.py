@@ -12,7 +12,7 @@ NETWORK = (
     "Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
     "|Could not resolve host|unable to resolve host"
 )
-"""Matches messages from Python, curl, git and wget when there is no network."""
+"""Matches the messages of Python, curl, git and wget when there is no network."""
 
 _UNRESOLVED = re.compile(r"(?:Could not|unable to) resolve host(?: address)?:? [‘'\"]?([A-Za-z0-9][\w.-]{0,252})")
 _SIZE = re.compile(r"(?i)download[^\n]{0,200}?(\d[\d.,]{0,9} ?[KMG]i?B)\b")
@@ -38,7 +38,7 @@ class Reached(Value):
 
 
 def reached(record: str) -> tuple[Reached, ...]:
-    """Parses the lines of a network record, leaving out addresses on this machine. The record is untrusted."""
+    """Parses the lines of a network record, skipping addresses on this machine. The record is untrusted."""
     return tuple(_reached(record))
 
 
@@ -54,8 +54,8 @@ def _reached(record: str) -> Iterator[Reached]:
 
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
-    """The addresses that the failing statement tried to reach, or those mentioned in the output by programs other than
-    Python. Empty if the run failed for another reason."""
+    """The addresses that the failing statement tried to reach, or the addresses mentioned in the output of programs
+    other than Python. Empty if the run failed for another reason."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at

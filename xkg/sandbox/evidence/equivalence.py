@@ -1,8 +1,8 @@
 """Finds changes to a module that compute the same results on generated inputs, so that no test could detect them.
 
-The inputs come from the test. The test runs again with other numbers, other seeds and no assertions, and the values
-that the implementation returns to it are compared. A change is excused if two conditions hold over all variants of the
-numbers: calls ran its lines and returned differing values, and every call returned the same value and left its
+The inputs come from the test. The test is rerun with other numbers, other seeds and no assertions, and the values that
+the implementation returns to it are compared. A change is excused if two conditions hold for all variants of the
+numbers: calls ran its lines and returned different values, and every call returned the same value and left its
 arguments the same with and without the change. The code itself reports these results, so a forged report can excuse up
 to the `MOST_EXCUSED` changes that a proof allows. Whether two programs are equivalent is undecidable (Budd and Angluin,
 "Two notions of correctness and their relation to testing", 1982); sampling inputs is the usual approximation."""
@@ -33,8 +33,8 @@ _SEEDS = ("seed", "prngkey", "default_rng", "randomstate", "key")
 
 
 class Observed(Value):
-    """The calls in one run: digests of the result and of the arguments, whether the call raised (0 or 1), and the set
-    of lines that it ran."""
+    """The calls in one run: digests of the result and the arguments, whether the call raised (0 or 1), and the set of
+    lines that it ran."""
 
     calls: tuple[tuple[str, str, int, int], ...]
     rest: str
@@ -44,7 +44,7 @@ class Observed(Value):
         return tuple(call[:3] for call in self.calls), self.rest
 
     def exercises(self, change: Change) -> bool:
-        """Whether enough calls ran lines of a change and returned differing values."""
+        """Whether enough calls ran the changed lines and returned different values."""
         touching = {at for at, lines in enumerate(self.line_sets) if change.touches(frozenset(lines))}
         results = [result for result, _, raised, at in self.calls if at in touching and not raised]
         return len(results) >= _FEWEST_CALLS and len(set(results)) >= _FEWEST_VALUES
@@ -94,7 +94,7 @@ def _outcomes(change: Change | None, program: str, runs: HarnessRuns, limits: Li
 
 
 def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a script. An `if __name__ == "__main__"` block is replaced by its body."""
+    """The statements of a script. An `if __name__ == "__main__"` block is replaced with its body."""
     for statement in body:
         match statement:
             case ast.ImportFrom(module="__future__"):
@@ -106,8 +106,8 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 class _Varied(ast.NodeTransformer):
-    """Replaces numbers by table look-ups, calls by observed calls, and assertions by the expressions that they assert.
-    `numbers` lists the numbers by position, each with how it may vary."""
+    """Replaces numbers with table look-ups, calls with observed calls, and assertions with the expressions that they
+    assert. `numbers` lists the numbers by position, each with the way it may vary."""
 
     def __init__(self) -> None:
         self.numbers: list[tuple[int | float, str]] = []
@@ -175,7 +175,7 @@ class _Varied(ast.NodeTransformer):
 
 
 def _table(numbers: Sequence[tuple[int | float, str]], variant: int, draw: random.Random) -> Iterator[int | float]:
-    """The numbers for one variant. The first variant has the test's own numbers; only the last two change sizes."""
+    """The numbers for one variant. The first variant uses the test's own numbers; only the last two change sizes."""
     for value, kind in numbers:
         if variant == 0:
             yield value

@@ -9,9 +9,9 @@ from xkg.sandbox.runner import Outcome
 
 
 class Cause(StrEnum):
-    """The outcome of running a code node. `PASSES`: its test passes and is proven able to fail. `PROVES_NOTHING`: the
-    test passes, but would also pass if the code did something else. `NOT_SETTLED`: the test passes, but the machine was
-    too slow to check more. The other values name the cause of a failure."""
+    """The outcome of running a code node. `PASSES`: its test passes and has been shown to be able to fail.
+    `PROVES_NOTHING`: the test passes, but would also pass if the code did something different. `NOT_SETTLED`: the test
+    passes, but the machine was too slow to check more. The other values name the cause of a failure."""
 
     PASSES = "passes"
     PROVES_NOTHING = "test proves nothing"
@@ -102,7 +102,7 @@ def last_error(text: str) -> tuple[str, str]:
 
 
 def _chain(text: str) -> str:
-    """The last traceback in the output, including the chained exceptions."""
+    """The last traceback in the output, including chained exceptions."""
     parts = text.split("Traceback (most recent call last):")
     if len(parts) == 1:
         return text[-4000:]
@@ -122,8 +122,8 @@ def missing_modules(output: str) -> list[str]:
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """The dotted names of modules from which, according to the last error, a name could not be imported, each with that
-    name."""
+    """The dotted names of modules that lack a name according to the last error, each with the name that could not be
+    imported."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))

@@ -53,8 +53,8 @@ class HarnessRun(Value):
 
 class HarnessRuns:
     """Runs of one node's test. Each run waits for its turn in `slots`. Once the runs after the first have taken
-    `seconds` in total, not counting waiting time, the next run raises `NotSettledError`. Once `stopped` returns True,
-    the next run raises `Interrupted`."""
+    `seconds` in total, excluding waiting time, the next run raises `NotSettledError`. Once `stopped` returns True, the
+    next run raises `Interrupted`."""
 
     def __init__(
         self, code: Code, runner: Runner, environment: Environment, slots: RunSlots, stopped: Stopped, seconds: float
@@ -76,7 +76,7 @@ class HarnessRuns:
         return run
 
     def lines(self, limits: Limits) -> frozenset[int] | None:
-        """The lines of the implementation that the test executes. None if the test fails under tracing, or could detect
+        """The lines in the implementation that the test executes. None if the test fails under tracing or could detect
         tracing."""
         if any(watches_tracing(syntax_tree(source)) for source in (self._code.test, self._code.implementation)):
             return None
@@ -86,11 +86,10 @@ class HarnessRuns:
         return traced.lines if traced.ended else None
 
     def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:
-        """Returns the changes with which the test passes, in order. Each run is limited by `patience`.
-
-        The unchanged code also runs `controls` times, at random positions that differ each time. So a test cannot use a
-        counter, the clock or files from an earlier run to find out which runs should pass. Raises `FailsAtTimesError`
-        if one of these control runs, under `limits`, fails."""
+        """Returns the changes that the test does not detect, in order. Each run is limited by `patience`. The unchanged
+        code also runs `controls` times, at random positions that differ each time, so a test cannot use a counter, the
+        clock or files from an earlier run to find out which runs should pass. Raises `FailsAtTimesError` if one of
+        these control runs, under `limits`, fails."""
         places = random.SystemRandom().sample(range(len(changes)), min(controls, len(changes)))
         work: list[Change | None] = list(changes)
         for at in sorted(places, reverse=True):
@@ -129,8 +128,8 @@ class HarnessRuns:
         return self._run(change.apply(source) if change else source, script, limits)
 
     def _passes(self, change: Change, patience: Limits) -> bool:
-        """Whether the test passes on changed code. A timeout only counts as a failure if the unchanged code finishes
-        right afterwards and the changed code then times out again. Otherwise the machine is too busy to decide."""
+        """Whether the test passes on changed code. A timeout counts as a failure only if the unchanged code finishes
+        right afterwards and the changed code then times out again. Otherwise, the machine is too busy to tell."""
         changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
         if changed.outcome.ended != "timeout":
             return changed.ended
@@ -213,6 +212,6 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 
 
 def _stack_after(limits: Limits) -> float:
-    """Seconds after which the stack is printed: shortly before the timeout. The harness starts counting a moment after
-    the runner."""
+    """The number of seconds after which the stack is printed, shortly before the timeout. The harness starts counting a
+    moment later than the runner."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

@@ -1,4 +1,5 @@
-"""Finds where a program was at its timeout, from the stack that the harness (`guest.run_test`) prints just before."""
+"""Finds where a program was when it timed out, using the stack that the harness (`guest.run_test`) prints just before
+the timeout."""
 
 import re
 from typing import NamedTuple
@@ -12,7 +13,7 @@ _MOST = 4
 
 
 class Frame(NamedTuple):
-    """A line in a file, and the function that contains it."""
+    """A line in a file, with the function that contains it."""
 
     path: str
     line: int
@@ -25,7 +26,7 @@ def without_stack(output: str) -> str:
 
 
 def hung_at(output: str) -> str:
-    """Says in one line where the program was, innermost frame first: the library frame, if any, then frames in the
+    """Describes in one line where the program was, innermost frame first: the library frame, if any, then frames in the
     implementation and the test. '' if the output has no stack with such frames."""
     dumps = [dump[0] for dump in _DUMP.finditer(output)]  # use the last one: earlier output may only look like a stack
     if not dumps:

@@ -1,9 +1,9 @@
-"""Determines the highest level that a code node reaches, step by step; `executed` and `tested` need a test.
+"""Determines the highest level that a code node reaches, step by step. `executed` and `tested` require a test.
 
 Printed output is not trusted. A random token for each run (`guest.run_test`) proves that an import or a test reached
 its end, and only counts if the process then exits with 0. The test and its code share a process with the harness that
-prints the token. `tampering` refuses code that could reach the token: frames, process memory, `ctypes`. Code that hides
-such access from its syntax tree can still forge a level."""
+prints the token. `tampering` refuses code that could reach the token: frames, process memory, `ctypes`. Code that
+conceals such access in its syntax tree can still forge a level."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -40,11 +40,11 @@ MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3
 _TRACING = 10
-"""How many times longer a run may take while its lines are being traced."""
+"""How many times longer a run may take while being traced."""
 
 
 class Proof(Value):
-    """The level reached, in its evidence, and the reason why it is not higher (or `Cause.PASSES`)."""
+    """The evidence with the level reached, and the reason why the level is not higher (or `Cause.PASSES`)."""
 
     evidence: Evidence
     cause: Cause
@@ -78,9 +78,9 @@ def prove(
     mutants, or one. If `seconds` is not enough for all these runs, the level is `executed` and the cause is
     `Cause.NOT_SETTLED`.
 
-    Runs wait for their turn in `slots`; without `slots` they run one at a time. Neither the order nor the number of
-    slots affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` as the runner
-    does, and `Interrupted` between two runs once `stopped` returns True."""
+    Runs wait for their turn in `slots`; if `slots` is None, they run one at a time. Neither the order nor the number of
+    slots affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` in the same
+    cases as the runner, and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
         reason = f"not tried: {code.language}, and only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=stamp()), cause=Cause.LANGUAGE)
@@ -117,7 +117,7 @@ def prove(
 
 
 def _tampered(code: Code) -> tuple[Reach, str] | None:
-    """The most serious tampering in the test or the implementation, and how it works."""
+    """The most serious tampering found in the test or the implementation, and how it works."""
     reaches = []
     for name, source in (("test", code.test), ("implementation", code.implementation)):
         tree = syntax_tree(source)
@@ -143,7 +143,7 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
 def _tested(
     code: Code, runs: HarnessRuns, run: HarnessRun, evidence: Evidence, limits: Limits, own: frozenset[int]
 ) -> Proof:
-    """The proof for a test that passed. `own` contains the lines that count."""
+    """The proof for a test that passed. `own` contains the lines that may be changed."""
 
     def proves_nothing(reason: str, **details: object) -> Proof:
         update = {"reason": reason, **details}
@@ -221,7 +221,7 @@ def _survivors(changes: list[Change]) -> tuple[Survivor, ...]:
 
 
 def _can_fail(test: str) -> bool:
-    """Whether anything in a test can fail: an assertion, a `raise`, or a call that asserts or exits."""
+    """Whether a test contains anything that can fail: an assertion, a `raise`, or a call that asserts or exits."""
     for node in ast.walk(syntax_tree(test)):
         if isinstance(node, (ast.Assert, ast.Raise)):
             return True

@@ -1,13 +1,13 @@
 """Generates changes to a module that a good test detects: stubs of its public functions, and mutants.
 
 The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
-operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): another
-arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a removed statement. A call to
-one of the module's own functions is also replaced by its first argument, which leaves a part out of a composite. Code
-that no test of a method can be expected to check is not mutated: messages, logging, annotations, parameter defaults,
-docstrings. Neither is code whose removal always fails, because it would only raise the score: the first binding of a
-name, `super().__init__()`, a whole `return`. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for their
-own test runner, and do not remove statements."""
+operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): a different
+arithmetic or logical operator, a negated condition or comparison, a different sign or constant, or a removed statement.
+A call to one of the module's own functions is also replaced by its first argument, which leaves a part out of a
+composite. Code that no test of a method can be expected to check is not mutated: messages, logging, annotations,
+parameter defaults, docstrings. Neither is code whose removal always fails, because it would only raise the score: the
+first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut, cosmic-ray) mutate a
+project on disk for their own test runner, and do not remove statements."""
 
 import ast
 import contextlib
@@ -83,10 +83,10 @@ def plain_newlines(source: str) -> str:
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """Returns one change for each public function in a module that parses, in order: its body becomes `return None`.
-    With `among`, only functions that begin on one of these lines are included.
+    """Returns one change for each public function in a module that parses, in order: its body becomes `return None`. If
+    `among` is given, only functions that begin on one of these lines are included.
 
-    Functions and methods are public if their names do not begin with an underscore. Special methods are public too,
+    Functions and methods are public if their names do not begin with an underscore. Special methods are also public,
     except those that only describe an object. Functions without a real body are skipped: abstract methods, overloads,
     `pass`, a lone `raise`."""
     text = _Text(source)
@@ -105,7 +105,7 @@ def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
 
 
 def body_lines(source: str) -> set[int]:
-    """The executable lines inside the functions of a module that parses, for coverage."""
+    """The executable lines inside a module's functions, for coverage. The module must parse."""
     tree = _Text(source).tree
     lines = set()
     for function in ast.walk(tree):
@@ -116,8 +116,8 @@ def body_lines(source: str) -> set[int]:
 
 
 def statements_run(source: str, lines: Set[int]) -> set[int]:
-    """The executed lines, and the first lines of the statements around them: for a multi-line assertion, Python reports
-    a later line. The module must parse."""
+    """The executed lines, plus the first lines of the statements around them, because Python reports a later line for a
+    multi-line assertion. The module must parse."""
     found = set(lines)
     for node in ast.walk(_Text(source).tree):
         if isinstance(node, ast.stmt):
@@ -129,8 +129,8 @@ def statements_run(source: str, lines: Set[int]) -> set[int]:
 
 
 def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
-    """Yields each mutant on `lines` of a module that parses once. `seed` determines the order, which spreads mutants
-    over the lines, so that any prefix is a fair sample."""
+    """Yields each mutant on `lines` of a module once. The module must parse. `seed` determines the order, which spreads
+    mutants over the lines, so that any prefix is a fair sample."""
     text = _Text(source)
     sites = _Sites(text)
     sites.visit(text.tree)
@@ -353,7 +353,7 @@ class _Sites(ast.NodeVisitor):
 
 
 def _last(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that can end a block."""
+    """The statements with which a block can end."""
     if body:
         yield body[-1]
         if isinstance(body[-1], ast.If):

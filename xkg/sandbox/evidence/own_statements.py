@@ -1,6 +1,6 @@
 """Finds a composed module's own statements by comparing it with its components.
 
-Comments are ignored, because the author of the module writes them too. A statement belongs to a component if the
+Comments are ignored, because the module's author may have added them. A statement belongs to a component if the
 component has an equal statement. Composition renames definitions that two parts share (`f__part`) and merges imports,
 so module-level names are compared without the part after `__`."""
 
@@ -19,8 +19,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The line numbers (from 1) in a module, except those of statements (functions, methods, constants) that also occur
-    in one of `components`, which are complete modules. A module that does not parse has no statements."""
+    """The line numbers (from 1) in a module, except the lines of statements (functions, methods, constants) that also
+    occur in one of `components`, which are complete modules. A module that does not parse has no statements."""
     theirs = {text for component in components for _, text in _units(component)}
     lines = set(range(1, source.count("\n") + 2))
     for node, text in _units(source) if theirs else ():

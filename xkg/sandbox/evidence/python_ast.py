@@ -2,8 +2,8 @@
 
 Two threads that parse at the same time may fail on correct source (SystemError: AST constructor recursion depth
 mismatch), because they share one depth counter up to Python 3.12, https://github.com/python/cpython/issues/106905. So
-all trees are built here, one at a time (except in separate processes). A parse is retried, because Python also parses
-source itself: once for each line of a printed traceback."""
+all trees are built here, one at a time (except in separate processes). Parsing is retried, because Python also parses
+source on its own: once for each line in a printed traceback."""
 
 import ast
 import threading
@@ -24,14 +24,14 @@ def syntax_tree(source: str) -> ast.Module:
 
 
 def expression_tree(source: str) -> ast.expr:
-    """Parse one expression, as `syntax_tree` does."""
+    """Parses one expression in the same way as `syntax_tree`."""
     tree = _parsed(source, "eval")
     assert isinstance(tree, ast.Expression)
     return tree.body
 
 
 def statements_of(source: str) -> ast.Module:
-    """As `syntax_tree`; without statements if the source does not parse."""
+    """The tree from `syntax_tree`; a tree without statements if the source does not parse."""
     try:
         return syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -39,13 +39,13 @@ def statements_of(source: str) -> ast.Module:
 
 
 def first_line(statement: ast.stmt) -> int:
-    """The first line with its decorators."""
+    """The first line, including decorators."""
     marks: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(mark.lineno for mark in marks)])
 
 
 def last_name(node: ast.expr) -> str:
-    """The name after the last point; '' for other expressions than names and attributes."""
+    """The name after the last dot; '' for expressions other than names and attributes."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
@@ -69,7 +69,7 @@ def _parsed(source: str, mode: str) -> ast.AST:
 
 @contextmanager
 def silently() -> Iterator[None]:
-    """Admits one thread at a time and suppresses warnings, whose filters are per process, not per thread."""
+    """Admits one thread at a time and suppresses warnings, because warning filters are per process, not per thread."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""Slots for runs, shared by several proofs. The cheapest waiting run goes first."""
+"""Slots for runs, shared by several proofs. The shortest waiting run goes first."""
 
 import contextlib
 import heapq
@@ -43,8 +43,8 @@ class RunSlots:
 
 
 def slots_for(limits: Limits) -> RunSlots:
-    """Returns as many slots as this process has processors and as the machine's memory allows with each run at its
-    limit, but at least two if there are two processors."""
+    """Returns one slot per processor available to this process, as far as the machine's memory suffices with each run
+    at its limit; but at least two if there are two processors."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

@@ -29,7 +29,7 @@ def check_parsed(source: str) -> Evidence:
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
-    """Evidence that `environment` lacks imports that `source` needs, with the reasons. None if nothing is lacking."""
+    """Evidence that `environment` lacks imports that `source` needs, with the reasons; None if nothing is missing."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if not absent:
         return None
@@ -39,7 +39,7 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
-    """Explains in one line why a run failed: the limit that it hit, or the last error that it printed."""
+    """Explains in one line why a run failed, using the limit that it hit or the last error that it printed."""
     if outcome.ended == "timeout":
         return f"timeout: it reached the {limits.seconds:g}-second limit for a run"
     if outcome.ended == "memory":
@@ -95,7 +95,7 @@ def _needed(body: Iterable[ast.stmt]) -> Iterator[str]:
                 yield module.partition(".")[0]
             case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=orelse):
                 yield from _needed(orelse)
-            case ast.If():  # only one of the branches may run
+            case ast.If():  # only one branch may run
                 continue
             case ast.Try(body=inner, handlers=handlers, orelse=orelse, finalbody=finalbody):
                 yield from _needed([*([] if handlers else inner), *([] if handlers else orelse), *finalbody])
@@ -109,7 +109,7 @@ def _unparsed(source: str) -> str | None:
     if not source.strip():
         return "there is no code"
     if len(source) > _MAX_SOURCE:
-        return f"the source has {len(source):,} characters, at most {_MAX_SOURCE:,} are looked at"
+        return f"the source has {len(source):,} characters, more than the {_MAX_SOURCE:,} that are checked"
     try:
         tree = syntax_tree(source)
         with silently():
@@ -123,7 +123,7 @@ def _unparsed(source: str) -> str | None:
         return "does not parse: too large or nested too deeply"
     except UnicodeEncodeError:
         return "does not parse: contains characters that are not text (surrogates)"
-    except ValueError as error:  # for example a NUL byte
+    except ValueError as error:  # for example, a NUL byte
         return f"does not parse: {error}"
     undefined = dict.fromkeys(str(m.message_args[0]) for m in problems if isinstance(m, messages.UndefinedName))
     if undefined:

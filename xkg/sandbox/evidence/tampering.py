@@ -1,5 +1,5 @@
-"""Detects how a program gets around a test: ending the process, inspecting its own source or its callers, patching its
-imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` explains the
+"""Detects how a program gets around a test: by ending the process, inspecting its own source or its callers, or
+patching its imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` explains the
 consequence."""
 
 import ast
@@ -11,9 +11,9 @@ from xkg.sandbox.evidence.python_ast import last_name
 
 
 class Reach(StrEnum):
-    """How far a construct reaches around a test. `INTERPRETER`: into the frames and memory of the program that runs it,
-    where it could forge the result. `SOURCE`: to its own code, by which it could detect a mutant without running it.
-    `PATCH`: it replaces something that it imports. `OTHER`: a repair may not introduce it."""
+    """What a construct could tamper with. `INTERPRETER`: the frames and memory of the program that runs it, where it
+    could forge the result. `SOURCE`: its own code, in which it could detect a mutant without running it. `PATCH`:
+    something that it imports and replaces. `OTHER`: anything else that a repair may not introduce."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -101,7 +101,7 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 
 def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
-    """Reasons why a test proves nothing, each as a phrase that follows "it". If `test` is false, the program is the
+    """Reasons why a test proves nothing, each as a phrase to follow "it". If `test` is false, the program is the
     implementation, which may patch modules and know its own file."""
     for name in uses(tree):
         reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
@@ -126,7 +126,7 @@ def watches_tracing(tree: ast.Module) -> bool:
 
 
 def why_not(name: str) -> str:
-    """The objection to a name from `uses`, as a phrase that follows "which"."""
+    """The objection to a name from `uses`, as a phrase to follow "which"."""
     return (_ATTRIBUTES.get(name) or _NAMES[name])[1]
 
 

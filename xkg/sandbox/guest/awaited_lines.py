@@ -1,9 +1,9 @@
 # ruff: noqa: PTH110, PTH118, PTH123
-"""Runs in every Python process of a command, before its first line, and records which of some awaited lines ran. It
-stops watching as soon as one line of each group has run, so that the rest of the run proceeds at full speed.
+"""Runs in every Python process of a command, before the process's first line, and records which of the awaited lines
+ran. It stops watching once one line in each group has run, so that the rest of the run proceeds at full speed.
 
-The first counter is not 0 if the answer is unknown: before any process has watched, and after a process gave up because
-watching took too many interpreter steps."""
+The first counter is not 0 if the answer is unknown, which is the case before any process has watched, and after a
+process gave up because watching took too many interpreter steps."""
 
 import dis
 import json

@@ -1,11 +1,11 @@
-"""The first process of a container of `xkg.sandbox.isolation.container`: a script that uses only the standard library.
-It runs one command as another, unprivileged user and reports how it ended. When this process ends, everything that the
-command left running ends with it.
+"""The first process in a container created by `xkg.sandbox.isolation.container`: a script that uses only the standard
+library. It runs one command as a different, unprivileged user and reports how the command ended. When this process
+ends, everything that the command left running ends as well.
 
-Its standard input consists of the length of a JSON object (8 bytes, big-endian), the object, and then a leash: the
-process ends when its standard input is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN STATUS PEAK
-OOM`: the wait status, the peak memory in bytes, and the number of processes that the kernel killed for lack of memory.
-The job can neither write to that stream nor read the token, because it cannot inspect this process."""
+Its standard input consists of the length of a JSON object (8 bytes, big-endian) and the object; then it serves as a
+leash: the process ends when its standard input is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN
+STATUS PEAK OOM`: the wait status, the peak memory in bytes, and the number of processes that the kernel killed for lack
+of memory. The job can neither write to that stream nor read the token, because it cannot inspect this process."""
 
 import contextlib
 import ctypes

@@ -6,10 +6,10 @@ cannot signal, trace or inspect this process, and has its own limits, output and
 descendants are killed and the scratch folders are emptied, so that each job starts from the same state. Only the fork
 reads the job; this process never does.
 
-It communicates on the socket that its first argument names. First it sends `{"failed": {...}, "cold": reason or
-null}`; if `cold` is not null, no job can be forked from it. Then each message to it is three
-descriptors: a job as JSON, the job's output, and a leash whose other end is closed to end the job. Each answer is the
-job's wait status and whether the scratch folders are empty again."""
+It communicates over the socket given by its first argument. First it sends `{"failed": {...}, "cold": reason or null}`;
+if `cold` is not null, no job can be forked from this process. Each message to it then contains three descriptors: a job
+as JSON, the job's output, and a leash whose other end is closed to end the job. Each answer is the job's wait status
+and whether the scratch folders are empty again."""
 
 import builtins
 import gc
@@ -100,8 +100,8 @@ def _unfit() -> str | None:
 
 
 def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
-    """In the fork, sets limits, output and domain. Returns the arguments to run as `python` would, and nothing else
-    from the job, whose files may hold data that the code must not see."""
+    """Sets limits, output and domain in the fork. Returns the arguments to run as `python` would, and nothing else from
+    the job, because the job's files may contain data that the code must not see."""
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -167,7 +167,7 @@ def _emptied(places: list[str]) -> bool:
 
 
 def _empty(folder: str) -> None:
-    """Moves inner folders up before their parent is removed, since a path may be too long to open."""
+    """Moves inner folders up before removing their parent, since a path may be too long to open."""
     if os.stat(folder).st_uid == os.geteuid():  # noqa: PTH116
         os.chmod(folder, 0o777)  # noqa: PTH101
         for name in os.listxattr(folder):

@@ -1,4 +1,4 @@
-"""Landlock: a process irrevocably gives up access to files, TCP and signals, for itself and its descendants.
+"""Landlock, with which a process irrevocably gives up access to files, TCP and signals for itself and its descendants.
 
 The system calls, the rights and the additions in each ABI version are documented at
 <https://docs.kernel.org/userspace-api/landlock.html>."""
@@ -57,7 +57,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         return result
 
     tcp = _TCP if abi >= 4 and paths is not None else 0
-    if paths is None:  # a ruleset that does not grant moves between folders denies them
+    if paths is None:  # a ruleset denies moves between folders unless it grants them
         handled, paths = REFER, [("/", REFER)]
     else:
         handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1

@@ -1,4 +1,4 @@
-"""Records which addresses Python code tries to reach, and from where: one JSON line each, in a file next to the
+"""Records which addresses Python code tries to reach and from where, as one JSON line each in a file next to the
 environment. Runs in every Python process of a command before the command's code, and uses only the standard library."""
 
 import json

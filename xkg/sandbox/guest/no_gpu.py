@@ -5,7 +5,7 @@ A library is patched in memory once it is imported; neither its files nor the co
 methods of torch whose documentation lists a device get `cpu` instead of a CUDA device. In addition, tensor types,
 generators and stored tensors are mapped to the CPU, and functions of `torch.cuda` that need a driver do nothing. The
 code is told that CUDA is available, with one device. Installed packages are told that it is not, so that they use their
-CPU paths. jax gets a different table of platforms. tensorflow places operations itself, so it only has to list a
+CPU paths. jax gets a different table of platforms. TensorFlow places operations itself, so it only has to list a
 device.
 
 A copy from the GPU (`x.cpu()`) stays a copy: it does not change when training continues."""
@@ -59,8 +59,7 @@ class AfterImport:
 
 
 class Nothing:
-    """Replaces objects that control a GPU, such as a stream. It can be created and called in any way, and does
-    nothing."""
+    """Replaces objects that control a GPU, such as a stream. Can be created and called in any way, and does nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass

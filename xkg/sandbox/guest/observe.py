@@ -40,7 +40,8 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
         return "0" if value == 0 else format(value, f".{digits}e")
 
     def shape_of(value: Any, depth: int = 0) -> str:
-        """Text that is the same for equal values. Floats are rounded to 9 digits, or 6 in single precision."""
+        """Returns text that is the same for equal values. Floats are rounded to 9 digits, or to 6 in single
+        precision."""
         if value is None or isinstance(value, (bool, int, str, bytes)):
             return repr(value)
         if isinstance(value, float):

@@ -2,14 +2,14 @@
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, one JSON object,
 goes to its stderr, to which no other process inside can write. `python` is the interpreter of a virtual environment
-with the folder of packages on its module path. With `traced` files, every Python process counts how often it runs each
-line in these files. All processes map one file of counters, so the counts of a killed process are kept too. If two
-processes run the same line at the same moment, one of the two runs may not be counted. The first counter says which
-line last printed text that matches the pattern `printed`. With groups of `awaited` lines, a program given as `watcher`
-runs instead of counting.
+with the folder of packages on its module path. If there are `traced` files, every Python process counts how often it
+runs each line in these files. All processes map one file of counters, so the counts of a killed process are kept too.
+If two processes run the same line at the same moment, one of the two runs may go uncounted. The first counter says
+which line last printed text that matches the pattern `printed`. With groups of `awaited` lines, a program given as
+`watcher` runs instead of counting.
 
-Another command can measure the files that a command leaves behind, in a separate sandbox. With `leaves`, the files that
-the command created or overwrote follow its output as a tar archive, starting at the byte given as `left_at` in the
+Another command can measure the files that a command leaves behind, in a separate sandbox. If `leaves` is set, the files
+that the command created or overwrote follow its output as a tar archive, starting at the byte given as `left_at` in the
 report. The request for the other command passes that file and byte as `left`, and the files that must be absent from
 the tree as `without`."""
 
@@ -235,8 +235,8 @@ def run(command: list[str], tree: Path, variables: dict[str, str], seconds: floa
 
 
 def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Copies a process's output to stdout until it ends or `seconds` are over, including what is then still in the
-    pipe. If stdout is full, the process is killed by SIGPIPE."""
+    """Copies a process's output to stdout until the process ends or `seconds` have passed, including what is still in
+    the pipe at that point. If stdout is full, the process is killed by SIGPIPE."""
     until = time.monotonic() + seconds
     with open(reading, "rb", buffering=0) as pipe:
         running = open_ = True
@@ -254,7 +254,7 @@ def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> Non
 
 
 def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dict[str, dict[str, int]]:
-    """How often each executed line ran, by file and line."""
+    """How often each executed line ran, keyed by file and line."""
     lines: dict[str, dict[str, int]] = {}
     with counts.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         numbers = memoryview(mapped).cast("Q")
@@ -265,7 +265,7 @@ def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dic
 
 
 def printed(counts: Path, first: dict[str, int]) -> tuple[str, int] | None:
-    """The file and line given by the first counter."""
+    """The file and line identified by the first counter."""
     index = int.from_bytes(counts.read_bytes()[:8], sys.byteorder)
     name = max((name for name, at in first.items() if at < index), key=first.__getitem__, default=None)
     return None if name is None else (name, index - first[name])
@@ -325,8 +325,8 @@ class Whole:
 
 
 def hand_over(original: Path, tree: Path, home: Path | None) -> bool:
-    """Writes the regular files that differ from the original folder's to stdout, as a tar archive. With `home`,
-    everything below it except the environment, including links. Returns False if they do not fit."""
+    """Writes the regular files that differ from those in the original folder to stdout, as a tar archive. If `home` is
+    given, writes everything below it except the environment, including links. Returns False if they do not fit."""
     root = home or tree
     try:
         with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
@@ -363,7 +363,7 @@ def take_home(left: BinaryIO, home: Path) -> None:
 
 
 def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:
-    """Adds the files that another command left, but only data: nothing that Python imports and no hidden files.
+    """Adds the files that another command left, but only data: no hidden files and nothing that Python could import.
     Overwrites a file in the tree only if it is one of `outputs`."""
     inside = tree.resolve()
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
@@ -384,8 +384,8 @@ def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> No
 
 
 def collected(tree: Path, wanted: list[str]) -> dict[str, str]:
-    """The files that the command was expected to leave, in base64. Anything that is not a regular file inside the tree
-    is skipped."""
+    """The files that the command was expected to leave, encoded in base64. Anything that is not a regular file inside
+    the tree is skipped."""
     files: dict[str, str] = {}
     size = 0
     for name in wanted:

@@ -1,12 +1,12 @@
 """Runs a caller's script against a node's code. Runs inside the sandbox and uses only the standard library.
 
 Next to this file, `request.json` contains the script and the limits, and `code/implementation.py` the code. The script
-runs in a fork, as `__main__`, in an empty working folder, and its namespace starts with the names from the
+runs in a fork, as `__main__`, in an empty working folder, and its namespace initially contains the names from the
 implementation. As in a notebook, the value of its last expression is printed, and matplotlib figures that are open at
 its end are saved.
 
-The script's output becomes this program's output, without its middle if it is long. The last line of the output is a
-report, one JSON object: how the script ended, and the files in its working folder. The parent does not trust either.
+The script's output becomes this program's output, with the middle omitted if it is long. The last line of the output is
+a report, one JSON object: how the script ended, and the files in its working folder. The parent does not trust either.
 
 Supports Python 3.7 and later."""
 

@@ -9,7 +9,7 @@ rebind the implementation's `np`.
 
 Two tokens, chosen for this run by the parent, report on stdout that the import ended and that the test succeeded; the
 second is followed by the executed lines if `traced` is not empty. The tokens are read and their files removed before
-any other code runs. From then on they live on the stack of one expression, as does every function called later: no
+any other code runs. From then on they live on the stack of a single expression, as does every function called later: no
 variable, closure or module leads to them, and replacing builtins has no effect here.
 
 If `stack_after` is a number of seconds, the stack is printed after that time; the parent ends the run soon
@@ -103,8 +103,8 @@ def read_and_remove(name: str) -> str:
 
 
 def prepared(name: str) -> tuple[CodeType | None, int, bool, BaseException | None]:
-    """The test's code, the line of its last statement, and whether it is a script that imports the code under test; or
-    the reason why it does not compile."""
+    """The test's code, the line of its last statement, and whether the test is a script that imports the code under
+    test; or the reason why the test does not compile."""
     try:
         source = Path(name).read_bytes().decode("utf-8", "surrogatepass")
         code = compile(source, str(Path(name).absolute()), "exec", dont_inherit=True)

@@ -1,4 +1,4 @@
-"""Supervises one job that has no process namespace: waits for it, and kills all its processes.
+"""Supervises one job that has no process namespace: waits for the job, and kills all its processes.
 
 The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). It runs in a Landlock domain
 that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor. The
@@ -67,7 +67,7 @@ _NOBODY = 0
 
 
 def _reap(options: int) -> dict[int, int]:
-    """The wait status of each child that has ended, with `_NOBODY` if no other child is left."""
+    """The wait status of each child that has ended, plus `_NOBODY` if no other child is left."""
     ended: dict[int, int] = {}
     while True:
         try:

@@ -35,7 +35,7 @@ from xkg.sandbox.guest.launch import leave_root
 
 HEADER = struct.Struct(">cI")
 MEMORY = struct.Struct(">I")
-# sent to a call: the request, and for each requested name its bytes or their absence
+# sent to a call: the request, then the bytes for each requested name, or a mark that there are none
 REQUEST, BYTES, NOTHING = b"R", b"B", b"N"
 # sent by a call: a request for bytes, the start of an item, a part of the answer, the rest of it, or an error
 ASK, MARK, PART, DONE, ERROR = b"A", b"M", b"P", b"D", b"E"
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _serve(control: socket.socket, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
-    """Forks for each message, ends calls whose leash was closed, and exits when the process at the other end does."""
+    """Forks for each message, ends calls whose leash was closed, and exits when the process at the other end exits."""
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
         os.set_blocking(descriptor, False)
@@ -180,7 +180,7 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
             call.mark("")
             send(channel, DONE, tasks[request["task"]](call))
         except Exception as error:
-            error.__traceback__ = None  # its frames may hold untrusted data
+            error.__traceback__ = None  # its frames may contain untrusted data
             kinds = [kind.__name__ for kind in type(error).__mro__]
             send(channel, ERROR, json.dumps({"kinds": kinds, "message": str(error)[:2000]}).encode())
     finally:

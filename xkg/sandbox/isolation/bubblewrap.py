@@ -1,9 +1,10 @@
-"""The bubblewrap runner: separate namespaces, no network, a read-only system, a system call filter, and a non-root uid.
+"""The bubblewrap runner: uses separate namespaces, no network, a read-only system, a system call filter, and a non-root
+uid.
 
 `bubblewrap_mounts` defines what a job sees, `seccomp` which system calls are refused, and `watchdog` the limits on
 memory, time and output. If root starts bubblewrap, it builds the sandbox with root's rights and then drops to an unused
-high uid; for any other user, the sandbox is a user namespace. In both cases `bwrap --die-with-parent` ends with its
-parent. Process 1 of the sandbox ends with it, and so does every process inside, including daemons."""
+high uid; for any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` ends when its
+parent does, and so do process 1 of the sandbox and every process inside, including daemons."""
 
 import contextlib
 import json
@@ -55,8 +56,8 @@ class BubblewrapRunner:
         return self.confine(confined, command=("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams | None = None, command: tuple[str, ...] = ()) -> Outcome:
-        """Runs any command in the sandbox. Raises the same errors as `run`. The outcome shows `command` if it is
-        given."""
+        """Runs any command in the sandbox. Raises the same errors as `run`. The outcome reports `command`, if given,
+        instead of the actual command."""
         process, reports = _start(confined, streams=streams)
         with reports:
             with process:
@@ -107,8 +108,8 @@ def _python(
 def _start(
     confined: Confined, *passed: int, streams: Streams | None = None
 ) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    """Starts the sandbox's first process, and returns it with the stream of bubblewrap's reports. `passed` are
-    descriptors that the process inside keeps."""
+    """Starts the sandbox's first process, and returns the process with the stream of bubblewrap's reports. `passed`
+    lists descriptors that the process inside keeps."""
     uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
     descriptors: list[int] = []
     status, status_writer = os.pipe()
@@ -165,7 +166,7 @@ def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
 
 
 def _wait_for_exit(process: int) -> None:
-    """Waits until process 1 of the sandbox is dead. It only dies after every other process inside."""
+    """Waits until process 1 of the sandbox is dead, which dies only after every other process inside."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:

@@ -1,9 +1,9 @@
-"""The inside of the bubblewrap sandbox: its mounts, variables, limits, and uid.
+"""Defines the inside of the bubblewrap sandbox: its mounts, variables, limits, and uid.
 
 A job sees the interpreter, the system's libraries and `/usr/bin` read-only, its packages at `/site` read-only, a memory
-file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc` of its
-own processes. It cannot see `/home`, `/root`, `/etc` or our environment variables. Packages installed next to the
-interpreter are hidden, so that only packages in the environment can be imported."""
+file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc` that
+lists only its own processes. It cannot see `/home`, `/root`, `/etc` or our environment variables. Packages installed
+next to the interpreter are hidden, so that only packages in the environment can be imported."""
 
 import itertools
 import math
@@ -26,11 +26,12 @@ NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 Keeper = Literal["packages", "folders"]
-"""The owner of persistent files: the installer, or programs such as git in folders that are lent to them. Each has its
-own uid, since the kernel counts processes by uid and an installation starts hundreds of threads."""
+"""The owner of persistent files: the installer, or programs such as git in folders that are lent to them. Each owner
+has its own uid, since the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
-# A fixed hash order and one thread per library make a run repeatable, and keep it from slowing down other runs.
+# A fixed hash order and one thread per library make a run repeatable; a single thread also keeps it from slowing down
+# other runs.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,
@@ -69,9 +70,9 @@ class Confined:
     """Any command in the sandbox, such as a job or the installer. Paths in `files` are relative to the scratch folder.
     `python` contains files for the sandbox's `/python`, where `bin/python` links to the interpreter; `other` is an
     interpreter to link to instead of our own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own
-    persistent files, and `lasting` a uid that no later job gets. `denied` contains additional rules for the filter, and
-    `devices` device nodes to read and write. The command starts in `folder`. With `reads_all`, it may read everything
-    in its mounts that root may read, although it is not root."""
+    persistent files, and `lasting` a uid that is not assigned to any later job. `denied` contains additional rules for
+    the filter, and `devices` lists device nodes to read and write. The command starts in `folder`. If `reads_all` is
+    set, it may read everything in its mounts that root may read, although it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -113,7 +114,7 @@ _runs, _lasting_runs = itertools.count(), itertools.count()
 def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int | None:
     """The uid to drop to outside the sandbox. Each call returns a fresh uid, so that the kernel's limit on processes,
     which does not apply to root, counts only this job. Each `keeper` always gets the same uid, and `lasting` gets one
-    from a separate range. None for an ordinary user, who keeps their uid.
+    from a separate range. Returns None for an ordinary user, who keeps their own uid.
 
     Raises `SandboxUnavailableError` if root lacks the rights to drop."""
     if os.geteuid() != 0:
@@ -127,7 +128,7 @@ def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int |
 
 
 def holds(*rights: int) -> bool:
-    """Whether this process has all these capabilities."""
+    """Whether this process has all of these capabilities."""
     lines = Path("/proc/self/status").read_text().splitlines()
     effective = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
     return all(effective >> right & 1 for right in rights)
@@ -168,7 +169,7 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """The command that sets the kernel's limits, drops root (with `reads_all`, drops all rights except reading), and
+    """The command that sets the kernel's limits, drops root (if `reads_all` is set, all rights except reading), and
     then executes the command that follows it."""
     set_limits = (
         "/usr/bin/prlimit",
@@ -183,8 +184,8 @@ def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tup
 
 
 def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
-    """The bwrap arguments for the inside of the sandbox. `sealed` returns the number of a descriptor that holds the
-    given bytes.
+    """The bwrap arguments for the inside of the sandbox. `sealed` returns the number of a descriptor from which the
+    given bytes can be read.
 
     Raises `UnsafeInputError` for a file outside the scratch folder, `InputError` for too many files."""
     if len(confined.files) > _MAX_FILES:
@@ -194,7 +195,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
     if uid is None:
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-    else:  # only used to drop root: the kernel removes them with it
+    else:  # only used to drop root, with which the kernel removes them
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():
@@ -242,7 +243,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
 
 
 class _Plan:
-    """Collects bwrap's arguments. Creates the parent folders of mount points explicitly, because bwrap makes them
+    """Collects bwrap's arguments. Creates the parent folders of mount points explicitly, because bwrap would make them
     accessible only to their owner, and the job has another uid."""
 
     def __init__(self, sealed: Callable[[bytes], str]) -> None:

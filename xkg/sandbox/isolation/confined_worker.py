@@ -1,9 +1,9 @@
 """A confined worker: parses untrusted bytes in a process that can only compute.
 
-One process imports the parsers once. Each call is a fork of it (milliseconds) that gives up files, network and other
-processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork has limits on processor time,
-wall time and memory, and exits after its answer. So calls run in parallel, and a crash ends only one call. An attacker
-who takes over a call finds no data from other calls and cannot change their answers.
+One process imports the parsers once. Each call forks it (which takes milliseconds), and the fork gives up access to
+files, network and other processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork has
+limits on processor time, wall time and memory, and exits after its answer. So calls run in parallel, and a crash ends
+only one call. An attacker who takes over a call finds no data from other calls and cannot change their answers.
 
 Answers are not trusted: they are bytes, limited in length, and the caller validates them."""
 
@@ -54,8 +54,8 @@ Reason = Literal["too-slow", "out-of-memory", "crashed"]
 
 
 class WorkerDiedError(Exception):
-    """A call ended without an answer, or with an answer that no honest worker would give. `at` is the item that it was
-    working on, '' for the whole."""
+    """A call ended without an answer, or with an answer that no honest worker would return. `at` is the item that it
+    was working on, or '' for the whole."""
 
     def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
         super().__init__(f"{reason} at {at!a}" + (f": {detail}" if detail else ""))
@@ -64,8 +64,8 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds of processor time between two marks and in total; and megabytes of memory, of input and of the answer. A
-    step may take six times as long in wall time; `seconds` limits the wall time of the call."""
+    """Limits on processor seconds between two marks and in total, and on megabytes of memory, input and answer. A step
+    may take six times as long in wall time; `seconds` limits the wall time of the call."""
 
     step_seconds: float = 10
     seconds: float = 300
@@ -75,9 +75,9 @@ class Bounds:
 
 
 class ConfinedWorker:
-    """Runs functions from the `TASKS` of `modules` in confined forks of one process, which the first call starts. Safe
-    to use from several threads, and in a fork of the process that created it. Unless closed earlier, the process ends
-    with this object."""
+    """Runs functions from the `TASKS` of `modules` in confined forks of a single process, which the first call starts.
+    Safe to use from several threads, and in a fork of the process that created it. Unless closed earlier, the process
+    ends with this object."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
@@ -104,7 +104,7 @@ class ConfinedWorker:
         read: Callable[[Sequence[str]], Iterator[bytes | None]] = lambda names: iter([None] * len(names)),
         part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
-        """Returns the answer of `task` to `payload`, a JSON value. The task requests bytes by name from `read`, which
+        """Returns the answer of `task` for `payload`, a JSON value. The task requests bytes by name from `read`, which
         yields bytes or None for each name; `part` receives the pieces of an answer that arrives in parts.
 
         Raises `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` from the
@@ -121,7 +121,7 @@ class ConfinedWorker:
                     except WorkerDiedError:
                         if self._closed:
                             raise InputError(_CLOSED) from None
-                        if last or conversation.begun:  # otherwise the template was killed before it could fork
+                        if last or conversation.begun:  # otherwise, the template was killed before it could fork
                             raise
             raise AssertionError
         finally:
@@ -178,7 +178,7 @@ class ConfinedWorker:
 
 
 class _Template:
-    """The process from which calls are forked."""
+    """The process that is forked for each call."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         if not hasattr(os, "fork"):
@@ -219,8 +219,8 @@ class _Template:
         self.end = weakref.finalize(self, _end, process, ours, os.getpid())
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
-        """Makes it fork one call. Raises `OSError` if the process has ended, and `SandboxUnavailableError` if it did
-        not start."""
+        """Forks the process for one call. Raises `OSError` if the process has ended, and `SandboxUnavailableError` if
+        it did not start."""
         if not self._ready:
             self._wait()
         socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [descriptor.fileno() for descriptor in descriptors])
@@ -361,7 +361,7 @@ class _Conversation:
         try:
             self._channel.settimeout(self._seconds_left())
             self._channel.sendall(HEADER.pack(kind, len(data)))
-            if data:  # without data, the other end may already have answered and closed
+            if data:  # if there is no data, the other end may already have answered and closed
                 self._channel.sendall(data)
         except TimeoutError as error:
             raise WorkerDiedError("too-slow", self._at) from error
@@ -378,7 +378,7 @@ class _Conversation:
         return WorkerDiedError("crashed", self._at, what)
 
     def _died(self) -> WorkerDiedError:
-        """The cause of the process's end, derived from its wait status."""
+        """The reason why the process ended, derived from its wait status."""
         if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
             return WorkerDiedError("crashed", self._at, "it closed its socket")
         status_line = self._leash.recv(64)
@@ -399,7 +399,7 @@ def _one_line(text: str) -> str:
 
 
 def _uid() -> int | None:
-    """An unused uid if root runs this; None for users who may not change their uid."""
+    """An unused uid if this process runs as root; None for users who may not change their uid."""
     if not is_root() or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
         return None
     try:
@@ -417,7 +417,7 @@ def _filter() -> str:
 
 
 def walls() -> tuple[str, ...]:
-    """The ways in which a call is confined here, in addition to resource limits; each in a few words."""
+    """The ways in which a call is confined on this machine in addition to resource limits, each in a few words."""
     names: list[str] = []
     if version := landlock.version():
         names.append(f"Landlock ABI {version}")

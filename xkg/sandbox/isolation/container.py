@@ -1,10 +1,10 @@
 """The container runner: uses a container engine (`podman` or `docker`) on systems without the kernel features that
 bubblewrap and Landlock need, such as macOS, where the engine brings its own Linux.
 
-Each job has its own container without network access, and runs in it as nobody without capabilities, with a read-only
-image, private memory file systems, and the engine's limits on memory and processes. `guest.container` is its first
-process and receives the job over standard input. So the only host folder that is shared is the one with the packages,
-read-only."""
+Each job has its own container without network access, in which it runs as nobody and without capabilities, with a
+read-only image, private in-memory file systems, and the engine's limits on memory and processes. `guest.container` is
+the first process and receives the job over standard input, so the only shared host folder is the one with the packages,
+which is read-only."""
 
 import contextlib
 import functools
@@ -38,13 +38,13 @@ ENGINES = ("podman", "docker")
 _GUEST = Path(landlock.__file__).with_name("container.py")
 _SHARED_MEMORY_MB = 64
 _OWN_MB = 64
-"""Memory for the first process and for the files of the job's interpreter."""
+"""Memory for the first process and for the interpreter files of the job."""
 _OWN_PROCESSES = 1
 _FILES, _PROCESSES = 1024, 4096
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 20.0
 _LATEST = 10.0
-"""The first process ends the job this many seconds after its limit, if nobody else does."""
+"""The first process ends the job this many seconds after its limit if nothing else has ended it."""
 _names = itertools.count()
 
 
@@ -74,8 +74,9 @@ class ContainerRunner:
     def confine(
         self, confined: Confined, command: tuple[str, ...] = (), *, packages: bool = False, user: int = NOBODY
     ) -> Outcome:
-        """Runs any command of the image as `user`. Raises as `run`. `/python/bin/python` is the image's interpreter,
-        which sees the packages at `/site` if `packages` is set. The outcome shows `command` if it is given."""
+        """Runs any command in the image as `user`. Raises the same errors as `run`. `/python/bin/python` is the image's
+        interpreter, which sees the packages at `/site` if `packages` is set. The outcome reports `command`, if given,
+        instead of the actual command."""
         require_startable(confined.command)
         token = secrets.token_hex(16)
         plan = {
@@ -93,7 +94,7 @@ class ContainerRunner:
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
         arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
-        # podman leaves a file in the working directory if the kernel kills a job for its memory
+        # podman leaves a file in the working directory if the kernel kills a job because of its memory use
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
                 process = subprocess.Popen(
@@ -117,14 +118,14 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # Set explicitly: the engine's default may exceed what it is allowed to set.
+    # Set explicitly, since the engine's default may exceed what it is allowed to set.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
     options += ["--tmpfs", f"{PYTHON}:rw,exec,nosuid,nodev,mode=755,size=1m"]
-    if Path(engine()).name == "podman":  # otherwise podman adds memory file systems of any size
+    if Path(engine()).name == "podman":  # otherwise, podman adds in-memory file systems of any size
         options += ["--read-only-tmpfs=false"]
-        if mounts:  # otherwise SELinux would hide folders that are not labelled for containers
+        if mounts:  # otherwise, SELinux would hide folders that are not labelled for containers
             options += ["--security-opt", "label=disable"]
     for mount in mounts:
         options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
@@ -141,7 +142,7 @@ def _guest() -> str:
 
 
 class _Running:
-    """A running container: its input, its output, and a way to end it for certain."""
+    """A running container, with its input, its output, and a reliable way to end it."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
         self._process, self._name, self._token, self._limits = process, name, token, limits
@@ -274,8 +275,8 @@ def _refusal(output: str, image: str) -> str:
 
 
 def owner_in_container(keeper: int | None) -> int:
-    """The uid that may write to this user's folders in a container. Root's folders are given to `keeper`; podman
-    started by an ordinary user maps that user to root."""
+    """The uid that may write to this user's folders in a container. Root's folders are handed over to `keeper`; if an
+    ordinary user starts podman, it maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

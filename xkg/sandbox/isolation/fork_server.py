@@ -1,10 +1,10 @@
-"""Starts runs with modules already imported: one sandboxed process for each environment, forked for each job.
+"""Starts runs with modules already imported, by forking one sandboxed process per environment for each job.
 
 Importing torch costs seconds per run; forking a process that has imported it costs milliseconds. The process lives in a
 runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its
-own Landlock domain, session and limits; afterwards its processes are killed and the scratch folders emptied. Jobs share
-the sandbox's namespaces, since nothing inside may create new ones, so successive jobs are separated by their Landlock
-domains.
+own Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied.
+Jobs share the sandbox's namespaces, since nothing inside may create new ones, so successive jobs are separated by their
+Landlock domains.
 
 If this is not possible, each job runs in a separate sandbox: on a kernel before 6.12, for modules that start threads or
 share memory, for arguments other than a script or `-c`, and for an interpreter other than ours."""
@@ -41,9 +41,9 @@ _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
 class WarmRunner:
-    """A `Runner` that forks each job from a process that has imported those of `modules` that are in the job's
-    environment. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a separate
-    process. Close it, or use it in a `with` statement.
+    """A `Runner` that forks each job from a process that has already imported `modules`, as far as they are in the
+    job's environment. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a
+    separate process. The caller must close it or use it in a `with` statement.
 
     `notify` gets one line if modules cannot be preloaded, or if a process was lost during a job. A job whose process
     was lost runs again in a separate sandbox, and the next job starts a new process. Raises the same errors as
@@ -67,7 +67,7 @@ class WarmRunner:
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
         self._closed = False
-        # bubblewrap ends with the thread that started it, so a long-lived thread starts it.
+        # bubblewrap ends when the thread that started it does, so a long-lived thread starts it.
         self._starter = ThreadPoolExecutor(1, "warm")
 
     def __enter__(self) -> "WarmRunner":
@@ -175,7 +175,7 @@ class _Process:
         self.clean = True
 
     def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, under a job's limits. Returns the reason why jobs cannot be forked from the process,
+        """Waits for the imports, within a job's limits. Returns the reason why jobs cannot be forked from the process,
         or None."""
         process = self._opened.process
         assert process.stdout is not None
@@ -239,7 +239,7 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether the process is waiting for a job. False if the process has ended or sent unexpected data."""
+        """Whether the process is waiting for a job; False if it has ended or has sent unexpected data."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

@@ -1,7 +1,7 @@
 """NVIDIA GPUs for sandboxed commands: each run gets one GPU, with the driver's device nodes and libraries.
 
-A command sees the node of its own GPU (`/dev/nvidia<N>`) and the shared nodes (`nvidiactl`, `nvidia-uvm`), and no
-others. The driver's libraries are mounted read-only from where they are installed."""
+A command sees only the node for its own GPU (`/dev/nvidia<N>`) and the shared nodes (`nvidiactl`, `nvidia-uvm`). The
+driver's libraries are mounted read-only from where they are installed."""
 
 import contextlib
 import os
@@ -19,14 +19,14 @@ _SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 _NODE = re.compile(r"nvidia(\d{1,4})")
 _DEVICE = re.compile(r"nvidia(?::(\d{1,4}))?")
 _LIBRARIES = (Path("/usr/local/nvidia"), Path("/usr/lib/wsl/lib"))
-"""Read in addition to `/usr/lib`, which every sandboxed command can read: used in images of cloud providers, and in
-WSL."""
+"""Read in addition to `/usr/lib`, which every sandboxed command can read. Images from cloud providers and WSL use these
+folders."""
 _OTHERS_READ_AND_WRITE = 0o006
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a command gets for one GPU: `nodes` to read and write, folders that it `reads`, and `variables`."""
+    """What a command needs for one GPU: `nodes` to read and write, folders to read (`reads`), and `variables`."""
 
     number: int
     nodes: tuple[Mount, ...]
@@ -80,8 +80,8 @@ def _gpu(number: int) -> Gpu:
 
 
 def _uuid(number: int) -> str | None:
-    """A name that identifies the GPU no matter how many others are visible. If only the number is known, the only node
-    inside is 0."""
+    """A name that identifies the GPU no matter how many others are visible. None if only the number is known; the only
+    node visible inside is then 0."""
     for place in DRIVER.glob("*/information"):
         with contextlib.suppress(OSError, ValueError):
             fields = dict(line.split(":", 1) for line in place.read_text().splitlines() if ":" in line)

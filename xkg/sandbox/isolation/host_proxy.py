@@ -1,10 +1,10 @@
 """The only network access from the sandbox: a proxy that connects to allowed hosts (the package index, or the host of a
 repository) and nothing else.
 
-The proxy listens on a unix socket outside; inside, `guest.forward` forwards a loopback port to that socket. Without a
-bubblewrap sandbox, it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays end-to-end
-between the program and its host) or for an absolute `http://` request, and stops after a maximum total number of
-bytes."""
+The proxy listens on a unix socket outside; inside, `guest.forward` forwards a loopback port to that socket. If there is
+no bubblewrap sandbox, it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays
+end-to-end between the program and its host) or for an absolute `http://` request, and stops after a maximum total
+number of bytes."""
 
 import contextlib
 import functools
@@ -63,8 +63,8 @@ def named_hosts(names: Iterable[str]) -> frozenset[Host]:
 
 
 def certificates() -> dict[str, Path]:
-    """The file with this machine's trusted certificates, if there is one, under each variable that tells programs where
-    to find it."""
+    """Maps each variable that tells programs where to find trusted certificates to this machine's file; empty if there
+    is no such file."""
     known = (ssl.get_default_verify_paths().cafile, "/etc/ssl/certs/ca-certificates.crt")
     file = next((Path(place).resolve() for place in known if place and Path(place).exists()), None)
     return dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), file) if file else {}
@@ -72,7 +72,7 @@ def certificates() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Index:
-    """A package index: the variables that uv needs for it, and the hosts that it needs."""
+    """A package index, with the variables that uv needs to use it and the hosts that it needs."""
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]
@@ -149,14 +149,14 @@ def registry_socket(
     *,
     public: bool = False,
 ) -> Iterator[Path]:
-    """A unix socket through which only `hosts` can be reached, for the duration of the context. With `public`, host
-    names may only resolve to public internet addresses. Other requested hosts are added to `refused`. `received` is
-    called from any thread with the number of bytes relayed so far."""
-    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # kept short: a socket's path has at most 108 bytes
+    """A unix socket through which only `hosts` can be reached, for the duration of the context. If `public` is set,
+    host names may resolve only to public internet addresses. Other requested hosts are added to `refused`. `received`
+    is called from any thread with the number of bytes relayed so far."""
+    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # kept short, since a socket's path has at most 108 bytes
     path = folder / "registry"
     try:
         with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received, public=public)) as proxy:
-            path.chmod(0o666)  # the installer has another uid; the folder's mode keeps other users out
+            path.chmod(0o666)  # the installer has a different uid; the folder's mode keeps other users out
             with _serving(proxy):
                 yield path
     finally:
@@ -297,7 +297,8 @@ class _Handler(socketserver.BaseRequestHandler):
             sink.shutdown(how)
 
     def _received(self, source: socket.socket) -> bytes:
-        """Receives the next bytes. Keeps waiting for a silent end while the other end sends, as in a long download."""
+        """Receives the next bytes. Keeps waiting for a silent end as long as the other end is sending, as in a long
+        download."""
         while True:
             try:
                 return source.recv(1 << 16)
@@ -327,8 +328,8 @@ def _public_address(host: str, port: int) -> str:
 
 
 def _connected(host: str, port: int, seconds: float = 15, *, public: bool = False) -> socket.socket:
-    """Connects to the host. If this machine uses a proxy, the connection goes through it, and that proxy decides which
-    addresses are `public`."""
+    """Connects to the host. If this machine uses a proxy, the connection goes through that proxy, which then decides
+    which addresses are `public`."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:
@@ -344,7 +345,7 @@ def _connected(host: str, port: int, seconds: float = 15, *, public: bool = Fals
     server.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{login}\r\n".encode())
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD:
-        byte = server.recv(1)  # read no byte beyond the head: the rest belongs to the tunnel
+        byte = server.recv(1)  # read no byte beyond the head, since the rest belongs to the tunnel
         if not byte:
             break
         head += byte

@@ -25,7 +25,8 @@ _FACTS = (
 
 
 class Interpreter(NamedTuple):
-    """`prefix` is the folder that the interpreter needs; `hidden` lists the package folders inside it."""
+    """An interpreter on this machine. `prefix` is the folder that it needs, and `hidden` lists the package folders
+    inside that folder."""
 
     program: Path
     minor: int
@@ -43,7 +44,7 @@ class Interpreter(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The platform tag for its bytecode and compiled modules."""
+        """The platform tag of its bytecode and compiled modules."""
         return f"cpython-3{self.minor}-{sys.platform}-{platform.machine()}"
 
     @property
@@ -84,7 +85,7 @@ def installed() -> dict[str, Path]:
     """The paths of other interpreters, by version ("3.8"): CPython versions found by uv, and pyenv's. Empty without uv.
     Searched once per process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    # pyenv's shims run only the selected versions, and each takes a second to report that.
+    # pyenv's shims run only the selected versions, and each shim takes a second to say so.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]
     path += sorted(map(str, pyenv.glob("versions/*/bin")))
     listing = ("python", "list", "--only-installed", "--no-config", "--offline", "--output-format", "json")

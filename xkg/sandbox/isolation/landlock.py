@@ -1,10 +1,11 @@
-"""The Landlock runner, for machines without bubblewrap: no namespaces, but dropped rights and refused system calls.
+"""The Landlock runner, for machines without bubblewrap: uses dropped rights and refused system calls instead of
+namespaces.
 
 The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write to its
 scratch folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its
-own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends everything that the job leaves
-running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter refuses
-operations that Landlock does not cover: changing the modes, owners, times and attributes of files, changing the
+own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
+leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter
+refuses operations that Landlock does not cover: changing the modes, owners, times and attributes of files, changing the
 priorities and limits of processes, and on old kernels signals and truncation."""
 
 import contextlib
@@ -62,7 +63,7 @@ _SOCKETS = (
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
-# For a program that uses a proxy on a loopback port: TCP sockets may connect, and Landlock restricts them to that port.
+# For a program that uses a proxy on a loopback port. TCP sockets may connect, and Landlock restricts them to that port.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -73,7 +74,7 @@ _WATCHES = (
     Denied("inotify_init1"),
     *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (1024, 1026)),  # F_SETLEASE, F_NOTIFY
 )
-# Before ABI 6, Landlock does not restrict signals; F_SETOWN and the like make the kernel send them.
+# Before ABI 6, Landlock does not restrict signals, and F_SETOWN and similar calls make the kernel send some.
 _SIGNALS = (
     *(
         Denied(call)
@@ -109,7 +110,7 @@ class LandlockRunner:
     """Confines a job with Landlock and seccomp. Thread-safe.
 
     Raises the same errors as `BubblewrapRunner`, including `SandboxUnavailableError` if the kernel or libseccomp does
-    not allow it."""
+    not support it."""
 
     name = "landlock"
 
@@ -123,9 +124,9 @@ class LandlockRunner:
         return self._watched(started, job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
-        """Runs any command with the system's files and its mounts, each at its own path. The command may connect to
-        `port` on any machine (before ABI 4, to any port). Root stays root if it may not enter all folders that it
-        mounts."""
+        """Runs any command with access to the system's files and to its mounts, each at its own path. The command may
+        connect to `port` on any machine (before ABI 4, to any port). Root stays root if it may not enter all folders
+        that it mounts."""
         return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
 
     def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
@@ -228,7 +229,7 @@ def _rooms() -> Path:
 
 @contextlib.contextmanager
 def _room(uid: int | None, files: Mapping[str, str]) -> Iterator[Path]:
-    """A folder of one job, which is removed if the job does not start."""
+    """A folder for one job, which is removed if the job does not start."""
     room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
     try:
         room.chmod(0o755)
@@ -351,7 +352,7 @@ def _processes(limits: Limits, uid: int | None) -> int:
 
 
 def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
-    """Paths, each with the rights to it."""
+    """Yields paths, each with the rights to it."""
     interpreters = (own(), *others)
     hidden = [folder.resolve() for interpreter in interpreters for folder in interpreter.hidden]
     prefixes = {interpreter.prefix.resolve() for interpreter in interpreters if interpreter.prefix != Path("/usr")}
@@ -363,8 +364,8 @@ def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
 
 
 def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
-    """Everything in `folder` except `hidden` folders. Hidden folders can be listed, because rights to a folder also
-    apply below it, but their files cannot be read."""
+    """Everything in `folder` except the `hidden` folders. Hidden folders can be listed, because the right to list a
+    folder also applies below it, but their files cannot be read."""
     if folder in hidden:
         return
     if not any(place.is_relative_to(folder) for place in hidden):

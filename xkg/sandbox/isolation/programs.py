@@ -1,7 +1,7 @@
 """Runs programs on this machine that read untrusted data, such as git, confined like untrusted code.
 
 A program sees only its own and the system's files, its own variables, and at most the allowed hosts on the network,
-through a proxy. It reads and writes through files, so that the kernel limits its bytes and none wait in a pipe. If
+through a proxy. Its input and output are files, so that the kernel limits their size and nothing waits in a pipe. If
 neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
 
 import contextlib
@@ -67,8 +67,8 @@ class Program:
     """A command, started in `folder`. It may read `folder` and `reads`, and may read and write `writes` and the device
     nodes `devices`. `hosts` lists the hosts that it can reach, through an HTTP proxy (like `registry_socket` with
     `public`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start and from the
-    end of its output, or None for all; the file `output` keeps everything. `other` is another interpreter that it may
-    start. A command that is not `trusted` has only the rights granted by the modes of its files."""
+    end of its output, or None for all; the file `output` contains everything. `other` is another interpreter that it
+    may start. A command that is not `trusted` has only the rights that the file modes grant."""
 
     command: tuple[str, ...]
     folder: Path
@@ -93,8 +93,8 @@ class Program:
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """`output` is its stdout, `stderr` the end of its stderr, and `refused` the hosts that the proxy refused. `omitted`
-    is the number of bytes cut from the middle of stdout, at `output[Program.ends]`."""
+    """`output` is the program's stdout, `stderr` the end of its stderr, and `refused` the hosts that the proxy refused.
+    `omitted` is the number of bytes cut from the middle of stdout, at `output[Program.ends]`."""
 
     ended: Ended
     exit_code: int | None
@@ -112,11 +112,11 @@ class ProgramResult:
 
 @functools.cache
 def wall() -> Wall | None:
-    """The runner that confines programs on this machine, after a trial run; None if there is none. Fixed for the
-    lifetime of this process, so that no input can weaken the confinement."""
+    """The runner that confines programs on this machine, after a trial run; None if there is none. It stays the same
+    for the lifetime of this process, so that no input can weaken the confinement."""
     trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
     for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
-        for _ in range(2):  # on a busy machine the first trial may fail
+        for _ in range(2):  # on a busy machine, the first trial may fail
             with contextlib.suppress(SandboxUnavailableError):
                 if run(trial, behind=name).ok:
                     return name
@@ -124,9 +124,9 @@ def wall() -> Wall | None:
 
 
 def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> ProgramResult:
-    """Runs a program with `stdin`, in this machine's confinement (or the one given as `behind`). Its output is limited
-    to `limits.disk_mb`. Never raises because of what the program does, but raises `SandboxUnavailableError` if it
-    cannot be started."""
+    """Runs a program with `stdin`, confined by this machine's `wall` (or by `behind`, if given). Its output is limited
+    to `limits.disk_mb`. Never raises because of what the program does, but raises `SandboxUnavailableError` if the
+    program cannot be started."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()
     with (
@@ -163,7 +163,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 
 
 def lend(folder: Path) -> None:
-    """Gives one of our folders and its content to the uid under which programs run if root starts them."""
+    """Transfers one of our folders, with its content, to the uid under which programs run if root starts them."""
     if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper="folders"))
 
@@ -219,7 +219,8 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
 
 
 def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
-    """Runs with resource limits only. Memory is limited if the kernel counts it per process (`DATA`; not on macOS)."""
+    """Runs with resource limits only. Memory is limited only if the kernel counts it per process (`DATA`), which macOS
+    does not."""
     with (
         tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as home,
         tempfile.TemporaryFile() as errors,

@@ -1,4 +1,4 @@
-"""A job's scratch folder when no separate file system limits its size: fills, measures and removes it."""
+"""Fills, measures and removes a job's scratch folder if no separate file system limits its size."""
 
 import contextlib
 import os
@@ -23,15 +23,15 @@ def relative(name: str) -> PurePosixPath:
 
 
 def require_startable(arguments: tuple[str, ...]) -> None:
-    """Raises `InputError` for arguments that no process can take."""
+    """Raises `InputError` for arguments that cannot be passed to a process."""
     try:
         sizes = [len(os.fsencode(argument)) for argument in arguments]
     except UnicodeEncodeError as error:
-        raise InputError(f"the job cannot be started ({error.reason}); give long code as a file") from error
+        raise InputError(f"the job cannot be started ({error.reason}); pass long code as a file") from error
     if max(sizes, default=0) >= _LONGEST_ARGUMENT or sum(sizes) >= _LONGEST_ARGUMENTS:
-        raise InputError("the job cannot be started (its arguments are too long); give long code as a file")
+        raise InputError("the job cannot be started (its arguments are too long); pass long code as a file")
     if any("\0" in argument for argument in arguments):
-        raise InputError("the job cannot be started (NUL in an argument); give long code as a file")
+        raise InputError("the job cannot be started (NUL in an argument); pass long code as a file")
 
 
 def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> None:

@@ -1,10 +1,10 @@
 """Builds a BPF program for `bwrap --seccomp` that denies system calls to code in the sandbox.
 
-A deny list: everything else is allowed, since numerical libraries use a large and changing part of the kernel's
-interface. It denies calls that reach past the namespaces: AF_VSOCK, netlink and other address families that a network
-namespace does not isolate. It denies calls that create namespaces or mounts (they expose more kernel code), and calls
-that inspect other processes. It also denies calls that allocate memory without charging it to a process (memfd, SysV
-shared memory), because the watchdog cannot see it. Names follow the syscalls(2) table; flags of clone are from
+The filter is a deny list that allows everything else, since numerical libraries use a large and changing part of the
+kernel's interface. It denies calls that reach past the namespaces: AF_VSOCK, netlink and other address families that a
+network namespace does not isolate. It denies calls that create namespaces or mounts (they expose more kernel code), and
+calls that inspect other processes. It also denies calls that allocate memory without charging it to a process (memfd,
+SysV shared memory), because the watchdog cannot see it. Names follow the syscalls(2) table; flags of clone are from
 clone(2)."""
 
 import contextlib
@@ -65,7 +65,7 @@ _FORBIDDEN = (
     "remap_file_pages",
     "migrate_pages",
     "move_pages",
-    # settings of the whole machine
+    # machine-wide settings
     "init_module",
     "finit_module",
     "delete_module",
@@ -93,8 +93,8 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back if these are "not implemented": glibc falls back from clone3 to clone, whose flags a filter can
-# read.
+# Callers fall back to other calls if these are "not implemented": glibc falls back from clone3 to clone, whose flags a
+# filter can read.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
 _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
@@ -104,7 +104,7 @@ _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _INT = 0xFFFFFFFF  # the kernel reads an int from these arguments, but a filter sees the whole register
 
-# These have the same number on every architecture, for a libseccomp that does not know the call.
+# These have the same number on every architecture, and are needed for a libseccomp that does not know the call.
 _NUMBERS = {
     "process_madvise": 440,
     "process_mrelease": 448,
@@ -147,7 +147,7 @@ OTHER_PROCESSES = (
 
 @functools.cache
 def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
-    """The filter for this machine's architecture. With `unix_sockets`, `socket(AF_UNIX)` stays allowed.
+    """The filter for this machine's architecture. If `unix_sockets` is set, `socket(AF_UNIX)` stays allowed.
 
     Raises `SandboxUnavailableError` if libseccomp is missing."""
     pyseccomp = _library()

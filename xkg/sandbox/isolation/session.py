@@ -15,8 +15,8 @@ LASTING_SECONDS = 86_400.0
 @dataclass(frozen=True)
 class Opened:
     """`process` is the child process, whose stdout is a pipe. `places` lists the paths of the scratch folders inside
-    the sandbox; the first is home. `scratch` is their folder outside if only the watchdog limits their size. `end` ends
-    everything and removes its files."""
+    the sandbox; the first is home. `scratch` is the folder outside that contains them, if only the watchdog limits
+    their size. `end` ends everything and removes its files."""
 
     process: subprocess.Popen[bytes]
     places: tuple[str, ...]
@@ -31,8 +31,8 @@ class Openable(Runner, Protocol):
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
         """Starts `python` with `arguments` as `run` does, but without a time limit. `PLACES` among the arguments is
-        replaced by the scratch folders. The descriptor `passed` stays open under the same number. No process inside can
-        change another process's limits or priority. Raises as `run`."""
+        replaced with the scratch folders. The descriptor `passed` stays open under the same number. No process inside
+        can change another process's limits or priority. Raises the same errors as `run`."""
 
 
 def placed(arguments: tuple[str, ...], places: tuple[str, ...]) -> tuple[str, ...]:

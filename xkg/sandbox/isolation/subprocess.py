@@ -1,8 +1,8 @@
 """`unsafe-subprocess`: the job runs as a plain child process with the rights of the user who runs xkg.
 
-It limits time, output and memory, and provides an empty environment and a scratch folder, which only protects against
-accidents. It does not confine the job: the job can read and write everything that its user can, and reach the network,
-and a daemon outlives it."""
+It limits time, output and memory, and provides an empty environment and a scratch folder, which protects only against
+accidents. It does not confine the job: the job can read and write everything that its user can, reach the network, and
+leave a daemon running."""
 
 import os
 import subprocess

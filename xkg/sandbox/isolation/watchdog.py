@@ -1,9 +1,9 @@
 """Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
 
-Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages, which counts shared
-pages of forks more than once. If that sum exceeds the limit, proportional sizes (PSS) decide, which count them once.
-The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. A job can exceed its limit by the memory
-that it touches between two polls: at about 2 GB/s per core, that is some 40 MB per core, and more on a busy machine.
+Memory is read from /proc and summed over the job and all its descendants: resident plus swapped pages, which counts
+pages shared by forks more than once. If that sum exceeds the limit, proportional sizes (PSS), which count shared pages
+once, decide. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. A job can exceed its limit
+by the memory that it touches between two polls, which is about 40 MB per core (at 2 GB/s), and more on a busy machine.
 Files in the sandbox's memory file systems are not counted here, because those file systems have size limits. Kernel
 memory (socket and pipe buffers, page tables, the inodes of empty files) is limited only by the limits on processes and
 open files and by the kernel itself."""
@@ -26,7 +26,7 @@ from xkg.sandbox.runner import Limits, Outcome
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
-# Output beyond this multiple of the kept size is considered endless; even a verbose training loop stays below it.
+# Output beyond this multiple of the kept size is considered endless; even a verbose training loop produces less.
 ENDLESS = 64
 _COMMAND_LENGTH = 2000
 
@@ -155,7 +155,7 @@ def memory_of(processes: list[int], limit: int) -> int:
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
-    # Measured twice, because a process's share of a shared page grows when one of the other processes ends.
+    # Measured twice, because a process's share of a shared page grows when another process ends.
     return min(sum(min(size, _proportional_bytes(process, size)) for process, size in sizes.items()) for _ in range(2))
 
 
@@ -174,7 +174,7 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide this; then all its memory counts
+    except PermissionError:  # a process can hide this; then, all of its memory counts
         return otherwise
     except OSError:  # the process has ended in the meantime
         return 0

@@ -4,9 +4,9 @@ standard library."""
 import re
 from collections.abc import Mapping
 
-# For each package, the first version that works with the given or a later version of the other package. NumPy 2:
-# https://github.com/numpy/numpy/issues/26191 and the release notes of each package; earlier compiled modules fail with
-# "numpy.dtype size changed" or "_ARRAY_API not found", and torch cannot create arrays. Protobuf 4:
+# For each package, the first version that works with the given or a later version of the other package. NumPy 2: see
+# https://github.com/numpy/numpy/issues/26191 and each package's release notes; modules compiled earlier fail with
+# "numpy.dtype size changed" or "_ARRAY_API not found", and torch cannot create arrays. Protobuf 4: see
 # https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be created directly").
 _CLASHES = (
     ("bottleneck", "1.4", "numpy", "2"),

@@ -1,4 +1,4 @@
-"""Disk space for environments: limits, and removal of old environments."""
+"""Limits disk space for environments, and removes old ones."""
 
 import contextlib
 import json
@@ -24,8 +24,8 @@ _MOST_MB = 12_000
 
 
 class Quota(NamedTuple):
-    """Limits in megabytes on disk: `one` for a single environment (set by `source`), and another for all environments
-    together."""
+    """Limits on disk space, in megabytes: `one` for a single environment (set by `source`), and another for all
+    environments together."""
 
     one: int
     total: int
@@ -53,7 +53,7 @@ def in_use(environment: Environment) -> Iterator[None]:
         yield
         return
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # we cannot write to it, so we cannot remove it either
+        with contextlib.suppress(OSError):  # not writable, so it cannot be removed either
             file = stack.enter_context((environment.site.parent / _USED).open("w"))
             lock(file.fileno(), shared=True, wait=True)
         yield
@@ -61,8 +61,8 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 @contextlib.contextmanager
 def planning(folder: Path) -> Iterator[None]:
-    """Keeps this and other processes from removing what plans refer to (uv's cache, built wheels) for the duration of
-    the context."""
+    """Keeps this and other processes from removing files that plans refer to (uv's cache, built wheels) for the
+    duration of the context."""
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / _PLANNING, shared=True):
         yield

@@ -1,11 +1,11 @@
-"""Installs packages for code from papers: import names → one folder of wheels, created inside the sandbox.
+"""Installs packages for code from papers: turns import names into one folder of wheels, created inside the sandbox.
 
 `installer` runs there with uv. The sandbox's only network access is a socket to `host_proxy`, which connects only to
 the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are read
 from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, which has no
 network access and none of our folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size
-of a single file. A wheel with false sizes can still fill the disk, up to what uv unpacks in ten minutes. Without a
-sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
+of a single file. A wheel that lies about sizes can still fill the disk with whatever uv can unpack in ten minutes.
+Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
     folder/requests/<key>.json   the set that answers a request
@@ -55,11 +55,11 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLING = ".lock"
 _MOST_ROUNDS = 8
-"""The limit for builds from source: uv reports packages without a wheel one at a time. TensorFlow 1.15 needs five
-rounds."""
+"""The maximum number of rounds of builds from source, since uv reports packages without a wheel one at a time.
+TensorFlow 1.15 needs five rounds."""
 _MOST_VERSIONS = 2
-"""The limit per package: if no version that works with the others has a wheel, uv reports one version after the
-other."""
+"""The limit per package: if no version that works with the other packages has a wheel, uv reports one version after
+another."""
 
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
@@ -70,8 +70,8 @@ def environments_folder(settings: EnvironmentSettings) -> Path:
 @dataclass(frozen=True)
 class _Request:
     """A request for an environment. The requirement lines are those in `declared`, followed by `lines`; `versions` are
-    Python versions. Package versions are those available on the day `written`. Unless `exact`, a later day that suits
-    the interpreter may be used."""
+    Python versions. Package versions are those available on the day `written`; unless `exact` is set, a later day that
+    suits the interpreter may be used."""
 
     names: Mapping[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -100,12 +100,13 @@ class UvEnvironments:
 
     Package versions that are not specified in the requirements come from the half-year in which the code was written,
     or from the time when its Python version first had wheels, if that is later: code from 2023 gets the NumPy of 2023.
-    If the newest versions satisfy more imports, the versions from the first day on which they do so are used instead.
+    If the newest versions satisfy more imports, the versions from the first day on which all these imports are
+    available are used instead.
 
     `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
     unavailable ones with their reasons; the rest are installed. Declared packages are also installed if they fit; a
-    note names each one that does not. Raises `PackagesError` only if the folder cannot be written. Several processes
-    can choose versions at the same time, but install one after the other."""
+    note lists each package that does not. Raises `PackagesError` only if the folder cannot be written. Several
+    processes can choose versions at the same time, but install one after the other."""
 
     def __init__(
         self, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None] = lambda _: None
@@ -256,7 +257,7 @@ class UvEnvironments:
         return environment.model_copy(update={"site": self._folder / environment.hash / "site"})
 
     def _is_there(self, digest: str) -> bool:
-        """Whether a set is installed. Marks it as requested now."""
+        """Whether a set is installed. Marks it as just requested."""
         home = self._folder / digest
         if not (home / "site").is_dir():
             return False
@@ -390,7 +391,7 @@ class UvEnvironments:
             size = 0 if trouble else (sum(map(_readable, new)) + known) / 2**20
             if size > limits.one:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
-                for place in new:  # a wheel in the store has the size stated in its file list
+                for place in new:  # a wheel in the store has the size in its file list
                     shutil.rmtree(place, ignore_errors=True)
             if not trouble:
                 _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
@@ -454,14 +455,14 @@ def on_cpu(environment: Environment) -> Environment:
 
 
 def _lacks(plan: Plan, request: _Request) -> tuple[int, int]:
-    """The number of imports, and of requested versions, that a plan cannot satisfy."""
+    """The number of imports and the number of requested versions that a plan cannot satisfy."""
     pins = [wheel.pin for wheel in plan.wheels]
     others = list(version_differences(request.hints(at(plan.python)), pins))
     return len(plan.missing), len(others) + len(plan.left_out)
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str], python: str | None = None) -> str:
-    """The id of a resolved set for an interpreter, this one by default: 16 hex digits."""
+    """The id of a resolved set for an interpreter (this one by default), consisting of 16 hex digits."""
     return hashlib.sha256("\n".join([python or own().tag, *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
@@ -470,7 +471,7 @@ def _version_notes(
 ) -> tuple[str, ...]:
     notes = []
     if environment.packages and newest and plan.day != newest:
-        versions = f"those of {plan.day}" if plan.day else "the newest"
+        versions = f"from {plan.day}" if plan.day else "the newest"
         notes.append(f"packages are {versions}: fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they conflict with each other"
@@ -482,7 +483,7 @@ def _version_notes(
 
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
     """The last day whose packages suit code written on the day `written`: the end of its half-year, so that
-    repositories from the same time share their large packages. For code older than its Python version (this one by
+    repositories from the same period share their large packages. For code older than its Python version (this one by
     default), it is half a year after that Python's release, when most packages had wheels for it. None if the day is
     unknown."""
     interpreter = interpreter or own()
@@ -496,7 +497,7 @@ def newest_of(written: str | None, interpreter: Interpreter | None = None) -> st
 
 
 def _readable(folder: Path) -> int:
-    """Makes a folder readable for everyone, whatever modes its wheels set. Returns its size in bytes."""
+    """Makes a folder readable for everyone, whatever modes its wheels have set. Returns its size in bytes."""
     total = 0
     for parent, _, names in os.walk(folder):
         Path(parent).chmod(0o755)

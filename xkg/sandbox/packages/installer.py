@@ -1,5 +1,5 @@
 """Runs inside the sandbox and uses only the standard library: asks uv which wheels a set of imports needs, inspects the
-wheels before they are downloaded, and installs them. No package code is run.
+wheels before downloading them, and installs them. No package code is run.
 
 python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
@@ -61,8 +61,9 @@ def _megabytes(size: int) -> str:
 
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
-    """Chooses the wheels to install for the imports, and says why the others are missing. Uses the versions visible to
-    `dated`. If `uv` provides more imports, moves to the first day on which they are available. Raises `Unreachable`."""
+    """Chooses the wheels to install for the imports, and explains why the other imports are missing. Uses the versions
+    visible to `dated`. If `uv` provides more imports, moves to the first day on which these are available. Raises
+    `Unreachable`."""
     wanted = [
         Wanted(module, distribution, "", guessed, tuple(names))
         for module, distribution, guessed, names in request["wanted"]
@@ -110,7 +111,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     wanted = [want for want in wanted if want not in unprovided]
     wanted, lost = resolvable(wanted, uv)
     missing |= lost
-    # Versions for packages that are installed only as dependencies.
+    # Versions of packages that are installed only as dependencies.
     names = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted("", name_of(hint), hint) for hint in others if name_of(hint) in names - {hint}]
     indirect |= {want.distribution: want for want in _together(asked, aside, wanted)[0] if want.hint}
@@ -132,7 +133,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
-    # Tools may be from a later day than the code.
+    # Tools may be newer than the code.
     if younger := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
         uv = uv.of_any_day([want.distribution for want in younger])
         more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
@@ -159,8 +160,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
 
 
 def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
-    """Adds dependencies to `without_wheel` if their missing wheels keep packages from their newest version. For
-    example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
+    """Adds dependencies to `without_wheel` if their missing wheels keep packages from being installed in their newest
+    version. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
     chosen = {wheel.name: wheel for wheel in wheels}
     free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
     for newest in _available(sorted(free), uv):
@@ -216,7 +217,7 @@ def known_names(uv: Uv) -> dict[str, list[str]]:
 def unprovided_imports(
     wanted: Sequence[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]
 ) -> dict[Wanted, str]:
-    """The members of `wanted` that the wheels do not provide (another project may share the name), with the reasons."""
+    """The imports in `wanted` that the wheels do not provide (another project may share the name), with the reasons."""
     provided = frozenset().union(*(inspected[wheel].modules or () for wheel in wheels))
     unread = any(inspected[wheel].modules is None for wheel in wheels)
     own = {wheel.name: wheel for wheel in wheels}
@@ -267,7 +268,7 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
     """A large part of `wanted` that resolves together with `beside`, and why the rest does not. If a list does not
     resolve, the packages that uv reports as lacking a wheel are moved to the end; other lists are halved. Thus, a few
-    bad requirements among many need only a few runs of uv."""
+    bad requirements among many cost only a few runs of uv."""
     if not (why := _why_not([*beside, *wanted], uv)):
         return list(wanted), {}
     lacking = {name_of(line) for line in uv.without_wheel}
@@ -285,7 +286,7 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
 
 
 def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
-    """The wheels for those requirements that have one, without dependencies. Raises `Unreachable`."""
+    """The wheels for those requirements for which one exists, without dependencies. Raises `Unreachable`."""
     try:
         return uv.resolve(lines, "--no-deps") if lines else []
     except Unreachable:
@@ -349,7 +350,7 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
 
 
 def _link(wheel: Path, target: Path) -> None:
-    """Links the files of an unpacked wheel into a folder. An existing file is kept."""
+    """Links the files of an unpacked wheel into a folder, keeping existing files."""
     for parent, folders, names in os.walk(wheel):
         place = target / Path(parent).relative_to(wheel)
         for name in folders:

@@ -37,7 +37,7 @@ _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# Modules that run inside, found as a package without `__init__`, so that they import nothing else from xkg.
+# Modules that run inside, found as a package without `__init__`, so that nothing else is imported from xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
@@ -70,7 +70,7 @@ class InstallerRuns:
         return self.folder / "built"
 
     def cpu_index(self) -> str | None:
-        """The index for PyTorch's CPU builds, if it should be used and can be reached."""
+        """The index for PyTorch's CPU builds, if it should be used and is reachable."""
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
@@ -81,7 +81,8 @@ class InstallerRuns:
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> Iterator[tuple[Any, str, Path]]:
         """The installer's answer, or the reason why there is none, and the folder for this run, which is removed
-        afterwards; the folder's `site` contains what was installed. Wheels are for `interpreter`. Runs may overlap."""
+        afterwards; the folder's `site` contains what was installed. The wheels are for `interpreter`. Runs may
+        overlap."""
         trouble = ""
         if self._contained and self.sandbox is None:
             trouble = "packages can only be installed in bubblewrap and containers"
@@ -168,7 +169,7 @@ class InstallerRuns:
         return _trouble(outcome.ended, outcome.output)
 
     def _progress(self, installing: Installing) -> Callable[[int], None]:
-        """Notifies after every twentieth of a download. `received` is the number of bytes so far."""
+        """Sends a notification after every twentieth of a download. `received` is the number of bytes so far."""
         step = max(1, installing.total_mb // 20)
         told = 0
 
@@ -198,7 +199,7 @@ class InstallerRuns:
 
 
 def _seconds(installing: Installing | None) -> int:
-    """The time limit for an installation, which allows for slow networks: one more second per megabyte."""
+    """The time limit for an installation, with one extra second per megabyte to allow for slow networks."""
     return _SECONDS + (installing.total_mb if installing else 0)
 
 

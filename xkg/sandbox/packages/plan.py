@@ -23,14 +23,14 @@ class _Distribution(Value):
 
 
 class Locked(_Distribution):
-    """A wheel of a resolved set. `size` is its bytes on disk, `download` the bytes of its file."""
+    """A wheel in a resolved set. `size` is its size on disk, and `download` the size of its file, in bytes."""
 
     size: int
     download: int = 0
 
     @property
     def line(self) -> str:
-        """A pinned line for a requirements file, which leaves an index no choice."""
+        """A line for a requirements file that pins the wheel, so that an index has no choice."""
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
@@ -78,7 +78,7 @@ class Fetched(Done):
 
 class Installing(Value):
     """Packages being installed or built from source: megabytes to download, already downloaded, and on disk at the end.
-    `waiting` means that another process is installing its packages first."""
+    `waiting` means that this installation is waiting for another process to finish its own."""
 
     packages: str
     total_mb: int

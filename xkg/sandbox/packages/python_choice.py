@@ -26,7 +26,7 @@ def asked(hint: str | None) -> SpecifierSet:
 
 
 def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
-    """The versions ("3.8") for which a specifier allows a late patch release."""
+    """The versions (such as "3.8") for which a specifier allows a late patch release."""
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
@@ -39,14 +39,14 @@ def wanted(specifier: SpecifierSet) -> str | None:
 
 def first_day(minor: int) -> str:
     """The day by which the numerical packages had wheels for a Python version. Packages from that day have removed the
-    fewest of the interfaces that older code calls."""
+    fewest interfaces that older code calls."""
     # Python 3.9 and later come out every October (PEP 602).
     return date(2011 + minor, 12, 1).isoformat()
 
 
 def version_of(written: str | None) -> str | None:
-    """The Python version current on the day when code was written, if it is older than ours: the last supported version
-    that had packages by then."""
+    """The Python version that was current on the day when code was written, if it is older than ours: the latest
+    supported version that had packages by then."""
     if not written or written >= first_day(own().minor):
         return None
     minors = [minor for minor in range(OLDEST, own().minor) if first_day(minor) <= written]
@@ -70,7 +70,7 @@ def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list
 
 
 def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
-    """One line for each requirement whose wheels are only for Python versions other than the one in use."""
+    """One line for each requirement that only has wheels for Python versions other than the one in use."""
     places: dict[tuple[str, ...], list[str]] = {}
     for offer in offers:
         if offer.pythons and used not in offer.pythons:

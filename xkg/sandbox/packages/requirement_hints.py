@@ -9,8 +9,8 @@ from packaging.version import InvalidVersion, Version
 
 from xkg.text.address import repository_address
 
-# For projects with several distributions, the one that needs neither a display nor an accelerator. Versions are the
-# same.
+# For projects with several distributions: the distribution that needs neither a display nor an accelerator. Their
+# versions are the same.
 LIGHTER = {
     "faiss-gpu": "faiss-cpu",
     "onnxruntime-gpu": "onnxruntime",
@@ -30,9 +30,9 @@ _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<u
 
 def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
     """Returns requirement lines keyed by canonical name, without extras for accelerators, for a Python version (such as
-    3.8.10; this one by default). If several lines name a package, the first one with versions or extras counts, without
-    local labels (`1.0+cu113`). Other lines are ignored: options, links, paths, and markers that do not apply. If a
-    line's versions cannot be parsed, only the name counts."""
+    3.8.10; this one by default). If several lines specify a package, the first line with versions or extras counts,
+    without local labels (`1.0+cu113`). Other lines are ignored: options, links, paths, and markers that do not apply.
+    If a line's versions cannot be parsed, only the name counts."""
     hints: dict[str, str] = {}
     place = {"python_version": python.rpartition(".")[0], "python_full_version": python} if python else None
     for line in lines:
@@ -62,7 +62,7 @@ def is_cuda(name: str) -> bool:
 
 
 def repository_sources(lines: Sequence[str]) -> dict[str, str]:
-    """Packages that come from a git repository: canonical name → host and path of the repository."""
+    """Packages that come from a git repository: maps canonical names to the repository's host and path."""
     places: dict[str, str] = {}
     for line in lines:
         if match := _GIT.match(line.strip()):

@@ -3,7 +3,7 @@ build needs.
 
 The build sees its source, its build requirements (already unpacked), the system's compiler and headers, and a scratch
 folder in memory that is discarded with it. Its wheel is untrusted like any other, and must have the name and version of
-its source. It is stored by source and interpreter, and shared by all of a user's graphs."""
+its source. It is stored by source and interpreter, and shared between all of a user's graphs."""
 
 import hashlib
 import json
@@ -129,7 +129,7 @@ def store_failure(target: Path, reason: str) -> None:
 
 
 def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
-    """The requirements, with NumPy pinned to the version that the modules will run with: compiled modules need that
-    version or a later one."""
+    """The requirements, with NumPy pinned to the version that the modules will run with, because compiled modules need
+    the NumPy they were compiled against or a later one."""
     pinned = [pin for pin in pins if pin.startswith("numpy==")]
     return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

@@ -1,4 +1,5 @@
-"""Wheels for packages that the registry only has as source: fetched, built once per interpreter, and stored."""
+"""Provides wheels for packages that the registry has only as source: each is fetched, built once per interpreter, and
+stored."""
 
 import shutil
 import tempfile
@@ -30,7 +31,7 @@ _MOST_ADDED = 3
 _MOST_MB = 200
 _LAST_2TO3 = "2021-09-01"
 """A day shortly before the release of setuptools 58."""
-# Packages that setuptools builds need but old projects do not list.
+# Packages that setuptools needs for builds but old projects do not list.
 _BESIDE = "wheel"
 
 Tools = Callable[[Sequence[str], str, Interpreter], Environment]
@@ -44,8 +45,8 @@ class SourceWheels:
         self._runs, self._tools, self._notify = runs, tools, notify
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
-        """The folder, below `InstallerRuns.built`, with the wheel for a source distribution that will run together with
-        the packages `pins`. Builds the wheel if it does not exist. Raises `FailedBuild`."""
+        """The folder, below `InstallerRuns.built`, with the wheel for a source distribution that will run with the
+        packages in `pins`. Builds the wheel if it does not exist. Raises `FailedBuild`."""
         name = folder_of(source, interpreter)
         target = self._runs.built / name
         if stored(target):

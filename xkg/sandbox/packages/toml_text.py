@@ -1,5 +1,5 @@
-"""Parses untrusted TOML. The standard parser takes time quadratic in the number of parts of a key, so text that could
-have long keys is refused before it is parsed."""
+"""Parses untrusted TOML. The standard parser's run time is quadratic in the number of parts in a key, so text that
+could contain long keys is refused before it is parsed."""
 
 import tomllib
 from typing import Any

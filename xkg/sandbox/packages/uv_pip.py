@@ -22,16 +22,16 @@ _WITHOUT_WHEEL = re.compile(
     r" ha(?:s|ve) no (?:usable )?wheels"
 )
 _BEFORE = "3.6"
-"""A Python version older than any that runs code. uv does not list wheels for older ones."""
+"""A Python version older than any that runs code. uv does not list wheels for versions older than this."""
 _EVER = "2999-12-31"
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
 class Uv:
-    """Calls uv with fixed settings. `newest`: versions published after that day are ignored. `cpu`: the URL of an index
-    with PyTorch builds that do not need CUDA, which are preferred. `python`: the version that the wheels are for, this
-    one by default. `built` lists folders of wheels in addition to the index, and `failed` the packages that could not
-    be built, with the reasons. `without_wheel` collects requirements that no wheel satisfies."""
+    """Calls uv with fixed settings. Versions published after the day `newest` are ignored. `cpu` is the URL of an index
+    with PyTorch builds that do not need CUDA, which are preferred. `python` is the version that the wheels are for
+    (this one by default). `built` lists folders of wheels in addition to the index, and `failed` the packages that
+    could not be built, with the reasons. `without_wheel` collects requirements that no wheel satisfies."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Uv:
         return ("--exclude-newer", self.newest, *free) if self.newest else ()
 
     def of_any_day(self, names: Sequence[str]) -> "Uv":
-        """A copy in which these packages may be from any day."""
+        """A copy that accepts versions of these packages from any day."""
         other = self.until(self.newest)
         other._free = tuple(names)
         return other
@@ -128,8 +128,8 @@ class Uv:
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, bounds, self._dated)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
-            # Resolves again to the same versions: a CPU build sorts after its plain version (2.9+cpu) and does not need
-            # CUDA packages.
+            # Resolves the same versions again, because a CPU build (2.9+cpu) sorts after its plain version and does not
+            # need CUDA packages.
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
         return wheels
@@ -151,7 +151,8 @@ class Uv:
         self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # Allows a pre-release only if a requirement names one, since code written earlier is not compatible with it.
+        # Allows a pre-release only if a requirement specifies one, since code written earlier is not compatible with
+        # it.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
         options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)
@@ -160,7 +161,7 @@ class Uv:
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
         """Other sources for a requirement without a wheel: the Python versions that have one, and its source
-        distribution. A version that is no longer available is replaced by the next later one."""
+        distribution. A version that is no longer available is replaced with the next later version."""
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
@@ -172,7 +173,7 @@ class Uv:
                 continue
             names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
             offer["pythons"] = [version for version in versions if any(suits(name, version) for name in names)]
-            # C code from before all these Python versions does not compile for them.
+            # C code that predates all these Python versions does not compile for them.
             outdated = not offer["pythons"] and any(_is_compiled_here(name) for name in names)
             if (file := package.get("sdist")) and not outdated:
                 day = str(file.get("upload-time", ""))[:10]

@@ -1,4 +1,4 @@
-"""Decides from a module's source whether a module in a wheel can have a name; no code is run. Runs inside the sandbox
+"""Decides from a module's source whether a module in a wheel can define a name; no code is run. Runs inside the sandbox
 and uses only the standard library."""
 
 import ast
@@ -12,7 +12,7 @@ class _Unknown(Exception):
 
 
 def foreign(module: str, names: Collection[str], files: Collection[str], read: Callable[[str], bytes | None]) -> bool:
-    """Whether the top-level `module` certainly has none of `names`: its source does not bind any, and none is a
+    """Whether the top-level `module` certainly defines none of `names`: its source binds none of them, and none is a
     submodule. `files` are the paths in the wheel; `read` returns the bytes of a file. False if the names cannot be
     determined from the source (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
     folders = {path[len(module) + 1 :].partition("/")[0] for path in files if path.startswith(f"{module}/")}

@@ -16,14 +16,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Wheels with numerical code unpack to about three times their size. Used for servers without range requests.
+# Wheels with numerical code unpack to about three times their size. Used for servers that do not support range
+# requests.
 _UNPACKED = 3.0
 _TAIL = 1 << 18
 _MAX_MEMBER = 4 << 20
 
 
 class Failed(Exception):
-    """A few words on why a set is not available."""
+    """The reason, in a few words, why a set is not available."""
 
 
 class Unreachable(Failed):
@@ -42,8 +43,8 @@ class Wheel(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """`size` is the wheel's size on disk in bytes, `download` the size of the wheel file. `modules` are its top-level
-    names, or None if they could not be read; `files` are its paths."""
+    """`size` is the size of the unpacked wheel in bytes, `download` the size of the wheel file. `modules` are its
+    top-level names, or None if they could not be read; `files` are its paths."""
 
     size: int
     modules: frozenset[str] | None
@@ -139,7 +140,7 @@ def _listed(wheel: Wheel) -> Contents:
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:
-    """Reads one file in a wheel. None if it cannot be read or is too large to be a module."""
+    """Reads one file in a wheel. Returns None if the file cannot be read or is too large to be a module."""
     try:
         with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None

@@ -199,14 +199,14 @@ def place_of(bundle: PaperBundle, symbol_id: str, score: float | None, focus: Se
 _ENOUGH = 10
 
 
-def _noticed(evidence: Evidence) -> str:
-    """Describes how many mutations a test detected. For short code, also says that there are no more mutations to
-    try."""
+def _detected(evidence: Evidence) -> str:
+    """Describes how many changes to the code a test detects. For short code, also says that there are no other
+    changes to try."""
     tried = evidence.mutants or 0
-    noticed = round(tried * (evidence.mutation_score or 0.0))
-    few = ", all that its own code has" if tried + evidence.excused < _ENOUGH else ""
-    same = f" ({evidence.excused} more compute the same result)" if evidence.excused else ""
-    return f"its test notices {noticed} of {tried} changes{few}{same}"
+    detected = round(tried * (evidence.mutation_score or 0.0))
+    few = " (all there are)" if tried + evidence.excused < _ENOUGH else ""
+    same = f" ({evidence.excused} more compute the same)" if evidence.excused else ""
+    return f"its test detects {detected} of {tried} changes to the code{few}{same}"
 
 
 def _proven(code: Code) -> str:
@@ -219,7 +219,7 @@ def _proven(code: Code) -> str:
     if last.repairs:
         summary += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
     if last.mutation_score is not None:
-        summary += f"; {_noticed(last)}"
+        summary += f"; {_detected(last)}"
     if last.fidelity is not None:
         summary += f"; {last.fidelity.share:.1%} of its statements are in the sources"
         if last.fidelity.by_definition:

@@ -1,3 +1,3 @@
-"""Links between papers: shared concepts, citations, and the model's decisions on open pairs.
+"""Links between papers: shared concepts, citations, and the model's decisions on undecided pairs.
 
 May import: the layers below store."""

@@ -1,4 +1,4 @@
-"""A language model decides which open pairs of techniques are one concept, a dozen pairs per question."""
+"""Asks a language model which of the undecided pairs of techniques are the same concept, a dozen pairs per question."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,8 @@ from xkg.store.graph_store import Decision, Relation, TechniqueView
 from xkg.text.unicode import one_line
 
 PAIRS = 12
-"""Pairs per question: the instructions cost as much as two pairs, and a failed answer leaves all its pairs open."""
+"""Pairs per question: the instructions cost as much as two pairs, and a failed answer leaves all its pairs
+undecided."""
 _DEFINITION_CHARACTERS = 1200
 _PROMPT = Path(__file__).parent / "prompts" / "same_concept.md"
 
@@ -27,7 +28,8 @@ class Relations(AnswerType):
 
 
 def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
-    """Returns a decision for each of these pairs, whose lower id comes first. Raises the errors of `ask`."""
+    """Returns a decision for each of these pairs, in which the lower id comes first. Raises the same errors as
+    `ask`."""
     prompt = load_prompt(_PROMPT)
     text = "\n\n".join(
         f"Pair {number}\n{_described('A', first)}\n{_described('B', second)}"
@@ -54,7 +56,7 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
 
 
 def _described(letter: str, view: TechniqueView) -> str:
-    """Always two lines, whatever line breaks the paper's text contains, so that no text can pose as another pair."""
+    """Always two lines, even if the paper's text contains line breaks, so that no text can pose as another pair."""
     technique = view.technique
     also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""
     definition = one_line(technique.definition)

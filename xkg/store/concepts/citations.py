@@ -1,9 +1,9 @@
 """`CITES`: resolves references to papers by arXiv id, DOI or title. A cited work that is not in the graph becomes a
-`CitedWork`; a reference is dropped if it has no id and only a fragmentary title.
+`CitedWork`; a reference with no id and only a fragmentary title is dropped.
 
-Titles are compared without case, punctuation, spaces and LaTeX, since bibliographies lose the colon, the hyphen, or a
-capital protected by braces ("B ayesian"). Several works may share a short title ("Deep Learning"), so a short title
-only counts if an author matches too."""
+Title comparison ignores case, punctuation, spaces and LaTeX, since bibliographies lose colons, hyphens and capitals
+protected by braces ("B ayesian"). Several works may share a short title ("Deep Learning"), so a short title counts only
+if an author also matches."""
 
 import re
 import unicodedata
@@ -84,13 +84,13 @@ def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
 
 
 def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
-    """The papers that `paper` cites and the papers that cite it, given pairs (citing, cited)."""
+    """The papers that `paper` cites and the papers that cite it, derived from pairs (citing, cited)."""
     ends = [edge for edge in edges if paper in edge]
     return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
 
 class _Citation(NamedTuple):
-    """A reference with its normalised title and its ids, the arXiv id first."""
+    """A reference with its normalised title and its ids, starting with the arXiv id."""
 
     reference: Reference
     title: str
@@ -98,7 +98,7 @@ class _Citation(NamedTuple):
 
 
 class PaperIndex:
-    """The papers in the graph, in id order, looked up by id, title or part of a title."""
+    """The papers in the graph in id order, with look-ups by id, title or part of a title."""
 
     def __init__(self, papers: Iterable[Paper]) -> None:
         self.papers = papers = list(papers)
@@ -120,7 +120,7 @@ class PaperIndex:
                 return self._ids[known].id
         paper = self._by_title(citation)
         if paper is None or (paper.arxiv_id and citation.ids and citation.ids[0].startswith("arxiv:")):
-            return None  # different arXiv ids mean different papers, even if the titles match
+            return None  # papers with different arXiv ids are different, even if their titles match
         return paper.id
 
     def _by_title(self, citation: _Citation) -> Paper | None:
@@ -137,7 +137,7 @@ class PaperIndex:
 
 
 def _ids(reference: Reference) -> list[str]:
-    """The ids in a reference, the arXiv id first."""
+    """The ids in a reference, starting with the arXiv id."""
     if not (reference.doi or reference.arxiv_id):
         return []
     doi = _DOI.search(reference.doi or "")

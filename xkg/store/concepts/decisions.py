@@ -1,7 +1,7 @@
 """Decisions about pairs of techniques, stored in files next to the bundles.
 
-A decision is valid for two technique ids and the texts that were judged. A changed definition is a new question; the
-old decision is kept in case the old text comes back."""
+A decision is valid for two technique ids and the texts that were judged. If a definition changes, the pair must be
+judged again; the old decision is kept in case the old text comes back."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ def text_hash(technique: Technique) -> str:
 
 
 def judged(first: str, second: str) -> str:
-    """Combines the hashes of two texts; the hash for the lower technique id comes first."""
+    """Combines the hashes of two texts, starting with the hash for the lower technique id."""
     return _hash(first, second)
 
 

@@ -1,12 +1,12 @@
 """`SAME_CONCEPT`: finds techniques in different papers that are the same concept.
 
-The links between two papers depend only on these two papers and on the decisions about them. So the order in which
-papers are added does not matter, and removing a paper removes only its own links.
+The links between two papers depend only on these two papers and on the decisions about them. Therefore the order in
+which papers are added does not matter, and removing a paper removes only its own links.
 
 Names decide if possible. Vectors alone cannot decide: with all-MiniLM-L6-v2, two authors' descriptions of one concept
 have a cosine of 0.44 to 0.77, but a concept and its variant have 0.48 to 0.89 (posterior and likelihood estimation
-differ in one word). Vectors do show whether a shared name is a coincidence, which texts are nearly the same, and which
-pairs are worth a question. The thresholds were chosen for that model."""
+differ in one word). Vectors do show whether a shared name is a coincidence, which texts are nearly identical, and which
+pairs are worth asking about. The thresholds were chosen for that model."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,8 +37,8 @@ MOST_NAMESAKES = 20
 
 @dataclass(frozen=True)
 class Concept:
-    """A technique to link: `row` is its row in the vectors; decisions are about its text. Hidden techniques are never
-    linked."""
+    """A technique to link. `row` is its row in the vectors, and decisions apply to its text. Hidden techniques are
+    never linked."""
 
     row: int
     paper: int
@@ -50,8 +50,8 @@ class Concept:
 
 @dataclass(frozen=True)
 class RowLink:
-    """Two rows (the lower id first), the cosine of their texts, and the reason for the link: `name`, `vectors` or
-    `model`, or `open` if there is none yet."""
+    """Two rows (lower id first), the cosine of their texts, and the reason for the link: `name`, `vectors` or `model`;
+    `open` if the pair is undecided."""
 
     first: int
     second: int
@@ -74,8 +74,8 @@ def link(
     decisions: Decisions,
     among: frozenset[int] | None = None,
 ) -> list[RowLink]:
-    """All links, and the pairs that only a decision can settle, ordered by row. With `among`, returns only links that
-    involve these papers.
+    """All links, and the pairs that only a decision can settle, ordered by row. If `among` is given, returns only links
+    that involve these papers.
 
     `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
     papers, each row being the other's nearest in its paper, with a cosine of at least `OPEN`."""
@@ -104,7 +104,7 @@ def link(
     return [
         RowLink(*pair, score(pair), how)
         for pair, how in sorted(found.items())
-        # If a technique has a counterpart in a paper, no question compares it with the paper's other techniques.
+        # If a technique has a counterpart in a paper, it is not compared with the paper's other techniques.
         if how != OPEN_PAIR or not {(pair[0], concepts[pair[1]].paper), (pair[1], concepts[pair[0]].paper)} & linked
     ]
 
@@ -132,7 +132,7 @@ def _decide(
 def _sharing(
     concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]], among: frozenset[int] | None
 ) -> set[tuple[int, int]]:
-    """Pairs of rows from different papers that share a form; at least one row is in `among`."""
+    """Pairs of rows from different papers whose names share a form; at least one row is in `among`."""
     by_form: dict[str, list[int]] = defaultdict(list)
     for c in concepts:
         for form in forms(c):

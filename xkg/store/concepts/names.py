@@ -1,7 +1,7 @@
 """Names of techniques, reduced so that two papers' names for one concept match.
 
 "Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" match; a shared "Training" proves nothing. Short forms
-are told apart from other remarks in parentheses by the method of Schwartz and Hearst, "A simple algorithm for
+are distinguished from other parenthetical remarks by the method of Schwartz and Hearst, "A simple algorithm for
 identifying abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003."""
 
 import functools
@@ -10,12 +10,13 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# A sign at the end of a word marks a variant (k-means++); inside or before a word, it joins (TD3+BC).
+# A sign at the end of a word marks a variant (k-means++); a sign inside or before a word joins two parts (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
-# Words for a part of any method, not for a particular concept. A name made only of these words identifies nothing.
+# Words that can name a part of any method rather than a particular concept. A name made only of these words identifies
+# nothing.
 _GENERIC = frozenset(
     """
     a ablation adaptation aggregation algorithm analysis and approach architecture attention augmentation background
@@ -39,8 +40,8 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True)
 class Names:
-    """The forms of a technique's name: `telling` forms are distinctive by themselves; `terse` forms are single words
-    and abbreviations, which may mean something else in other fields. A name made only of generic words has neither."""
+    """The forms of a technique's name. `telling` forms are distinctive on their own; `terse` forms are single words and
+    abbreviations, which may mean something else in other fields. A name made only of generic words has neither."""
 
     telling: frozenset[str]
     terse: frozenset[str]
@@ -89,12 +90,12 @@ def spelt(text: str) -> str:
     """`text` with Greek letters spelt out, since papers write them both ways."""
     if text.isascii():
         return text
-    # one code point in the range is unassigned and so has no name
+    # one code point in the range is unassigned, so it has no name
     return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
 def _forms(name: str) -> list[str]:
-    """The name unchanged, or its long form and its short form."""
+    """The unchanged name, or its long and short forms."""
     match = _PARENTHESES.match(name)
     if match is None:
         return [name]
@@ -107,7 +108,7 @@ def _forms(name: str) -> list[str]:
 
 
 def _is_abbreviated(form: str) -> bool:
-    """Whether the name is a single token, part of which has two capitals, like TD3+BC or GPT-2."""
+    """Whether the name is a single token with a part that contains two capitals, such as TD3+BC or GPT-2."""
     capitals = (sum(c.isupper() for c in part) for part in re.split(r"[\W_]", form.strip()))
     return len(form.split()) == 1 and max(capitals) > 1
 

@@ -1,3 +1,3 @@
-"""Handles untrusted Cypher: the guard, named queries, and the confined process that runs statements.
+"""Handles untrusted Cypher: the guard, named queries, and the confined process for running statements.
 
 May import: the layers below store."""

@@ -2,7 +2,7 @@
 
 On Neo4j, regular expressions run in Java's backtracking engine, which no transaction timeout interrupts: matching 40
 letters against `(a+)+\\1b` keeps a core of the server busy for years. So patterns must be simple: words with a few
-wildcards. The planner ignores the timeout too. Path lengths need no limit, since Neo4j checks the time during
+wildcards. The planner also ignores the timeout. Path lengths need no limit, since Neo4j checks the time during
 traversal."""
 
 import re

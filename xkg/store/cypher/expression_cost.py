@@ -1,13 +1,13 @@
 """Computes an upper bound on the cost of evaluating a statement's expressions once, from its text before it runs.
 
 Neo4j checks a transaction's time limit only between rows: `single(x IN range(1, 9000000000000000) WHERE x < 0)` keeps a
-core of the server busy for months, and doubling a string forty times exhausts its memory. So each value gets upper
-bounds on its number of items and on its size. Rows are not counted, since the server can stop between them; long lists
+core of the server busy for months, and doubling a string forty times exhausts its memory. So each value is given upper
+bounds on its number of items and its size. Rows are not counted, since the server can stop between them; long lists
 belong in `UNWIND`.
 
-The text gives no bounds for values stored in the graph. A property or the nodes of a path count as `STORED_ITEMS`
-items, and the result of `collect` as `COLLECTED_ITEMS`. Functions with lambdas, which only LadybugDB has, count like
-other functions, since its process can be killed."""
+The statement's text implies no bounds for values stored in the graph. A property or the nodes of a path count as
+`STORED_ITEMS` items, and the result of `collect` as `COLLECTED_ITEMS`. Functions with lambdas, which only LadybugDB
+has, count like other functions, since its process can be killed."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -34,7 +34,7 @@ from xkg.store.cypher.value_bounds import (
 )
 
 MOST_ITERATIONS = 10_000_000
-"""The maximum total number of iterations of nested loops over lists."""
+"""The maximum total number of iterations in nested loops over lists."""
 
 LARGEST_VALUE = 10_000_000
 """The maximum size of one value, in characters and items."""
@@ -69,7 +69,7 @@ class _Estimate(TokenTree):
     def charge(self, value: ValueBounds, times: int) -> ValueBounds:
         if value.size > LARGEST_VALUE:
             raise refused(
-                "an expression", f"can grow beyond {LARGEST_VALUE:,} characters or items; double less, or write UNWIND"
+                "an expression", f"can grow beyond {LARGEST_VALUE:,} characters or items; double less, or use UNWIND"
             )
         self.work += times * (1 + value.items // 64 + value.size // 2048)
         if self.work > MOST_WORK:
@@ -79,12 +79,12 @@ class _Estimate(TokenTree):
         return value
 
     def loop(self, items: ValueBounds, times: int) -> int:
-        """The total number of times that the body of a loop over `items` is evaluated."""
+        """The total number of times the body of a loop over `items` is evaluated."""
         product = times * items.items
         if product > MOST_ITERATIONS:
             raise refused(
                 "a list",
-                f"loops over more than {MOST_ITERATIONS:,} items in all, counting the enclosing lists; use UNWIND or "
+                f"loops over more than {MOST_ITERATIONS:,} items in total, including enclosing lists; use UNWIND or "
                 "a longer MATCH instead, which can be stopped",
             )
         self.charge(SCALAR, product)
@@ -120,7 +120,7 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """The names that a pattern or YIELD binds to values in the graph."""
+        """The names bound by a pattern or YIELD to values in the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
@@ -330,7 +330,7 @@ class _Estimate(TokenTree):
         return max(0, (high[0] - low[0]) // step[0] + 1) if step[0] else 0
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
-        """The maximum of a whole number, a parameter, or `size(…)` minus a number; and whether that maximum is
+        """The maximum value of a whole number, a parameter, or `size(…)` minus a number, and whether that maximum is
         exact."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0

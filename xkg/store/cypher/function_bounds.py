@@ -20,7 +20,7 @@ _OF_ENTITY = frozenset(["labels", "keys", "nodes", "relationships", "rels", "pro
 
 
 def function_bounds(name: str, arguments: Sequence[ValueBounds], length: int | None) -> ValueBounds:
-    """The bounds on a function's result. `length` is the maximum of the second argument of `REPEATING` functions.
+    """The bounds on a function's result. `length` is the maximum value of the second argument to `REPEATING` functions.
     Raises `QueryRefusedError` if `length` is needed but is None (unbounded)."""
     first = arguments[0] if arguments else SCALAR
     alone = len(arguments) == 1

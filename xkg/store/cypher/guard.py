@@ -1,11 +1,11 @@
-"""Decides which untrusted Cypher may run: one statement that only reads the graph, on LadybugDB and on Neo4j.
+"""Decides which untrusted Cypher may run: a single statement that only reads the graph, on LadybugDB or Neo4j.
 
 A read-only handle is not enough: LadybugDB's `LOAD FROM` still reads system files, `COPY … TO` and `EXPORT DATABASE`
-write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens by the
-rules of both engines' grammars, and passes only if every clause, procedure and function is on a list. Nothing else can
+write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens according
+to both engines' grammars, and passes only if every clause, procedure and function is on an allow list. Nothing else can
 start a clause: only a listed keyword may follow a complete expression.
 
-The engine receives a new text written from those tokens, without comments, so it reads exactly the checked statement.
+The engine receives new text generated from those tokens, without comments, so it reads exactly the checked statement.
 `xkg.store.cypher.tokens` refuses text that the engines could split differently; `xkg.store.cypher.bounds` and
 `xkg.store.cypher.expression_cost` refuse work that no time limit could interrupt. Both engines follow the same rules,
 although LadybugDB runs in a process that can be killed, so that a statement is accepted on both stores or on
@@ -102,7 +102,7 @@ def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
     while tokens and tokens[-1].text == ";":
         tokens.pop()
     if not tokens:
-        raise QueryRefusedError("the statement is empty; give one that starts with MATCH and ends with RETURN")
+        raise QueryRefusedError("the statement is empty; pass one that starts with MATCH and ends with RETURN")
     for token in tokens:
         if token.kind == "word" and not token.text.isascii():
             _check_folding(token.text)
@@ -125,7 +125,7 @@ def _check_folding(text: str) -> None:
 
 
 class _Reader:
-    """One pass over the tokens. `nesting` lists the open brackets; the brace of a subquery is recorded as its
+    """One pass over the tokens. `nesting` lists the open brackets; a subquery's brace is recorded as the subquery's
     keyword."""
 
     def __init__(self, tokens: list[Token]) -> None:
@@ -157,7 +157,7 @@ class _Reader:
             raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; add the closing bracket")
 
     def _is_name(self, i: int) -> bool:
-        """Whether the position alone makes the word at i a name in every grammar, however it is spelt."""
+        """Whether the word at i must be a name in every grammar because of its position, regardless of spelling."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):

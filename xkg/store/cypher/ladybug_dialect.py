@@ -1,4 +1,4 @@
-"""Translates Neo4j's Cypher to LadybugDB's, where both can express the same thing.
+"""Translates Neo4j's Cypher to LadybugDB's if both can express the same query.
 
 Covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures that
 list the schema, `labels` as a list, and list indexes, which LadybugDB counts from 1 and openCypher from 0."""
@@ -54,7 +54,8 @@ def for_ladybug(statement: str) -> str:
 
 
 def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The column names of a statement's table. As in Neo4j, an expression without AS is named by its own text."""
+    """The column names of a statement's table. As in Neo4j, a column without AS is named after its expression's
+    text."""
     items: list[list[Token]] = []
     depth = 0
     tokens = tokenize(statement)
@@ -126,8 +127,8 @@ def _closing(tokens: Sequence[Token], i: int) -> int:
 
 
 def _is_index(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the token is the number in `list[0]`, or the first number in `list[0..2]`, whose end is inclusive in
-    LadybugDB."""
+    """Whether the token is the number in `list[0]` or the first number in `list[0..2]`. (The second needs no change:
+    LadybugDB's ranges include their end.)"""
     if not tokens[i].text.isdigit() or mark_at(tokens, i - 1) != "[" or i < 2:
         return False
     before = tokens[i - 2]

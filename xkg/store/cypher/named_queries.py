@@ -9,8 +9,9 @@ A file contains one statement under a comment with a fixed format (see `cypher/R
     //   papers: integer = 2 -- shared by at least so many papers
     // Example: xkg cypher shared-techniques --param papers=3
 
-A parameter without a default is required. Statements are written for Neo4j (`embedded` translates them for LadybugDB);
-if LadybugDB needs its own statement, the file contains that one, and `NAME.neo4j.cypher` next to it contains Neo4j's.
+A parameter without a default is required. Statements are written for Neo4j (`embedded` translates them for LadybugDB).
+If LadybugDB needs a different statement, the file contains LadybugDB's, and `NAME.neo4j.cypher` next to it contains
+Neo4j's.
 """
 
 import difflib
@@ -121,8 +122,8 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """A value for each of the query's parameters: the given value, converted from text to the parameter's type, or the
-    default.
+    """A value for each of the query's parameters: the passed value, converted from text to the parameter's type, or
+    else the default.
 
     Raises `InputError` if a parameter is unknown, missing, or of the wrong type."""
     known = {parameter.name: parameter for parameter in query.parameters}
@@ -211,7 +212,7 @@ def _typed(value: Any, kind: str) -> Value | None:
 
 
 def _strings(value: Any) -> tuple[str, ...] | None:
-    """Returns None for an empty list, since neither engine can infer its type."""
+    """The items of a list; None if it is empty, since neither engine can infer its type."""
     if isinstance(value, str):
         value = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
@@ -220,7 +221,7 @@ def _strings(value: Any) -> tuple[str, ...] | None:
 
 
 def _nearest(name: str, known: Mapping[str, NamedQuery]) -> list[str]:
-    """Names with a similar spelling, then names that share a word."""
+    """Names with similar spelling, then names that share a word."""
     wanted = name.casefold()
     words = set(re.split(r"[\W_]+", wanted))
     alike = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)

@@ -25,9 +25,9 @@ _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "Unable to allocate memory")
 
 
 class QueryProcess:
-    """A warm worker for one graph, started by the first query and restarted if it had to be killed.
+    """A warm worker for one graph, which the first query starts and which is restarted if it had to be killed.
 
-    Thread-safe: queries wait for each other."""
+    Thread-safe: queries run one at a time."""
 
     def __init__(self, graph: Path, *, confine: bool = True) -> None:
         self._graph = graph
@@ -56,7 +56,7 @@ class QueryProcess:
         """The rows of a statement that passed the guard, limited to `rows` rows and about `bytes` of JSON.
 
         Values are plain JSON; a node or relationship is represented by its properties with `_label` and `_id`.
-        `seconds` count from the call and include waiting for other queries, but not starting the worker. Raises
+        `seconds` is counted from the call and includes waiting for other queries, but not starting the worker. Raises
         `QueryFailedError` with the engine's message, or if the time is up."""
         until = time.monotonic() + seconds
         request = {
@@ -141,7 +141,7 @@ class QueryProcess:
         return answer
 
     def _read(self, seconds: float) -> dict[str, Any] | None:
-        """The worker's next line; None if the worker has ended or the time is up."""
+        """The next line from the worker; None if the worker has ended or the time is up."""
         assert self._worker is not None
         try:
             line = self._lines.get(timeout=seconds)

@@ -18,7 +18,7 @@ _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
 
 def suggestion(error: str, statement: str = "") -> str:
     """A suffix for an engine's error that suggests existing names; empty if the error is about something else. If
-    `statement` gives a variable labels, they determine its properties."""
+    `statement` assigns labels to a variable, the labels determine which properties it has."""
     nodes, edges, columns = names()
     if found := _UNKNOWN_TABLE.search(error):
         is_edge = re.search(rf"\[\s*+\w*+\s*+:[^\]]*\b{found[1]}\b", statement) is not None
@@ -39,7 +39,7 @@ def suggestion(error: str, statement: str = "") -> str:
 
 def unknown_name(name: str) -> str:
     """The complete error for a label or edge type that closely resembles one in the schema; empty for any other name,
-    which may be intended."""
+    which may be intentional."""
     nodes, edges, _ = names()
     near = _near(name, (*nodes, *edges))
     return f"no node or edge is called {name}; did you mean {near}?" if near not in ("", name) else ""

@@ -1,4 +1,4 @@
-"""The tokens of a statement with their keywords and brackets, for finding and splitting parts of the statement."""
+"""A statement's tokens with their keywords and brackets, used to find and split parts of the statement."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,8 +6,8 @@ from xkg.store.cypher.tokens import CLAUSES, Token, mark_at
 
 
 class TokenTree:
-    """`words` holds each token's keyword, or ''; `closing` maps the start of each bracket to its end. Brackets must be
-    balanced."""
+    """`words` contains each token's keyword, or ''; `closing` maps each opening bracket to its closing one. Brackets
+    must be balanced."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str]) -> None:
         self.tokens = tokens
@@ -30,7 +30,7 @@ class TokenTree:
         return self.tokens[i].text.strip("`")
 
     def tops(self, start: int, end: int) -> Iterator[int]:
-        """The indexes of a part's tokens outside its brackets, including the opening brackets."""
+        """The indexes of the tokens in a part that are outside its brackets, including the opening brackets."""
         i = start
         while i < end:
             yield i

@@ -1,6 +1,6 @@
 """Splits a Cypher statement into tokens as the grammars of both LadybugDB and Neo4j 5 do. Text that they could split
 differently is refused: escapes that Neo4j decodes before it looks for quotes, letters directly after a number or before
-`$`, characters unknown to both grammars, and comments that end in `**/` (LadybugDB reads on)."""
+`$`, characters unknown to both grammars, and comments that end in `**/` (which LadybugDB does not treat as the end)."""
 
 import re
 from collections.abc import Sequence
@@ -88,7 +88,7 @@ def _unreadable(statement: str, position: int) -> QueryRefusedError:
     for opener, name in (("'", "string"), ('"', "string"), ("`", "backticked name"), ("/*", "comment")):
         if rest.startswith(opener):
             return refused(f"a {name} at character {position + 1}", "is never closed; close it")
-    return refused(f"{rest[0]!r} (U+{ord(rest[0]):04X})", "is not valid Cypher outside a string; remove it")
+    return refused(f"{rest[0]!r} (U+{ord(rest[0]):04X})", "is only valid inside a string in Cypher; remove it")
 
 
 def _check_escapes(kind: str, text: str) -> None:
@@ -97,7 +97,7 @@ def _check_escapes(kind: str, text: str) -> None:
         if kind != "string" or chr(int(match[1][:4], 16)) in "'\"`\\\n\r" or "U" in match[0]:
             raise refused(repr(match[0]), "hides a character from the engines' lexers; write the character itself")
         if 0xD800 <= int(match[1][:4], 16) <= 0xDFFF:
-            raise refused(repr(match[0]), "is half a character; write the character itself")
+            raise refused(repr(match[0]), "is half of a surrogate pair; write the character itself")
 
 
 def refused(what: str, why: str) -> QueryRefusedError:

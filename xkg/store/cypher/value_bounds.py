@@ -11,8 +11,9 @@ ARITHMETIC = frozenset("-*/%^")
 
 
 class ValueBounds(NamedTuple):
-    """Upper bounds on a value: `items` as a list, `size` in characters and items, `each` the size of one item. `scalar`
-    means neither a list nor a string, `flat` a list of scalars, and `stored` a property stored in the graph."""
+    """Upper bounds on a value: `items` is the length of a list, `size` counts characters and items, and `each` is the
+    size of one item. `scalar` means neither a list nor a string, `flat` a list of scalars, and `stored` a property
+    stored in the graph."""
 
     items: int
     size: int
@@ -42,7 +43,7 @@ def property_of(value: ValueBounds) -> ValueBounds:
 
 
 def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBounds:
-    """The bounds of an expression with these operands and operators."""
+    """The bounds of an expression that combines these operands with these operators."""
     if operators & COMPARISONS:
         return SCALAR
     if len(values) == 1 and not operators:

@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 from xkg.sandbox.guest import landlock
 
-if sys.platform != "win32":  # on Windows, only the guard and the read-only handle protect
+if sys.platform != "win32":  # on Windows, the only protection is the guard and the read-only handle
     import resource
 
 BUFFER_POOL = 256 << 20
@@ -29,7 +29,8 @@ LARGEST_GRAPH = 1 << 36
 
 
 def deny_files_and_network() -> int:
-    """Denies this process every path and, from ABI 4 on, TCP. Returns the active ABI, 0 without Landlock."""
+    """Denies this process access to every path and, from ABI 4 on, to TCP. Returns the active ABI; 0 if there is no
+    Landlock."""
     version = landlock.version()
     try:
         if version:
@@ -40,7 +41,7 @@ def deny_files_and_network() -> int:
 
 
 def limit_resources() -> None:
-    """Forbids core dumps and writing to files, and limits memory."""
+    """Forbids core dumps and file writes, and limits memory."""
     if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -67,7 +68,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"offset", "table"}:
             return f"{value['table']}:{value['offset']}"
-        if "_LABEL" in value:  # the engine adds null properties from other labels that its pattern could match
+        if "_LABEL" in value:  # the engine adds null properties from other labels that the pattern could match
             value = {k: v for k, v in value.items() if v is not None}
         return {(k.lower() if k in _INTERNAL else str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -87,7 +88,7 @@ _INTERNAL = frozenset(["_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"])
 
 
 def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """The table for one request; it stops before the row that would exceed a limit."""
+    """The result table for one request, which ends before the row that would exceed a limit."""
     from ladybug.prepared_statement import PreparedStatement
 
     # Preparing the statement without its parameters makes the engine accept only a single statement, and keeps the
@@ -147,7 +148,7 @@ def main(graph: str, confine: bool) -> None:
             send(answer(connection, request))
         except MemoryError:
             send({"error": "out of memory"})
-        except Exception as error:  # any error from the engine is the answer
+        except Exception as error:  # any error from the engine is returned as the answer
             send({"error": str(error)})
 
 

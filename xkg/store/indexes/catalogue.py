@@ -1,6 +1,6 @@
-"""The catalogue of a generation: nodes keyed by id and ready to serve, in one read-only SQLite file.
+"""The catalogue of a generation: ready-to-serve nodes, keyed by id, in one read-only SQLite file.
 
-LadybugDB answers Cypher, but each look-up there costs a query; here it is a keyed read. Ids are stored as bytes and
+LadybugDB answers Cypher, but each look-up there needs a query; here it is a read by key. Ids are stored as bytes and
 bodies as ASCII JSON, so every string survives. A technique's `row` is also its number in the vector and text
 indexes."""
 
@@ -64,7 +64,7 @@ _CHILDREN = (
     "SELECT t.body, count(c.technique) FROM below JOIN technique t ON t.row = below.child "
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
-"""Each component, and the number of code entries that it and its components have."""
+"""Each component, with the number of code entries for it and its own components."""
 _COUNTED = {
     "paper": "SELECT count(*) FROM paper",
     "technique": "SELECT count(*) FROM technique",
@@ -77,7 +77,7 @@ _LAST_YEAR = 1_000_000  # SQLite's integers are bounded
 
 
 class Catalogue:
-    """Reads a finished catalogue, or an empty one if no path is given; thread-safe. Unknown ids give None or are
+    """Reads a finished catalogue, or an empty one if no path is given. Thread-safe. Unknown ids yield None or are
     omitted."""
 
     def __init__(self, path: Path | None) -> None:
@@ -124,7 +124,7 @@ class Catalogue:
             return []
         if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY id LIMIT ?", (key, most)):
             return [id_of(paper) for (paper,) in found]
-        # In index order: ordering by id would sort all titles with a common prefix for each look-up.
+        # In index order, because ordering by id would sort all titles with a common prefix on each look-up.
         statement = "SELECT id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         with self._turn:
             rows = self._db.execute(statement, (key, key + _AFTER_ANY, max(most, MOST_TITLES)))
@@ -203,7 +203,7 @@ class Catalogue:
         return [id_of(key) for (key,) in found]
 
     def spellings(self, word: str) -> list[str]:
-        """Words from names and titles that begin like `word` and have about the same length, in order."""
+        """Words from names and titles that begin like `word` and are about as long, in order."""
         return [
             other
             for (other,) in self._all(
@@ -213,7 +213,7 @@ class Catalogue:
         ]
 
     def ids(self, rows: Iterable[int]) -> dict[int, str]:
-        """Technique ids by row."""
+        """The technique ids for these rows."""
         wanted = list(rows)
         known, places = self._ids, self._rows
         missing = [row for row in wanted if row not in known]
@@ -221,7 +221,7 @@ class Catalogue:
             known[row] = id_of(key)
             places[known[row]] = row
         if len(known) > CACHED_IDS:
-            self._ids, self._rows = {}, {}  # concurrent readers keep using the old ones
+            self._ids, self._rows = {}, {}  # concurrent readers keep using the old values
         return {row: known[row] for row in wanted if row in known}
 
     def rows(self, ids: Iterable[str]) -> dict[str, int]:
@@ -294,7 +294,7 @@ class Catalogue:
         return sorted(set(rows))
 
     def rows_of_texts(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
-        """The hashes among these that belong to a technique's vector text, each with one row that has this text."""
+        """Those of the given hashes that belong to a technique's vector text, each with one row that has that text."""
         found = self._among("SELECT text_sha256, row FROM technique WHERE text_sha256 IN ({})", hashes)
         return {bytes(sha256): row for sha256, row in found}
 
@@ -309,11 +309,11 @@ class Catalogue:
         return [id_of(key) for (key,) in self._all("SELECT id FROM paper ORDER BY id")]
 
     def links(self) -> list[Link]:
-        """All links and open pairs, ordered by ids."""
+        """All links and undecided pairs, ordered by their ids."""
         return _links(self._all(f"{_LINKS} ORDER BY a.id, b.id"))
 
     def links_of(self, ids: Iterable[str]) -> list[Link]:
-        """The links and open pairs of these techniques, ordered by ids."""
+        """The links and undecided pairs of these techniques, ordered by their ids."""
         rows = list(self.rows(ids).values())
         ends = [self._among(f"{_LINKS} WHERE l.{end} IN ({{}})", rows) for end in ("first", "second")]
         return _links(sorted({*ends[0], *ends[1]}))
@@ -323,7 +323,7 @@ class Catalogue:
         return {name: int(self._all(statement)[0][0]) for name, statement in _COUNTED.items()}
 
     def _among(self, statement: str, values: Iterable[Any]) -> list[Any]:
-        """The rows returned by a statement with `IN ({})` for these values, fetched batch by batch."""
+        """The rows returned by a statement with `IN ({})` for these values, fetched in batches."""
         wanted, rows = list(values), list[Any]()
         for start in range(0, len(wanted), _BATCH):
             batch = wanted[start : start + _BATCH]

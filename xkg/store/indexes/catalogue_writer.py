@@ -20,8 +20,8 @@ _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class CatalogueWriter:
-    """Fills a new catalogue, or changes one that has no readers; `close` leaves a finished file. `rows` and `papers`
-    are the next free numbers."""
+    """Fills a new catalogue, or changes an existing one that has no readers; `close` finishes the file. `rows` and
+    `papers` are the next free numbers."""
 
     def __init__(self, path: Path) -> None:
         schema = "" if path.exists() else SCHEMA

@@ -1,4 +1,4 @@
-"""Splits code into runs of tokens, so that code can be found by code in any language and with any variable names.
+"""Splits code into runs of tokens, so that code can be searched with code in any language and with any variable names.
 
 A run is three or four consecutive tokens. Names that are not called become blanks, attributes and modules before a
 called name are dropped, and numbers are normalised to one spelling: `torch.where(diff > 0, tau, 1 - tau)` has the runs

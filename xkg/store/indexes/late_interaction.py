@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"[^\W_]+")
-"""Matches a word as embedding models split texts. A name with n different words has the first n words of its text."""
+"""Matches words the way embedding models split texts. The n different words in a name are the first n words of its
+text."""
 
 
 def interaction(
     reading: EncodedText, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
 ) -> dict[str, float]:
-    """For each text, the mean similarity of the query's words to the nearest word in the text, in -1..1. The similarity
-    of two words is the fraction of equal signs minus the fraction of different signs. A query word is weighted by its
-    rarest term (`rarity_of`); words that text search ignores have no weight. Empty if no word has weight."""
+    """For each text, the mean similarity (-1 to 1) between the query's words and their nearest words in the text. The
+    similarity of two words is the fraction of equal signs minus the fraction of different signs. A query word is
+    weighted by its rarest term (`rarity_of`); words that text search ignores have no weight. Empty if no word has
+    weight."""
     import numpy as np
 
     terms = [word_terms(word) for word in reading.words]
@@ -41,8 +43,8 @@ def interaction(
 
 
 def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mapping[str, str]) -> dict[str, Coverage]:
-    """For each text, which must begin with its name, how near the words of the name are to the query's words. Texts
-    whose names contain no words are omitted."""
+    """For each text, which must begin with its name, the similarity between the words of the name and the query's
+    words. Texts whose names contain no words are omitted."""
     import numpy as np
 
     width = reading.codes.shape[1]

@@ -2,9 +2,9 @@
 
 The runs of code (`xkg.store.indexes.code_runs`) have a separate field.
 
-All searchable text of a technique is one field, in which the more informative parts are repeated: Robertson, Zaragoza
-and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random" would be rare
-among names but common among definitions, so a name would rank high because of an uninformative word.
+All searchable text of a technique is in one field, in which the more informative parts are repeated: Robertson,
+Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random"
+would be rare among names but common among definitions, so a name would rank high because of an uninformative word.
 
 Text is split like identifiers (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" match;
 compounds are also indexed as one word, so "layernorm" finds the first two. Words are then stemmed as English."""
@@ -34,8 +34,8 @@ _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
 _UNION = 4096
-"""For a union of terms, Tantivy evaluates this many documents around each one that it visits; a single term is looked
-up for just one document."""
+"""For a union of terms, Tantivy evaluates this many documents around each document that it visits; a single term is
+looked up for just that document."""
 _NESTED = 32
 """The maximum nesting of queries: Tantivy copies them at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
@@ -131,7 +131,7 @@ def _register(index: Any) -> None:
 
 
 class TextWriter:
-    """Fills a new index in an existing empty folder, or continues one that has no readers yet; `close` leaves finished
+    """Fills a new index in an existing empty folder, or adds to one that has no readers yet; `close` finishes the
     files. Existing files are replaced or removed, never changed. Raises `OSError`."""
 
     def __init__(self, folder: Path) -> None:
@@ -181,7 +181,7 @@ def _input_output() -> Iterator[None]:
 @contextlib.contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
     """A temporary folder with links to the files in `folder`: Tantivy writes a lock file into an index's folder, but a
-    generation may be read-only. Open files survive the removal of the temporary folder; until then, Tantivy may still
+    generation may be read-only. Open files survive the removal of the temporary folder; before that, Tantivy may still
     write there."""
     with tempfile.TemporaryDirectory(prefix="xkg-text-", ignore_cleanup_errors=True) as place:
         for path in folder.iterdir():
@@ -210,13 +210,13 @@ class TextIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Rows with BM25 scores, best first, at most `k`, and only from `papers` if given. No query raises an error,
-        since there is no query syntax."""
+        """At most `k` rows with their BM25 scores, best first, and only from `papers` if given. No query raises an
+        error, since there is no query syntax."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """If `query` is code, finds rows whose code shares runs with it. Each row comes with the fraction of the
-        query's weight that it matches, in 0..1. The highest comes first, and ties are ordered by BM25."""
+        query's weight that it matches, in 0..1. Rows are ordered by this fraction, highest first, and ties by BM25."""
         runs = runs_of_query(query)[:_MOST_TERMS]
         rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
         if not rows:
@@ -274,7 +274,7 @@ class TextIndex:
         build = self._tantivy.Query
         if len(numbers) > _FEW:
             return build.term_set_query(self._schema, field, list(numbers))
-        # A set would scan all terms of the field.
+        # A set query would scan all terms in the field.
         should = self._tantivy.Occur.Should
         return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 

@@ -1,8 +1,8 @@
 """The vector index of a generation: exact search while that is fast enough, otherwise inverted lists of 16-bit numbers.
 
-Cosine similarity is the inner product of unit vectors. Johnson, Douze and Jégou, "Billion-scale similarity search with
-GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them. A mapped
-index is never extended, since that would abort the process.
+Cosine similarity is the inner product of unit vectors. See Johnson, Douze and Jégou, "Billion-scale similarity search
+with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them. A mapped
+index is never extended, because that would crash the process.
 
 An exact index is an array in NumPy's own format: multiplying by one matrix does not need a 66 MB library, so FAISS is
 only needed for graphs with more than `EXACT_UP_TO` techniques."""
@@ -38,8 +38,8 @@ SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """How an index was built. `recall` is recall@10 with `probes` lists, compared with exact search over the index's
-    own vectors. `holes` are the rows removed from an exact index."""
+    """How an index was built. `recall` is recall@10 with `probes` lists, relative to an exact search over the index's
+    own vectors. `holes` lists the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
@@ -51,13 +51,13 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Builds an index over rows of unit length and writes it; row i gets number i.
+    """Builds an index over rows of unit length and writes it to disk; row i gets number i.
 
     Above `exact_up_to` rows, the number of probed lists grows until recall@10 reaches `RECALL_GOAL` for sums of four
     vectors; if it cannot, the index stays exact. These sums simulate paraphrased queries, which lie between the vectors
-    and far from each of them. In a million vectors, 27 lists had a recall of 1.00 for the vectors themselves and 0.995
-    for sums of two, but only 0.93 for questions and 0.95 for sums of four; with 80 lists, the last two reached 0.993
-    and 0.995."""
+    and far from each of them. On a million vectors, probing 27 lists had a recall of 1.00 for the vectors themselves
+    and 0.995 for sums of two, but only 0.93 for questions and 0.95 for sums of four; with 80 lists, the last two rose
+    to 0.993 and 0.995."""
     import numpy as np
 
     count, dimension = vectors.shape
@@ -93,8 +93,8 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 def edited(
     source: Path, info: VectorsInfo, target: Path, removed: Sequence[int], first: int, added: "NDArray[np.float32]"
 ) -> VectorsInfo:
-    """Writes a changed copy of an index, without the rows `removed` and with `added` from row `first` on, which follows
-    all remaining rows. The lists of a compressed index stay the same."""
+    """Writes a changed copy of an index, without the rows in `removed` and with those in `added` appended from row
+    `first` on. The lists of a compressed index stay the same."""
     import numpy as np
 
     if info.kind == "exact":
@@ -114,7 +114,7 @@ def edited(
 def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
     import numpy as np
 
-    with path.open("wb") as file:  # with a file name, NumPy would append a suffix
+    with path.open("wb") as file:  # if passed a file name, NumPy would append a suffix
         np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
 
 
@@ -150,9 +150,9 @@ def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
 def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
-    """Pairs of rows i < j in different groups, each being the other's nearest row in its group; of equally near rows,
-    the lower one counts. `rows` are all rows in some groups; `found` are the rows of any group that are near to them,
-    with their `scores`. `groups` gives the group of every row."""
+    """Pairs of rows i < j in different groups, each being the other's nearest row in its group; if rows are equally
+    near, the lower one counts. `rows` are all rows in some groups; `found` are the rows of any group that are near to
+    them, with their `scores`. `groups` maps every row to its group."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -219,7 +219,7 @@ class VectorIndex:
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Rows with cosine similarity, best first, at most `k`, and only from `rows` if given."""
+        """At most `k` rows with their cosine similarities, best first, and only from `rows` if given."""
         if rows is not None and not rows:
             return []
         if self._exact is not None:
@@ -230,7 +230,7 @@ class VectorIndex:
         selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # With a filter, the nearest lists may contain few of the wanted rows or none.
+        # With a filter, the nearest lists may contain few or none of the wanted rows.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
@@ -242,7 +242,7 @@ class VectorIndex:
         return [(row, -score) for score, row in ranked if row >= 0]
 
     def _among_all(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None) -> list[tuple[int, float]]:
-        """Runs `search` on an exact index; of equally near rows, the lower ones come first."""
+        """Runs `search` on an exact index; if rows are equally near, the lower ones come first."""
         np = self._numpy
         assert self._exact is not None
         if rows is not None:

@@ -1,4 +1,4 @@
-"""Builds the derived files of a generation from bundles: all of them anew, or as a changed copy of an earlier
+"""Builds the derived files of a generation from bundles, either from scratch or as a changed copy of an earlier
 generation's files.
 
 The graph is always a new database (`xkg.store.local.ladybug`), loaded from the stored rows of all papers."""
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL = 2000
-"""The number of techniques that can be indexed from scratch in a second or two."""
+"""The number of techniques that can be indexed from scratch within a second or two."""
 SHARE = 0.25
-"""The fraction of techniques that may be added or removed before everything is indexed anew. The statistics of a text
+"""The fraction of techniques that may be added or removed before everything is reindexed. The statistics of a text
 index include removed techniques, and the lists of a compressed vector index stay as they were."""
 _ENCODED_AT_ONCE = 500
 
 
 def editable(start: Generation, new: Iterable[PaperBundle], gone: Collection[str]) -> bool:
-    """Whether these changes can be made in a copy of the indexes of `start`: the indexes are large and sound, and have
-    changed little since they were built."""
+    """Whether these changes can be made in a copy of the indexes from `start`: the indexes are large and intact, and
+    have changed little since they were built."""
     manifest = start.manifest
     count = manifest.counts["vectors"]
     if manifest.vectors is None or count <= SMALL:
@@ -78,9 +78,10 @@ def build_files(
     previous: Generation | None = None,
     rows: Path | None = None,
 ) -> Built:
-    """Fills the empty `folder` with a catalogue, a text index and vectors. They start as those of `start` (or empty if
-    None), without the papers `removed` and with the papers `new`. New papers replace papers with the same id; `new`
-    must be a collection if `start` is given. The rows of the new papers in the graph are written to the folder `rows`.
+    """Fills the empty `folder` with a catalogue, a text index and vectors. They start as copies of the files in `start`
+    (or empty if None); then the papers in `removed` are removed, and those in `new` added. New papers replace papers
+    with the same id; `new` must be a collection if `start` is given. The new papers' graph rows are written to the
+    folder `rows`.
 
     Vectors for texts in `previous` are reused; `embedder` is called with the model that they must share, and only if
     other vectors are missing. Techniques from different papers are linked by names, vectors and `decisions`; `decided`
@@ -154,7 +155,7 @@ def add_graph(
 ) -> Built:
     """Adds the graph to a `folder` whose other files are `built`, including the `ablations` of visible techniques, and
     adds the citations to the catalogue. Rows that are not stored in `rows` are built from bundles. Raises
-    `CorruptStoreError` for a damaged bundle, and the errors of `build_files`."""
+    `CorruptStoreError` for a damaged bundle, and the same errors as `build_files`."""
     from xkg.store.local.ladybug import GraphWriter
 
     with closing(Catalogue(folder / CATALOGUE)) as catalogue:
@@ -187,8 +188,8 @@ def add_graph(
 
 
 def _copy(start: Generation, folder: Path) -> None:
-    """Copies the catalogue and the text index of `start` into `folder`. Raises `CorruptStoreError` if they are damaged,
-    since a copy would get a new, valid hash."""
+    """Copies the catalogue and the text index from `start` into `folder`. Raises `CorruptStoreError` if they are
+    damaged, since a copy would get a new, valid hash."""
     start.verify(CATALOGUE, VECTORS, TEXT)
     shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
     (folder / TEXT).mkdir()
@@ -200,7 +201,7 @@ def _copy(start: Generation, folder: Path) -> None:
 def _write_vectors(
     folder: Path, start: Generation | None, removed: list[int], first: int, matrix: "NDArray[np.float32] | None"
 ) -> VectorsInfo | None:
-    """Writes the vectors in `matrix`, whose rows begin at `first`, and those of `start` without the rows `removed`.
+    """Writes the vectors in `matrix`, whose rows begin at `first`, and those in `start` except the rows in `removed`.
     Returns None if there are no vectors."""
     import numpy as np
 
@@ -237,8 +238,8 @@ def _vectors(
     previous: Generation | None,
     catalogue: CatalogueWriter,
 ) -> "tuple[str, NDArray[np.float32] | None]":
-    """The model, and the vectors for the texts, whose rows begin at `first`; None if there are no texts. The codes of
-    their words are added to the catalogue."""
+    """The model, and the vectors for the texts, whose rows begin at `first`; None if there are no texts. Adds the word
+    codes to the catalogue."""
     import numpy as np
 
     model = previous.manifest.model if previous else ""

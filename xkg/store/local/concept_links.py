@@ -34,8 +34,8 @@ class LinkedConcepts:
     def links_again(
         self, new: Sequence[Concept], matrix: "NDArray[np.float32] | None", decided: Iterable[Decision]
     ) -> tuple[list[int], list[RowLink]]:
-        """All rows of the papers in `new`, whose vectors are `matrix`, and of papers with a decision in `decided`; and
-        the links of these papers."""
+        """All rows in the papers in `new` (whose vectors are `matrix`) and in papers with a decision in `decided`,
+        together with the links of these papers."""
         import numpy as np
 
         numbers = {c.paper for c in new}
@@ -49,7 +49,7 @@ class LinkedConcepts:
 
     def links(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32] | None", *, whole: bool) -> list[RowLink]:
         """The links of `concepts`, which must be all techniques of some papers, paper by paper, with the vectors
-        `matrix`. `whole` means that they are all techniques in the graph, in row order."""
+        `matrix`. `whole` means that `concepts` contains all techniques in the graph, in row order."""
         import numpy as np
 
         if matrix is None:

@@ -53,9 +53,9 @@ class Manifest(Value):
     """The manifest of a generation. `previous` is the number of the generation that it replaced (0 for none), with the
     hash of its manifest. If there are no vectors, `model` is empty and `dimension` is 0. Paths in `files` are relative
     to the generation's folder, and `bundles` is keyed by paper id. `decisions` is the name of a file in `links/`, and
-    `ablations` of a file in `ablations/`; each is empty if there is none. `position` is the graph state that this
-    generation copies, or None if the bundles are the graph. `changed` counts the techniques added or removed since the
-    indexes were last built from scratch."""
+    `ablations` the name of one in `ablations/`; each is empty if there is no such file. `position` is the graph state
+    that this generation copies, or None if the bundles are the graph. `changed` counts the techniques added or removed
+    since the indexes were last built from scratch."""
 
     format: int = FORMAT
     number: int
@@ -240,8 +240,8 @@ def generation_folder(root: Path, number: int) -> Path:
 
 
 def building_folder(root: Path, number: int) -> Path:
-    """A new, empty folder in which to build a generation, without leftovers from a killed process. Hold the write
-    lock."""
+    """A new, empty folder in which to build a generation, without leftovers from a killed process. The caller must hold
+    the write lock."""
     folder = root / "generations" / f".building-{number}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -273,8 +273,8 @@ def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = Tr
 
 
 def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None:
-    """Publishes a built generation: writes its manifest, moves it into place, then switches `CURRENT`. Hold the write
-    lock."""
+    """Publishes a built generation: writes its manifest, moves it into place, then switches `CURRENT`. The caller must
+    hold the write lock."""
     data = json.dumps(manifest.model_dump()).encode("ascii")
     write_whole(building / "manifest.json", data)
     building.rename(generation_folder(root, manifest.number))
@@ -295,7 +295,8 @@ def switch(root: Path, current: Current) -> None:
 
 
 def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
-    """The manifest of a generation in any format, checked against its hash if given. Raises `CorruptStoreError`."""
+    """The manifest of a generation, in any format; checked against its hash if one is given. Raises
+    `CorruptStoreError`."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
@@ -311,7 +312,7 @@ def numbers(root: Path) -> list[int]:
 
 
 def _keep(folder: Path, names: set[str], suffix: str = ".json") -> None:
-    """Removes the files written by xkg, except these."""
+    """Removes the files written by xkg, except those with these `names`."""
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
         if abandoned or (path.suffix == suffix and path.name not in names):
@@ -326,8 +327,8 @@ def _doom(folder: Path, number: int) -> None:
 
 
 def clean_up(root: Path, retained: int = RETAINED) -> None:
-    """Removes everything not needed by the current generation, the `retained` generations before it, or a reader. Hold
-    the write lock. Does nothing if a manifest cannot be read."""
+    """Removes everything not needed by the current generation, the `retained` generations before it, or a reader. The
+    caller must hold the write lock. Does nothing if a manifest cannot be read."""
     current = read_current(root)
     needed: set[int] = set()
     number = current.generation

@@ -63,7 +63,7 @@ class Generations:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
         """The current generation; an empty one (number 0) if nothing has been published yet. Snapshots of one
-        generation share their open files. Raises `CorruptStoreError` and the errors of `check`."""
+        generation share their open files. Raises `CorruptStoreError` and anything that `check` raises."""
         shared = self._acquire()
         try:
             yield shared.snapshot
@@ -83,7 +83,7 @@ class Generations:
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
         """Holds the write lock for one change, and turns system errors into a one-line `StoreError`. If `repair` is
-        given, an unreadable `CURRENT` is noted there and treated as empty. Raises `StoreBusyError`."""
+        given, an unreadable `CURRENT` is recorded there and treated as empty. Raises `StoreBusyError`."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: choose another folder with --kg")
@@ -121,8 +121,8 @@ class Generations:
         earlier: Generation | None = None,
         measured: str = "",
     ) -> int:
-        """Publishes the files that `fill` puts into an empty folder as the generation after `current`, and returns its
-        number. The files may be links to files in `earlier`. Call it inside `writing`."""
+        """Publishes the files that `fill` writes to an empty folder as the generation after `current`, and returns its
+        number. The files may be links to files in `earlier`. Must be called inside `writing`."""
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
@@ -181,7 +181,7 @@ class Generations:
             return self._shared
 
     def _current(self) -> Current:
-        """The content of `CURRENT`, cached while the file is unchanged; every write replaces the file."""
+        """The content of `CURRENT`, cached until the file changes; every write replaces the file."""
         try:
             found = (self.folder / "CURRENT").stat()
         except OSError:
@@ -199,7 +199,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot with its number of users; its last user closes it once it is stale."""
+    """An open snapshot with its number of users. Once it is stale, its last user closes it."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current
@@ -221,7 +221,8 @@ def one_line(folder: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """The reason why a write failed, in a few words: the engine's own message is about descriptors and offsets."""
+    """The reason why a write failed, in a few words, because the engine's own message is about descriptors and
+    offsets."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]

@@ -31,7 +31,7 @@ _DECIDING = (
 @dataclass(frozen=True)
 class PaperRows:
     """The rows of one paper. `tables` maps a label or edge type to the number of rows and the rows as CSV. Values that
-    other papers may share are kept separately: `repositories`, and `shared`, which maps a label or type to rows, each
+    other papers may share are stored separately: `repositories`, and `shared`, which maps a label or type to rows, each
     with the id of its symbol."""
 
     tables: dict[str, tuple[int, bytes]]
@@ -90,7 +90,7 @@ def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
 
 
 def read(folder: Path, file: BundleFile) -> PaperRows | None:
-    """The stored rows of a bundle; None if there are no usable rows."""
+    """The stored rows for a bundle; None if there are no usable rows."""
     try:
         data = (folder / file_name(file)).read_bytes()
     except OSError:
@@ -121,7 +121,7 @@ def _made_by() -> str:
 
 
 def _cell(value: Value) -> str:
-    """A CSV cell; null is unquoted and empty. The engine drops empty strings when it splits a list."""
+    """A CSV cell; null is represented as unquoted and empty. The engine drops empty strings when it splits a list."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,10 +1,10 @@
 """The graph of a generation: a new LadybugDB, filled once with the rows of all papers and read-only afterwards.
 
 Rows go through CSV files: the engine's bulk load takes 12 µs per row, compared with 35 µs and 10 KB of memory with
-query parameters. `COPY` is only safe into an empty table, so each table is loaded in one go. A database is never
+query parameters. `COPY` is only safe into an empty table, so each table is loaded in a single step. A database is never
 changed: adding a paper with 20 techniques to a copy of 80 MB took a second and grew it by 42 MB each time, and the
-engine does not reuse that space. Changes are also known to damage files or crash the process (LadybugDB issues 843,
-924, 948)."""
+engine does not reuse that space. In-place changes are also known to damage files or crash the process (LadybugDB issues
+843, 924, 948)."""
 
 import errno
 import glob
@@ -23,10 +23,10 @@ from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_row
 
 _THREADS = 2
 _BUFFER_POOL = 1 << 30
-# Loading 300 MB took 1.4 GB and failed with less. A pool only allocates what it uses.
+# Loading 300 MB needed 1.4 GB of memory and failed with less. A pool allocates only what it uses.
 _MEMORY_FOR_A_BYTE = 8
 _LARGEST = 1 << 36
-# While loading, the database and its log took 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
+# While loading, the database and its log needed 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
 _DISK_AT_LEAST, _DISK_FOR_A_BYTE = 2_000_000, 4
 _NUMBERS = {
     "year": "INT64",
@@ -79,7 +79,7 @@ class GraphWriter:
         self._add(citation_rows(*citations))
 
     def same_concept(self, first: str, second: str, score: float, how: str) -> None:
-        """Adds an edge between two techniques, the lower id first."""
+        """Adds an edge between two techniques, lower id first."""
         self._add([same_concept_row(first, second, score, how)])
 
     def ablation(self, ablation: Ablation) -> None:

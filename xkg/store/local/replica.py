@@ -43,7 +43,7 @@ class Replica:
     """A copy of the graph behind `feed`, in its own `folder`, which processes share.
 
     `embedder` is called when something must be embedded. `model` is the name of the configured embedding model; an
-    index made with another model is rebuilt. With `background`, slow work runs as a background task. Thread-safe.
+    index made with another model is rebuilt. If `background` is set, slow work runs in the background. Thread-safe.
     Requires a file system with `flock`."""
 
     def __init__(
@@ -125,7 +125,7 @@ class Replica:
         return standing.counter == position.counter
 
     def _standing(self) -> Position | None:
-        """The copy's position; None if there is no usable copy."""
+        """The position of the copy; None if there is no usable copy."""
         if self._damaged:
             return None
         try:
@@ -150,7 +150,7 @@ class Replica:
     # --- following ----------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
-        """Brings the copy up to the graph's position; returns False if that continues in the background."""
+        """Brings the copy up to the graph's position. Returns False if this continues in the background."""
         with self._turn:
             self._raise_failure()
             position = self._feed.position()
@@ -170,8 +170,8 @@ class Replica:
             return False
 
     def _catch_up(self, position: Position) -> bool:
-        """Publishes the changes in a copy of the indexes, or indexes a small graph anew. Returns False without doing
-        anything if a large graph must be indexed anew."""
+        """Publishes the changes in a copy of the indexes, or reindexes a small graph. Returns False without doing
+        anything if a large graph must be reindexed."""
         with self._generations.writing() as current, self._generations.opened() as start:
             if self._reached(position):
                 return True
@@ -249,8 +249,9 @@ class Replica:
     # --- full rebuild -------------------------------------------------------------------------------------------------
 
     def _make(self, behind: bool, *, wait: bool = False, compact: bool = False) -> None:
-        """Indexes everything anew and publishes it, from the copy and its changes (`behind`) or from the whole graph;
-        with `compact`, even if nothing changed. Does nothing if another process is already doing so (unless `wait`)."""
+        """Reindexes everything and publishes the result, from the copy and its changes (`behind`) or from the whole
+        graph. If `compact` is set, does so even if nothing changed. Does nothing if another process is already doing
+        it, unless `wait` is set."""
         self._claim()
         with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:
             if not mine or (self._reached(self._feed.position()) and not compact):

@@ -1,4 +1,4 @@
-"""Reads one generation: `EmbeddedSnapshot` checks each file's hash before it answers from it."""
+"""Reads one generation: `EmbeddedSnapshot` checks each file's hash before using the file."""
 
 import difflib
 import functools
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from xkg.store.indexes.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
-_hit = functools.partial(tuple.__new__, Hit)  # like `Hit`, without a Python call for each of hundreds of hits
+_hit = functools.partial(tuple.__new__, Hit)  # like `Hit`, but avoids a Python call for each of hundreds of hits
 _LONGEST_NAME = 200
 _ALIKE = 0.8
 _CHOICES = 16
-"""The number of paper selections whose techniques are cached: a selection by year can contain a third of all papers."""
+"""The number of paper selections whose techniques are cached; a selection by year can contain a third of all papers."""
 
 
 class EmbeddedSnapshot(Catalogue):
@@ -81,7 +81,7 @@ class EmbeddedSnapshot(Catalogue):
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> list[Paper]:
-        """All papers in id order; cited works are only in the graph."""
+        """All papers in id order, without cited works, which are only in the graph."""
         with self._loading:
             if self._papers is None:
                 self._papers = super().papers()
@@ -130,7 +130,7 @@ class EmbeddedSnapshot(Catalogue):
         return self._hits(self.text_index().search(query, k, numbers))
 
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques whose code resembles a query that is code. Raises `UnknownIdError` for a paper that is not in the
+        """Techniques whose code resembles the code in a query. Raises `UnknownIdError` for a paper that is not in the
         graph."""
         if self._opened is None or k < 1:
             return []

@@ -24,15 +24,15 @@ from xkg.store.local.generations import Built, Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 WAIT_SECONDS = 60.0
-"""How long a writer waits for another: publishing one paper takes seconds."""
+"""How long a writer waits for another writer; publishing one paper takes seconds."""
 
 
 class EmbeddedStore:
     """Implements `xkg.store.graph_store.GraphStore` in `folder`, which the first write creates.
 
-    `embedder` is called when something must be embedded, never to open or read. `model` is the name of the configured
-    embedding model; if given, indexes made with another model are refused at once. Thread-safe, and safe in a forked
-    child. Requires a file system with `flock`."""
+    `embedder` is called only when something must be embedded, never for opening or reading. `model` is the name of the
+    configured embedding model; if given, indexes made with another model are refused at once. Thread-safe, and safe in
+    a forked child. Requires a file system with `flock`."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class EmbeddedStore:
 
         If it raises, nothing has changed: `InputError` for an inconsistent bundle, `StoreBusyError` if another writer
         does not finish, `ModelMismatchError` if the indexes were made with another model, `CorruptStoreError` if
-        another paper's bundle is damaged, and `StoreError` if the folder cannot be written."""
+        another paper's bundle is damaged, and `StoreError` if the folder is not writable."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             written: dict[str, BundleFile] = {}
             for bundle in new:
@@ -144,7 +144,7 @@ class EmbeddedStore:
 
     def remove(self, papers: Sequence[str]) -> int:
         """Removes papers in one step, and returns the number of the new generation. Raises `UnknownIdError` and the
-        errors of `publish`."""
+        same errors as `publish`."""
         with self.snapshot() as snapshot:
             for paper in papers:
                 snapshot.require_paper(paper)
@@ -156,8 +156,9 @@ class EmbeddedStore:
             return self._build(current, opened, known)
 
     def rollback(self) -> int:
-        """Makes the previous generation current again, with its bundles, and returns its number; two are kept. Raises
-        `CorruptStoreError`, or `StoreError` if there is no previous generation; in either case nothing has changed."""
+        """Makes the previous generation current again, with its bundles, and returns its number. Two earlier
+        generations are kept. Raises `CorruptStoreError`, or `StoreError` if there is no previous generation; in either
+        case nothing has changed."""
         self._require_content("go back to")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -210,8 +211,8 @@ class EmbeddedStore:
         """Rebuilds all derived files with the configured embedding model, and returns the number of the new generation
         and notes, one line each.
 
-        If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; the notes say so and name
-        every unusable file. Raises `StoreError` if there is no graph, and the errors of `publish`."""
+        If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; the notes say so and list
+        every unusable file. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
@@ -241,8 +242,8 @@ class EmbeddedStore:
         return problems(self.folder, self._model)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Every paper's bundle in id order. Raises `CorruptStoreError` on reaching a damaged one; the others can still
-        be read by id."""
+        """Every paper's bundle in id order. Raises `CorruptStoreError` on reaching a damaged bundle; the others can
+        still be read by id."""
         with self.snapshot() as snapshot:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)
@@ -293,8 +294,8 @@ class EmbeddedStore:
         decided: str | None = None,
         measured: str | None = None,
     ) -> int:
-        """Builds the files of a generation. `decided` is the name of the file with valid decisions, and `measured` of
-        the file with ablations; None keeps the file of `opened`."""
+        """Builds the files of a generation. `decided` is the name of the file with valid decisions, and `measured` the
+        name of the file with ablations; None keeps the one from `opened`."""
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:
@@ -311,8 +312,8 @@ class EmbeddedStore:
     def _files(
         self, folder: Path, opened: Generation | None, known: Mapping[str, BundleFile], decided: str, measured: str
     ) -> Built:
-        """Fills the empty `folder` with the files derived from the bundles `known`. If little changed, only updates a
-        copy of the files of `opened`. Raises `CorruptStoreError` and the errors of `build_files`."""
+        """Fills the empty `folder` with the files derived from the bundles `known`. If little has changed, only updates
+        a copy of the files in `opened`. Raises `CorruptStoreError` and the same errors as `build_files`."""
         from xkg.store.local.build_files import add_graph, build_files, editable
 
         settled = decisions.read(self.folder, decided)

@@ -1,6 +1,6 @@
-"""Results of batches that build into a graph shared by several machines, so that the machines can divide a list:
-`(:XkgLease {id, row, paper})`, where `id` is a digest of all inputs of the paper's build and `row` is the batch's
-result row.
+"""Results of batches that build into a graph shared by several machines, stored so that the machines can divide a list:
+`(:XkgLease {id, row, paper})`. `id` is a digest of all inputs to the paper's build, and `row` is the batch's result
+row.
 
 The builder holds that lease until the row is written, so the next holder finds the row."""
 
@@ -22,7 +22,7 @@ _ENTER = f"{seek('l', 'XkgLease', '$id')} SET l.row = $row, l.paper = $paper"
 @contextmanager
 def turn(connection: Connection, inputs: str, holder: str) -> Iterator[str | None]:
     """Holds the lease on a paper with these inputs during the context. Yields the paper's row if it was built from
-    these inputs and is still in the graph. Raises the errors of `leases.held`."""
+    these inputs and is still in the graph. Raises the same errors as `leases.held`."""
     with leases.held(connection, _PREFIX + inputs, holder):
         yield _row_of(connection, inputs)
 

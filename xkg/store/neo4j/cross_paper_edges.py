@@ -1,6 +1,6 @@
 """`CITES` and `SAME_CONCEPT` edges, which depend on all papers together and are updated after papers are written.
 
-The edges are computed outside the graph from a snapshot, as in the embedded store, and the difference is written only
+The edges are computed outside the graph from a snapshot, as in the embedded store, and the differences are written only
 if the graph has not changed in the meantime. `(:XkgMeta).connected` is the last commit whose edges are complete, so if
 a writer dies, the next one finishes its work."""
 

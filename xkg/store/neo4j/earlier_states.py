@@ -1,8 +1,8 @@
-"""Keeps papers as they were before a commit replaced or removed them, so that two commits can be compared:
+"""Stores papers as they were before a commit replaced or removed them, so that two commits can be compared:
 `(:XkgEarlier {id, paper, from, until, bundle})` holds a paper's state from the commit `from` up to, but not including,
 `until`.
 
-Only the most recent states are kept; `(:XkgMeta).earliest` is the first commit for which all states are available."""
+Only the most recent states are kept; `(:XkgMeta).earliest` is the first commit for which every state is available."""
 
 import json
 import zlib
@@ -21,7 +21,7 @@ from xkg.store.neo4j.db.migrations import State
 from xkg.store.rows import key
 
 MOST = 200
-"""The maximum number of states kept, of 10 to 100 KB each."""
+"""The maximum number of stored states; each takes 10 to 100 KB."""
 _LARGEST = 1 << 30
 
 _KEEP = (
@@ -46,8 +46,8 @@ _BUNDLE = "MATCH (e:XkgEarlier {id: $id}) RETURN e.bundle AS bundle"
 
 
 class _Held(NamedTuple):
-    """A state of a paper, from the commit `began` up to, but not including, `until` (None for the present state); `id`
-    is the node of an earlier state."""
+    """A state of a paper, from the commit `began` up to, but not including, `until` (None for the current state); `id`
+    identifies the node of an earlier state."""
 
     began: int
     until: int | None
@@ -56,8 +56,8 @@ class _Held(NamedTuple):
 
 
 def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[str]) -> None:
-    """Keeps the papers with these keys as they are before the commit `state` changes them. If a damaged paper cannot be
-    kept, earlier commits can no longer be compared."""
+    """Stores the papers with these keys as they are before the commit `state` changes them. If a paper is too damaged
+    to be stored, earlier commits can no longer be compared."""
     if not keys:
         return
     rows, damaged = [], False

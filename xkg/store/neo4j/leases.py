@@ -1,10 +1,10 @@
-"""Leases on papers, so that two machines never build the same paper at once: `(:XkgLease {id, holder, fence,
+"""Leases on papers, which keep two machines from building the same paper at once: `(:XkgLease {id, holder, fence,
 expires})`.
 
 A lease that is not renewed expires by the server's clock; another machine may then take it, with a higher fence.
-Publishing compares the fence in its own transaction, so a machine that slept past the end of its lease changes nothing
-(compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node outlives its lease, so that its fence
-keeps counting."""
+Publishing compares the fence in its own transaction, so a machine that slept until its lease had expired changes
+nothing (compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node outlives its lease, so that
+its fence keeps increasing."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
 
 SECONDS = 120.0
-"""The duration of a lease; its holder renews it three times in that period."""
+"""The duration of a lease; its holder renews it three times in this period."""
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
@@ -55,7 +55,7 @@ def held(
 
     def renew() -> None:
         while not ended.wait(milliseconds / 3000):
-            # An unreachable server may come back in time; if not, publishing the paper detects the lost lease.
+            # The server may become reachable again in time; if not, publishing the paper detects the lost lease.
             with suppress(StoreError):
                 connection.write(lambda transaction: transaction.run(_RENEW, {**values, "fence": fence}).consume())
 

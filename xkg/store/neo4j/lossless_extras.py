@@ -1,8 +1,8 @@
-"""A paper's whole bundle, stored next to its nodes, so that bundle → Neo4j → bundle is lossless.
+"""A paper's complete bundle, stored next to its nodes, so that bundle → Neo4j → bundle is lossless.
 
-A value of the bundle counts as long as the node has it, or its substitute where no engine can hold it (half a surrogate
-pair, NUL). A value that was changed in the graph counts instead. Earlier versions stored without the values that nodes
-hold exactly; these are read from the nodes."""
+A value in the bundle is used as long as the node contains the same value, or its substitute if no engine can store the
+value (half of a surrogate pair, NUL). If the value was changed in the graph, the graph's value is used. Earlier
+versions of xkg did not store values that nodes contain exactly; these are read from the nodes."""
 
 import json
 import zlib
@@ -41,7 +41,7 @@ class Parts(NamedTuple):
 
 
 class Rest:
-    """The extra data for one paper at the commit `generation`; `keys` are the keys of the paper's own nodes."""
+    """The extra data for one paper at the commit `generation`. `keys` contains the keys of the paper's own nodes."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields
@@ -56,7 +56,7 @@ class Rest:
 
     def bundle(self, found: Parts) -> PaperBundle:
         """The bundle according to the current graph. Nodes deleted from the graph are omitted, with everything that
-        depends on them. Raises `CorruptStoreError` for values that a bundle cannot hold."""
+        depends on them. Raises `CorruptStoreError` for values that a bundle cannot contain."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
             fields["paper"] = _merged("Paper", fields["paper"], found.nodes["Paper"].get(key(self.paper), {}))
@@ -82,7 +82,7 @@ class Rest:
 
 
 def _leave_out(fields: dict[str, Any], found: Parts) -> None:
-    """Removes everything that depends on a deleted node, and replaces code locations by those in the graph."""
+    """Removes everything that depends on a deleted node, and replaces code locations with those in the graph."""
     known: set[str | None] = {None}
     techniques = []
     for technique in fields["techniques"]:
@@ -131,7 +131,7 @@ def unpack(data: bytes) -> Rest:
 
 
 def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """The fields of a node: from `extras`, or from the graph if they were changed there."""
+    """The fields of a node, taken from `extras`, or from the graph if they were changed there."""
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)

@@ -1,7 +1,7 @@
 """Runs untrusted queries on a Neo4j server: statements that pass the guard, in a read transaction with a time limit.
 
-The Community edition has no roles, so only the guard denies files, network and procedures; a READ session and the
-planner's classification of the statement prevent writes. The server limits a transaction's memory
+The Community edition has no roles, so only the guard denies files, network and procedures; writes are prevented by a
+READ session and the planner's classification of the statement. The server limits a transaction's memory
 (`db.memory.transaction.max`); clients cannot set a lower limit."""
 
 import json
@@ -80,7 +80,7 @@ def read(
         finally:
             turn.end()
 
-    # The server can stop a query only between two rows. A query that never reaches its next row must not block its
+    # The server can stop a query only between two rows. A query that never reaches the next row must not block its
     # caller or later queries.
     threading.Thread(target=ask, name="xkg query", daemon=True).start()
     wait([answer], timeout=seconds + _GRACE_SECONDS)
@@ -94,8 +94,8 @@ def read(
 
 
 class _Turn:
-    """A slot for one of the concurrent queries, and the query's session. The slot is freed once: when the query ends,
-    or when the waiting caller aborts it."""
+    """A slot for one of the concurrent queries, and the query's session. The slot is freed exactly once: when the query
+    ends, or when the waiting caller aborts it."""
 
     cut_off = 0
     """The number of queries that this process has aborted."""
@@ -144,7 +144,7 @@ def _table(
             database=database,
             default_access_mode=neo4j.READ_ACCESS,
             fetch_size=max(1, min(rows + 1, _FETCHED)),
-            # only about names that the database does not have
+            # only about names that do not exist in the database
             notifications_min_severity="WARNING",
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
             # in a cluster, the query then also sees this process's writes
@@ -165,7 +165,7 @@ def _table(
         for record in result:
             try:
                 row = tuple(plain(_value(value)) for value in record.values())
-            except (BrokenRecordError, ValueError, OverflowError):  # the driver's and Python's dates end in 9999
+            except (BrokenRecordError, ValueError, OverflowError):  # dates in the driver and in Python end in 9999
                 raise QueryFailedError(_BEYOND_DATES) from None
             size += len(json.dumps(row))
             if len(fetched) >= rows or size > bytes:

@@ -1,7 +1,7 @@
 """Reads papers and changes from the graph.
 
-Neo4j shows a commit to readers piece by piece (read committed). So a paper is compared with the commit number and hash
-of its bundle, and read again until both match. A difference that persists means that the graph was changed by hand."""
+Neo4j reveals a commit to readers piece by piece (read committed). So a paper is compared with the commit number and
+hash of its bundle, and reread until both match. A difference that persists means that the graph was changed by hand."""
 
 import json
 import time
@@ -22,7 +22,7 @@ from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
-"""Papers read together in two round trips, which is a few megabytes."""
+"""The number of papers read together in two round trips; they amount to a few megabytes."""
 # A commit becomes visible within milliseconds, or within a few tenths of a second on a busy server.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
@@ -34,8 +34,8 @@ _BUNDLES = (
 _WRITTEN = f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# A single plan for all sizes, as in `write`. One record per kind, since the driver is slow with thousands of small
-# records.
+# A single query plan for all sizes, as in `write`. One record per kind, since the driver is slow with thousands of
+# small records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
         f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
@@ -66,8 +66,8 @@ _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
 
 
 class Stored(NamedTuple):
-    """A paper read from the graph. `sha256` is the hash of the bundle as written; the hash of `bundle` differs if the
-    graph has been changed by hand since."""
+    """A paper read from the graph. `sha256` is the hash of the bundle when it was written; the hash of `bundle` differs
+    if the graph has since been changed by hand."""
 
     bundle: PaperBundle
     sha256: str
@@ -116,13 +116,13 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 
 def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """The same as `read_locked`, with an error in place of each paper that is not a valid bundle."""
+    """The same as `read_locked`, but with an error in place of each paper that is not a valid bundle."""
     return _look(transaction, keys)
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
-    """For each of these ids, the papers written to the graph after the commit `since`, without their texts; empty for
-    an id that is already in the graph."""
+    """For each of these ids, the papers written to the graph after the commit `since`, without their texts; empty if
+    the id is already in the graph."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
@@ -132,7 +132,7 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
 
 
 def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -> list[PaperBundle]:
-    """Those of the given papers that differ from the graph's, in a transaction that holds the write lock."""
+    """The given papers that differ from those in the graph, in a transaction that holds the write lock."""
     keys = {key(bundle.paper.id): bundle for bundle in new}
     written = dict(transaction.run(_WRITTEN, keys=list(keys)).values("id", "sha256"))
     alike = [paper_key for paper_key, bundle in keys.items() if written.get(paper_key) == files.sha256(bundle)]
@@ -143,7 +143,8 @@ def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """The currently visible state of these papers, keyed by key. An invalid bundle may be a half-visible commit."""
+    """The currently visible state of these papers, keyed by key. An invalid bundle may be due to a half-visible
+    commit."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
@@ -248,7 +249,7 @@ def _is_whole(state: State, since: Position | None) -> bool:
 
 
 def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
-    """Returns papers once they match their hash, or are equal in two reads with a pause in between."""
+    """Returns papers once they match their hash, or are the same in two reads with a pause in between."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)

@@ -26,14 +26,15 @@ from xkg.store.rows import key
 T = TypeVar("T")
 
 _LARGEST_COMMIT = 16 << 20
-"""The maximum size in bytes of the bundles in one transaction, which a server holds in memory until the commit."""
+"""The maximum total size, in bytes, of the bundles in one transaction, which the server keeps in memory until the
+commit."""
 
 
 class Neo4jStore:
     """Implements `xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the configured Neo4j.
 
     Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for the papers that were written, so that a batch
-    does this only once; without `connect`, it does not draw them. Thread-safe, and safe in a forked child."""
+    does this only once; if `connect` is false, `close` does not draw them. Thread-safe, and safe in a forked child."""
 
     def __init__(
         self,
@@ -56,8 +57,8 @@ class Neo4jStore:
         self._prepared: migrations.State | None = None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """The graph, read from its copy on this machine, which is brought up to date first. Raises the errors of the
-        copy (`Replica.snapshot`)."""
+        """The graph, read from the copy on this machine, which is brought up to date first. Raises the same errors as
+        `Replica.snapshot`."""
         return self._replica().snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
@@ -76,7 +77,7 @@ class Neo4jStore:
 
         Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another machine has taken the lease on a
         paper since its fence in `fences` was issued, `ModelMismatchError` if the graph is linked with another model,
-        `StoreUnreachableError`, `SchemaVersionError`, `StoreError`, and the errors of `recognise.check`."""
+        `StoreUnreachableError`, `SchemaVersionError`, `StoreError`, and anything that `recognise.check` raises."""
         self._prepare()
         done = [self._replace(part, (), fences or {}, recognise) for part in _parts(new)]
         return done[-1] if done else self.position().counter
@@ -156,8 +157,8 @@ class Neo4jStore:
         return generation
 
     def remove(self, papers: Sequence[str]) -> int:
-        """Removes papers in one step, and returns the number of the commit. Raises `UnknownIdError` and the errors of
-        `publish`."""
+        """Removes papers in one step, and returns the number of the commit. Raises `UnknownIdError` and the same errors
+        as `publish`."""
         self._prepare()
         known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:
@@ -168,7 +169,7 @@ class Neo4jStore:
         return self._replace((), papers)
 
     def rollback(self) -> int:
-        """Always raises `StoreError`: here papers are replaced one by one, often by several machines."""
+        """Always raises `StoreError`, since papers are replaced one by one here, often by several machines."""
         raise StoreError(
             f"the Neo4j at {self.place} has no generation to go back to: restore a backup of the database, or build or "
             "import the paper again"
@@ -177,7 +178,7 @@ class Neo4jStore:
     def differences(
         self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """Differences between two commits, as far back as replaced papers are kept (see `earlier_states`)."""
+        """The differences between two commits, as far back as replaced papers are kept (see `earlier_states`)."""
         self.position()
         return earlier_states.differences(self.connection, first, second)
 
@@ -230,7 +231,7 @@ class Neo4jStore:
 
     def close(self) -> None:
         """Draws the edges for the papers that were written, and disconnects; the store can still be used. Raises the
-        errors of `connect`; even then, the papers are stored."""
+        same errors as `connect`, but the papers are stored even then."""
         try:
             if self._written and self._connects:
                 self.connect()
@@ -295,7 +296,7 @@ class Neo4jStore:
 
 
 class _Unchanged(Exception):
-    """A write changed nothing since the commit `generation`, so nothing is committed."""
+    """A write changes nothing in the commit `generation`, so nothing is committed."""
 
     def __init__(self, generation: int) -> None:
         super().__init__(generation)
@@ -303,8 +304,8 @@ class _Unchanged(Exception):
 
 
 def _parts(new: Iterable[PaperBundle]) -> Iterator[list[PaperBundle]]:
-    """Groups consistent papers into parts without splitting a paper. Raises `InputError` and `StoreError` for other
-    papers."""
+    """Groups consistent papers into parts without splitting a paper. Raises `InputError` or `StoreError` for
+    inconsistent papers."""
     part: list[PaperBundle] = []
     known, size = set[str](), 0
     for bundle in new:

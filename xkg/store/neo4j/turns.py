@@ -1,6 +1,6 @@
-"""Lets machines that share only a Neo4j take turns when they send requests to a web server. Each turn is a lease on the
-server's name, held for the pause after a request (`xkg.store.neo4j.leases`). If a machine dies during its turn, the
-others wait until the lease expires."""
+"""Lets machines that share nothing but a Neo4j server take turns sending requests to a web server. Each turn is a lease
+on the web server's name, held for the pause after a request (`xkg.store.neo4j.leases`). If a machine dies during its
+turn, the others wait until the lease expires."""
 
 import os
 import random
@@ -15,14 +15,14 @@ from xkg.store.neo4j.store import Neo4jStore
 
 LEASE_SECONDS = 30.0
 MOST_SECONDS = 600.0
-"""The maximum wait for a turn, enough for 150 requests by others."""
+"""The maximum wait for a turn, which is enough for 150 requests from others."""
 _ASK_SECONDS = 0.5
 _AWAY_SECONDS = 60.0
 
 
 class SharedTurns:
     """Turns shared by all machines that use one Neo4j. If Neo4j cannot be reached or written to, there are no turns for
-    a minute, and only this machine's own pause applies. Each turn uses its own connection, so that nothing stays
+    a minute, and only this machine's own pause applies. Each turn uses its own connection, so that no connection stays
     open."""
 
     def __init__(self, open_store: Callable[[], Neo4jStore], most_seconds: float = MOST_SECONDS) -> None:

@@ -2,7 +2,7 @@
 
 The transaction begins by advancing the counter on `(:XkgMeta)`, whose lock serialises all writers, so everything it
 reads afterwards stays valid until the commit. A paper's nodes are merged, so edges to them from other papers remain.
-Its own edges are redrawn. Nodes that no longer belong to it are removed, unless another paper has them too."""
+Its own edges are redrawn. Nodes that no longer belong to it are removed, unless another paper also has them."""
 
 import hashlib
 import json
@@ -29,8 +29,8 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# Stored as one property, so that it is never half visible: a reader checks whether it sees everything from the newest
-# commit.
+# Stored as one property, so that it is never half visible; a reader uses it to check whether everything from the newest
+# commit is visible.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -120,8 +120,8 @@ def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations
 
 
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
-    """Marks all papers as not yet linked, sets the embedding model, and renames the graph so that every copy is
-    rebuilt. Deletes tombstones, which copies no longer need."""
+    """Marks all papers as unlinked, sets the embedding model, and renames the graph so that every copy is rebuilt.
+    Deletes tombstones, which copies no longer need."""
     transaction.run("MATCH (b:XkgBundle) WHERE b.removed DELETE b")
     transaction.run(
         "MATCH (m:XkgMeta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
@@ -150,7 +150,7 @@ def _stamp(state: State, changed: int, *, model: str | None = None, connected: i
 
 
 class _Rows:
-    """Rows, grouped by table: the parameters of the single statement that writes them."""
+    """Rows, grouped by table: the parameters for the single statement that writes them."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
@@ -166,7 +166,7 @@ class _Rows:
                 table[values["id"]] = values
         else:
             names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
-            # A shared symbol is defined once; other duplicate edges in a bundle are drawn twice.
+            # A shared symbol is defined only once; other duplicate edges in a bundle are drawn twice.
             at: Any = row.values if row.table == "DEFINES" else len(table)
             table[at] = {n: list(v) if isinstance(v, tuple) else v for n, v in zip(names, row.values, strict=True)}
 
@@ -178,8 +178,8 @@ class _Rows:
 
 
 def _write_statement() -> str:
-    """Builds one statement for everything, even if parts are empty, so that writing takes one round trip. The rows are
-    in one map, since the server keeps a plan for each order of magnitude of each list parameter."""
+    """Builds one statement for everything, even if some parts are empty, so that writing takes one round trip. The rows
+    are in one map, since the server caches a plan for each order of magnitude of each list parameter."""
     parts = [f"UNWIND $all.gone_{label} AS id {seek('n', label, 'id')} DETACH DELETE n" for label in ("Paper", *_OWN)]
     own = {
         "papers AS id": ("Paper", "id", "PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY"),
@@ -201,7 +201,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # If a cited work has now been built, it becomes a paper for all papers that cite it.
+    # If a cited work has since been built, it becomes a paper for all papers that cite it.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
@@ -219,8 +219,8 @@ def _write_statement() -> str:
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
-    # Each node is looked up by its id, regardless of the size of the graph, so a plan is never recomputed, which would
-    # take a second.
+    # Each node is looked up by its id, regardless of the size of the graph, so the plan is never recomputed, which
+    # would take a second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
 

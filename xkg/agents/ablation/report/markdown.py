@@ -1,4 +1,4 @@
-"""The report as Markdown."""
+"""Renders the report as Markdown."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ def _parts(campaign: Campaign) -> Iterator[str]:
     yield "## Importance by component\n"
     yield _importances(campaign)
     if unknown := [i.component.name for i in campaign.importances() if i.best is None]:
-        yield _text(f"Nothing is known of: {', '.join(unknown)}.") + "\n"
+        yield _text(f"Nothing is known about: {', '.join(unknown)}.") + "\n"
     yield _text(rows.comparisons(campaign)) + "\n"
     yield "## What was tried, in order\n"
     yield _tried(campaign)
@@ -41,7 +41,7 @@ def _parts(campaign: Campaign) -> Iterator[str]:
 
 
 def _importances(campaign: Campaign) -> str:
-    """A table that can be copied into a paper."""
+    """The table of results, which can be copied into a paper."""
     return _table(
         ("component", "strongest change", "metric", "relative change", "95 % interval", "seeds", "evidence"),
         (
@@ -73,7 +73,7 @@ def _tried(campaign: Campaign) -> str:
 
 
 def _words(campaign: Campaign) -> Iterator[str]:
-    """The model's texts; nothing if no model was used."""
+    """The model's texts; empty if no model was used."""
     analysis = campaign.analysis
     if analysis is None:
         return

@@ -27,12 +27,12 @@ def verdict(importance: Importance) -> str:
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     assert importance.best.effect is not None
-    moved = "it changes code that measures too" if importance.best.measures else ""
+    moved = "it also changes measuring code" if importance.best.measures else ""
     return ", ".join(filter(None, (_evidence(importance, importance.best.effect), moved)))
 
 
 def _evidence(importance: Importance, effect: Effect) -> str:
-    """What the runs show. Equal runs do not show that a change does nothing."""
+    """What the runs show. Equal results do not prove that a change does nothing."""
     if effect.equal:
         runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
         missed = f"a change that shows in one run of five is missed with a chance of {0.8**effect.seeds:.0%}"

@@ -1,6 +1,6 @@
-"""The baseline: finds the command, gets it to run, and summarises its runs.
+"""Establishes the baseline: finds the command, gets it to run, and summarises its runs.
 
-`plan.py` checks a plan against the repository, `planner.py` asks a model for one, `executor.py` runs and repairs,
+`plan.py` checks a plan against the repository, `planner.py` asks a model for a plan, `executor.py` runs and repairs,
 `damaged_files.py` and ablation's `failures` recognise known causes, `baseline.py` compares the results with the paper's
 claims.
 

@@ -1,4 +1,5 @@
-"""The baseline: the unchanged command, run once per seed. Its spread is the noise that effects are compared with."""
+"""Summarises the baseline, which is the unchanged command, run once per seed. Its spread is the noise with which
+effects are compared."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,13 +27,13 @@ def baseline_of(
     varied: Sequence[str] = (),
 ) -> Baseline:
     """Summarises the runs. `missing` lists packages that could not be installed, with the reasons. `causes` lists known
-    reasons why the command does not run, and `notes` say what its interpreter and packages lack. `unknown` says why
-    equal values may all come from one seed, and `varied` lists the seeds that differ between runs. Raises
+    reasons why the command does not run, and `notes` describe what its interpreter and packages lack. `unknown` is the
+    reason why equal values may all come from one seed, and `varied` lists the seeds that differ between runs. Raises
     `BaselineError` with the cause if a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
-            # If the problem already contains a remedy with its paths, the general remedy is not needed.
+            # If the problem already suggests a remedy with specific paths, the generic remedy is not needed.
             advice = "" if "(here: " in (run.problem or "") else advice_on(kind, run.output_end)
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
             if advice and kind == "missing package" and reasons:
@@ -71,7 +72,7 @@ def takes_seed(task: Task) -> bool:
 
 
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
-    """Notes that a reader of the results needs about the baseline's seeds."""
+    """Notes about the baseline's seeds that a reader of the results needs."""
     notes = []
     if len(baseline.values) < 4:
         notes.append(f"the baseline was run with {len(baseline.values)} seed(s): a claim needs four")
@@ -85,11 +86,11 @@ def notes_on(task: Task, baseline: Baseline) -> list[str]:
 
 
 _QUANTILES = 1.96 + 0.84
-"""The sum of normal quantiles for 80 % power at a significance level of 5 %."""
+"""The sum of normal quantiles for 80% power at a significance level of 5%."""
 
 
 def seeds_needed(noise: float) -> int:
-    """The number of seeds that the baseline and the candidate need to show an effect of 5 %, given this noise
+    """The number of seeds that the baseline and the candidate each need to reveal an effect of 5%, given this noise
     (relative, for one run)."""
     return math.ceil(2 * (_QUANTILES * noise / CRITICAL) ** 2)
 
@@ -107,7 +108,8 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """The repair with its lines that compute the metric, in addition to the parts listed by the fingerprint."""
+    """The repair with those of its lines that compute the metric, in addition to the parts listed by the
+    fingerprint."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

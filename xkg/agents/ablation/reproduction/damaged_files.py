@@ -1,5 +1,5 @@
 """Finds incomplete data files and checkpoints: Git LFS pointers, empty files and truncated archives. Reads only the
-first and last bytes and unpacks nothing."""
+first and last bytes, and unpacks nothing."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ def empty_folders(data: Mapping[str, Path]) -> list[str]:
 
 
 def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
-    """The problem with a file, given its name, first and last bytes and size; None if none is found."""
+    """The problem with a file, given its name, first and last bytes, and size; None if no problem is found."""
     lower = name.lower()
     if head.startswith(_LFS):
         return "a Git LFS pointer without its content (git lfs pull)"

@@ -1,12 +1,12 @@
-"""Gets the baseline to run: runs the first seed repeatedly and repairs the cause of each failure. Each repair is a
-version of the baseline's workspace.
+"""Gets the baseline to run by running the first seed repeatedly and repairing the cause of each failure. Each repair is
+a version of the baseline's workspace.
 
 Known causes are handled without a model. At first, only the packages imported by the command's files are installed. If
 more may be needed, the packages declared by the repository are installed next. If a dependency has removed an
 interface, the Python version and packages from the commit's day are used. If a module is missing, its package is
 installed or, if it is the repository's own, its folder is added or its extension is built. A drawing backend that needs
 a display is replaced, and a missing output folder is created. Incomplete data files and checkpoints are reported,
-because nothing can repair them."""
+because they cannot be repaired."""
 
 import re
 import shlex
@@ -49,7 +49,7 @@ _PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_DISPLAY = re.compile(r"Cannot load backend '(\w{1,40})' which requires the '\w{1,40}' interactive framework")
-_DATED = "packages are those of"
+_DATED = "packages are from"
 _LACKS = re.compile(r"(?i)is not installed|pip install")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning|Deprecated\w{0,40})\b")
 _OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
@@ -60,7 +60,7 @@ Cause = Literal["missing import", "version", "path", "data format", "missing out
 
 
 class Fix(AnswerType):
-    """A model's fix. `requirements` are lines for packages that need another version."""
+    """A model's fix. `requirements` are lines for packages that need a different version."""
 
     cause: Cause
     possible: bool
@@ -70,14 +70,15 @@ class Fix(AnswerType):
 
 
 Packages = Callable[[str | None, Sequence[str]], Environment]
-"""Makes an environment for a day (None: the newest that the repository allows) with additional modules."""
+"""Makes an environment for a day (or with the newest packages that the repository allows, if None) with additional
+modules."""
 
 
 @dataclass
 class Executor:
-    """Makes the baseline run. `run` runs the first seed of the current task over the workspace in an environment,
-    `packages` makes an environment. With `questions`, a model repairs. `repairs` were made on the way, `causes` are the
-    known reasons if it does not run, `day` is the date of its packages."""
+    """Makes the baseline run. `run` runs the current task's first seed over the workspace in an environment, and
+    `packages` makes an environment. If `questions` is given, a model makes repairs. `repairs` lists the repairs made so
+    far, `causes` the known reasons if the baseline does not run, and `day` is the date of its packages."""
 
     task: Task
     workspace: Workspace
@@ -100,7 +101,8 @@ class Executor:
         self._completion = Completion(lambda modules: self.packages(self.day, modules))
 
     def reproduce(self) -> Environment:
-        """The environment in which the baseline runs, or the last one tried. Raises the errors of `LanguageModel`."""
+        """The environment in which the baseline runs, or the last environment tried. Raises the same errors as
+        `LanguageModel`."""
         while True:
             environment, self._next = self._next or self.packages(self.day, ()), None
             outcome = self.run(environment)
@@ -111,7 +113,7 @@ class Executor:
                 return environment
 
     def _mended(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether something changed, so that another run makes sense."""
+        """Whether something changed, so that another run is worthwhile."""
         of_a_version = self._of_a_version(outcome)
         lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
         if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
@@ -129,12 +131,12 @@ class Executor:
             or self._repaired(outcome, environment)
         )
         if not mended and of_a_version and self._dated:
-            self.causes.append(f"packages of {' and of '.join(self._dated)} were tried")
+            self.causes.append(f"packages from {' and from '.join(self._dated)} were tried")
         return mended
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
         """Whether other package versions may help. Also true for any error in code that is older than this Python
-        version: newer packages may silently return different values and shapes, and later versions refuse intact
+        version, because newer packages may silently return different values and shapes, and may refuse intact
         checkpoints."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
@@ -166,8 +168,8 @@ class Executor:
             return False
         self._placed.add(place)
         self.task = self.task.with_modules_of(folder, name)
-        self.notes.append(f"PYTHONPATH, which the command sets, has {place}")
-        self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
+        self.notes.append(f"PYTHONPATH, which the command sets, contains {place}")
+        self.notify(f"the module {module} is the repository's own: PYTHONPATH now includes {place}")
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
@@ -178,8 +180,8 @@ class Executor:
         if not folder or command in (self.task.setup or ""):
             return False
         self.task = self.task.model_copy(update={"setup": " && ".join(filter(None, (self.task.setup, command)))})
-        self.notes.append(f"the setup makes {folder}, into which the command writes")
-        self.notify(f"the command writes into {printable_line(folder)}: the setup makes that folder now")
+        self.notes.append(f"the setup creates {folder}, which the command writes to")
+        self.notify(f"the command writes to {printable_line(folder)}: the setup now creates that folder")
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
@@ -193,7 +195,7 @@ class Executor:
             if path.endswith(".py") and quoted.search(text)
         )
         if edits:
-            reason = f"the backend {refused[1]} of matplotlib needs a display: Agg draws into files"
+            reason = f"the matplotlib backend {refused[1]} needs a display: Agg draws to files"
             self._apply(outcome, "other", reason, edits=edits)
         return bool(edits)
 
@@ -229,26 +231,26 @@ class Executor:
         lines = tuple(line for name, line in stated.items() if name not in present and name != PYTHON)
         if not lines:
             return False
-        reason = "the command may need packages that the repository declares and that its files do not import"
+        reason = "the command may need packages that the repository declares but its files do not import"
         self._apply(outcome, "missing import", reason, lines)
         return True
 
     def _stated(self) -> StatedPackages:
-        """The requirements of the repository, without those that were added."""
+        """The repository's requirements, without those that were added."""
         stating = {
             path: text for path, text in self.workspace.texts().items() if path != ADDED and states_requirements(path)
         }
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the failing code runs without the replacement of CUDA by the CPU: it may choose the CPU itself if
-        CUDA is absent."""
+        """Whether the failing code runs if CUDA is not replaced with the CPU: it may choose the CPU itself if CUDA is
+        absent."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
             return False
         self._next = plain
-        self.notes.append(f"the code takes the CPU by itself; with --cpu {outcome.problem}")
+        self.notes.append(f"the code chooses the CPU itself; with --cpu {outcome.problem}")
         return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
@@ -263,13 +265,13 @@ class Executor:
         newer = f"{name}>{version}"
         if newer in self.workspace.texts().get(ADDED, "").splitlines():
             return False
-        reason = f"{name} {version}, which the repository asks for, does not run on this Python"
+        reason = f"{name} {version}, required by the repository, does not run on this Python"
         self._apply(outcome, "version", reason, (newer,))
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Whether another installed Python version is left to try: a later one for newer syntax, or the one from the
-        commit's day for features that our Python or a package has removed."""
+        """Whether another installed Python version is left to try: a later version for newer syntax, or the version
+        from the commit's day for features that our Python or a package has removed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
@@ -277,7 +279,7 @@ class Executor:
             reason = f"its syntax is not valid in Python {own().version}"
         else:
             version = version_of(self.committed) if self._of_a_version(outcome) else None
-            reason = f"the code is of {self.committed}, before Python {own().version}"
+            reason = f"the code is from {self.committed}, before Python {own().version}"
         if version not in others or "python==" in self.workspace.texts().get(ADDED, ""):
             return False
         self._apply(outcome, "version", reason, (f"python=={version}.*",))
@@ -285,8 +287,8 @@ class Executor:
         return True
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether packages are now those of another day: that of the commit, then the first day with packages for this
-        Python, which suit older code and that of authors who had older packages."""
+        """Whether packages now come from another day: first the commit's day, then the first day with packages for this
+        Python, which suit older code and code by authors who used older packages."""
         if not self.committed:
             return False
         days = {
@@ -377,7 +379,7 @@ class Executor:
     def _changes(
         self, edits: Sequence[FileEdit], requirements: Sequence[str], texts: Mapping[str, str]
     ) -> dict[str, str]:
-        """The files that a fix changes. Raises `EditError`."""
+        """The files changed by a fix. Raises `EditError`."""
         changes = self.parser.applied(edits, texts) if edits else {}
         lines = texts.get(ADDED, "").splitlines()
         for line in requirements:

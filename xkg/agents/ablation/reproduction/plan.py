@@ -36,8 +36,8 @@ class Instruction(AnswerType):
 
 
 class Plan(AnswerType):
-    """A plan. `metrics` have the form of `parse_metric`, the primary one first; `gaps` are things that the experiment
-    needs and the repository lacks."""
+    """A plan. `metrics` are in the form accepted by `parse_metric`, starting with the primary one; `gaps` are things
+    that the experiment needs but the repository lacks."""
 
     summary: str
     instructions: tuple[Instruction, ...]
@@ -48,15 +48,15 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """The parts of a plan that are not in the repository, described for the model; None if all exist. `texts` are the
-    readable files, `paths` all files, and `data` the paths of mounted folders."""
+    """The parts of a plan that are not in the repository, described for the model; None if all exist. `texts` contains
+    the readable files, `paths` all files, and `data` the paths of mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
 
 
 def planned_task(task: Task, plan: Plan) -> Task:
-    """Completes the task from the plan. Values given by the user are kept."""
+    """Completes the task from the plan, keeping values set by the user."""
     metrics = task.metrics or plan.metrics
     if task.run:
         return task.model_copy(update={"metrics": metrics})
@@ -77,7 +77,7 @@ def planned_task(task: Task, plan: Plan) -> Task:
 
 
 class _Tree:
-    """The paths in the repository, including mounted folders, and the paths that commands write to."""
+    """The paths in the repository, including mounted folders, plus the paths that commands write to."""
 
     def __init__(self, paths: Iterable[str], data: Iterable[str]) -> None:
         self._paths = set(paths)
@@ -98,7 +98,7 @@ class _Tree:
         return path in self._folders or self._is_data(path)
 
     def may_write(self, path: str) -> bool:
-        """Whether commands may create a file at this path: it is in the repository and not in mounted data."""
+        """Whether commands may create a file at this path, which must be in the repository but not in mounted data."""
         return is_inside(path) and not self._is_data(path)
 
     def write(self, path: str) -> None:

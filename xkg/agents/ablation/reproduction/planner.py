@@ -16,7 +16,8 @@ _README, _CODE, _FILE = 12_000, 80_000, 20_000
 
 
 def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
-    """The experiment plan. Raises `AnswerError` if no answer fits the repository, and the errors of `Questions.ask`."""
+    """The experiment plan. Raises `AnswerError` if no answer fits the repository, and the same errors as
+    `Questions.ask`."""
     inputs = {
         "files": "\n".join(workspace.listing()),
         "readme": cut_middle(readme(texts), _README),
@@ -69,7 +70,7 @@ def given(task: Task) -> str:
 
 
 def _inside(folder: Path) -> list[str]:
-    """Some file names from a data folder."""
+    """A few file names from a data folder."""
     try:
         names = sorted(path.name for path in folder.expanduser().iterdir())
     except OSError:

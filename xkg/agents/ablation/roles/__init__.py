@@ -1,4 +1,4 @@
-"""Four roles for a language model in a campaign, each a prompt with a typed answer: hypothesis, generation (with one
-round of fixes), reflection, analysis. `team.py` combines them and checks their answers against the code.
+"""Four roles for a language model in a campaign, each with a prompt and a typed answer: hypothesis, generation (with
+one round of fixes), reflection and analysis. `team.py` combines them and checks their answers against the code.
 
 May import: ablation's values, questions, parsing, reproduction and report words, and the layers below agents."""

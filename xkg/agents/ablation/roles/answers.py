@@ -1,4 +1,4 @@
-"""The answers given by the roles. Numbers refer to lists in their prompts."""
+"""The answers from the roles. Numbers refer to lists in the roles' prompts."""
 
 from typing import Literal
 
@@ -9,8 +9,8 @@ Kind = Literal["toggle", "scale", "replace", "grid"]
 
 
 class PlaceNamed(AnswerType):
-    """A place in the code. `symbol` is a function of the file, '' for module level. Without lines, the whole function
-    is meant."""
+    """A place in the code. `symbol` is a function in the file, or '' for module level. If there are no lines, the whole
+    function is meant."""
 
     path: str
     symbol: str
@@ -19,8 +19,8 @@ class PlaceNamed(AnswerType):
 
 
 class Hypothesis(AnswerType):
-    """A component that may matter. `technique` is the number of a technique in the paper. `known` are numbers of
-    switches and terms found in the code that belong to it; `weight` is 0..1."""
+    """A component that may matter. `technique` is the number of a technique in the paper. `known` contains the numbers
+    of switches and terms in the code that belong to it; `weight` is between 0 and 1."""
 
     name: str
     why: str

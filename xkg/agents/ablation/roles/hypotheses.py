@@ -1,5 +1,5 @@
-"""Turns hypotheses into components. Each must name places that exist in the code, are run by the baseline and do not
-compute the metric; other hypotheses are refused."""
+"""Turns hypotheses into components. Each hypothesis must list places that exist in the code, are run by the baseline
+and do not compute the metric; all others are refused."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,8 @@ _NOWHERE = Place(path="", start_line=0, end_line=0)
 
 
 class Code:
-    """The code that hypotheses are checked against. `executed` are the lines that the baseline runs, by file, or None
-    if unknown; `protected` are the lines that compute the metric."""
+    """The code that hypotheses are checked against. `executed` contains the lines that the baseline runs, keyed by
+    file, or is None if unknown; `protected` contains the lines that compute the metric."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ def objection(answer: Hypotheses, code: Code) -> str | None:
 
 
 def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Component]) -> Space:
-    """The space with the hypotheses as components. They take over the candidates in the code that they name. Hypotheses
-    without a place, and gaps, are listed as left out."""
+    """The space with the hypotheses as components. Each hypothesis takes over the candidates found in the code that it
+    lists. Hypotheses without a place, and gaps, are listed as left out."""
     components: list[Component] = []
     left_out = list(space.left_out)
     owner: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Text for the roles' prompts: the experiment, components, earlier trials, and the source code of places."""
+"""Text for the roles' prompts: the experiment, its components, earlier trials, and the source code at places."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -34,8 +34,8 @@ def experiment(task: Task, baseline: Baseline, readme: str) -> str:
 def executed_code(
     texts: Mapping[str, str], executed: Mapping[str, Sequence[int]] | None, functions: Sequence[Function]
 ) -> str:
-    """The Python files run by the baseline, with line numbers. For files that do not fit in a prompt, the names and
-    lines of their functions."""
+    """The Python files run by the baseline, with line numbers. Files that do not fit in a prompt are represented by the
+    names and lines of their functions."""
     paths = [path for path in texts if path.endswith(".py") and (executed is None or executed.get(path))]
     blocks, room = [], _CODE
     for path in sorted(paths, key=lambda path: (path.count("/"), path)):
@@ -54,7 +54,7 @@ def component(part: Component) -> str:
 
 
 def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str], mean: float) -> str:
-    """One line per outcome, the newest last; `mean` is the baseline's."""
+    """One line per outcome, newest last; `mean` is the baseline's mean."""
     lines = [
         f"round {o.round}, {names.get(o.candidate.component, o.candidate.component)}: {o.candidate.kind}, "
         f"{o.candidate.description}: {result(o, mean)}"
@@ -86,7 +86,8 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Whether the evidence is strong: the component is critical, and the changed code does not also measure."""
+    """Whether the evidence is strong: the component is critical, and the changed code is not also used for
+    measuring."""
     return found.critical and found.best is not None and not found.best.measures
 
 

@@ -1,5 +1,5 @@
-"""The roles of a model in one campaign. If the model gives no usable answer or becomes unavailable, the campaign
-continues with the candidates found in the code, and reports that."""
+"""The roles of a model in one campaign. If the model returns no usable answer or becomes unavailable, the campaign
+continues with the candidates found in the code, and reports this."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -50,8 +50,8 @@ _MOST_KNOWN = 80
 
 @dataclass(frozen=True)
 class Scene:
-    """The input for the roles: the baseline's files, the lines that it runs (None if unknown), the lines that compute
-    the metric, and the paper's `techniques`."""
+    """The input for the roles: the baseline's files, the lines that the baseline runs (None if unknown), the lines that
+    compute the metric, and the paper's `techniques`."""
 
     task: Task
     baseline: Baseline
@@ -62,8 +62,8 @@ class Scene:
 
 
 class Team:
-    """The roles. `mended` may be called from several threads, the other methods from one. `notes` are for the reader of
-    the report."""
+    """The roles. `mended` may be called from several threads, the other methods from one. `notes` are for the report's
+    readers."""
 
     def __init__(
         self,
@@ -109,8 +109,8 @@ class Team:
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """New candidates for a component that can run: their edits apply and pass the same checks as all candidates. An
-        `untried` candidate is included if the model proposes it again."""
+        """New candidates for a component whose edits apply and pass the same checks as all candidates. An `untried`
+        candidate is included if the model proposes it again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {

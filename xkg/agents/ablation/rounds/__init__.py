@@ -1,3 +1,3 @@
-"""Rounds of candidates: which to run next, and their trials.
+"""Rounds of candidates: chooses which candidates to run next, and tries them.
 
 May import: the task, candidates, outcomes, running and roles of ablation."""

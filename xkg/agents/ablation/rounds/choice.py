@@ -1,5 +1,6 @@
 """Chooses candidates. Components take turns: the one with the fewest candidates so far comes first, then the one with
-the highest expected importance. More elaborate choices (a bandit) find no more on methods whose truth is known."""
+the highest expected importance. More elaborate strategies, such as a bandit, find no more on methods with known ground
+truth."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,13 +11,13 @@ from xkg.agents.ablation.candidates import Candidate, Component, Space
 from xkg.agents.ablation.outcomes import CandidateOutcome
 
 A_ROUND = 5
-"""The number of candidates per round with a model, which learns between rounds."""
+"""The number of candidates per round if there is a model, which learns between rounds."""
 _AT_ONCE = 4
 
 
 class Writer(Protocol):
     """A model that writes candidates. `candidates` returns new candidates for a component, best first; it may return
-    `untried` ones again. `reflect` returns new weights for each component after a round."""
+    `untried` candidates again. `reflect` returns new weights for each component after a round."""
 
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
@@ -33,7 +34,7 @@ class Picked(NamedTuple):
 
 
 class Choice:
-    """The candidates in a space and, with a `writer`, those written for a component when its turn comes."""
+    """The candidates in a space and, if there is a `writer`, those written for a component when its turn comes."""
 
     def __init__(self, space: Space, writer: Writer | None = None) -> None:
         self._components = {component.id: component for component in space.components}

@@ -1,5 +1,5 @@
-"""Tries candidates until the budget is spent: builds and runs them, runs them again if more seeds or proof are needed,
-and compares them with the baseline."""
+"""Tries candidates until the budget is spent: builds and runs them, reruns them if more seeds or proof are needed, and
+compares them with the baseline."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -27,8 +27,8 @@ _UNUSED = "it is unused: a run with a value that ends the program when used gave
 
 @dataclass
 class Trials:
-    """The trials of one campaign, run in parallel while `slots` are free. `mended` returns a replacement for a failed
-    candidate, once."""
+    """The trials in one campaign, run in parallel while `slots` are free. `mended` returns a replacement for a failed
+    candidate, but only once."""
 
     runs: Runs
     mutations: Mutations
@@ -46,7 +46,7 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """The outcomes of chosen candidates, up to the task's budget. A candidate that says nothing about its component
-        (see `CandidateOutcome.tried`) leaves its place to another; at most twice the budget is started."""
+        (see `CandidateOutcome.tried`) is replaced by another one; at most twice the budget is started."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
             picked = choice.next(room, found)
@@ -74,8 +74,8 @@ class Trials:
         return outcome
 
     def _is_notable(self, outcome: CandidateOutcome) -> bool:
-        """Whether the first seed's value is beyond all of the baseline, or equals the one of that seed: other seeds may
-        refute this."""
+        """Whether the first seed's value is outside all baseline values or equals the baseline's value for that seed,
+        which other seeds may refute."""
         if outcome.failure or self.baseline.one_seed:
             return False
         value = outcome.runs[0].value
@@ -113,7 +113,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # another value of the same code has shown this
+        if candidate.probe in self._unused:  # another value for the same code has shown this
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         value = outcome.runs[0].value
@@ -125,8 +125,8 @@ class Trials:
 
     def _in_force(self, candidate: Candidate) -> bool:
         """Whether a run uses the code that a candidate changes. The probe is a run in which any use of the value ends
-        the run without the baseline's metric. True if no probe can tell. A program that draws nothing by chance gives
-        exactly this metric."""
+        the run without the baseline's metric. True if no probe can tell. A program without randomness reproduces
+        exactly that metric."""
         value = self.runs.probed(candidate).value if candidate.probe else None
         return value is None or outside(self.baseline.values, value)
 
@@ -152,20 +152,21 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
-    """A warning if every measured candidate gave the baseline's value: the metric may be unable to show an effect."""
+    """A warning if every measured candidate yielded the baseline's value, since the metric may be unable to show an
+    effect."""
     effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
     if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None
     return (
         f"the metric is the same in all {len(effects)} candidates that were measured: it may be constant or saturated, "
-        "and then cannot show any effect; name another one with --metric"
+        "in which case it cannot show any effect; choose another one with --metric"
     )
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
-    """The effect relative to the whole baseline; of a single run, to the baseline with its seed. If the values equal
-    the baseline's for the same seeds to the last digit, the metric has not changed, however much it varies between
-    seeds. With one seed, only the values are known."""
+    """The effect relative to the whole baseline or, for a single run, relative to the baseline with the same seed. If
+    the values equal the baseline's for the same seeds to the last digit, the metric has not changed, however much it
+    varies between seeds. With one seed, only the values are known."""
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}

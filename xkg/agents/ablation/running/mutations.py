@@ -16,8 +16,8 @@ from xkg.value import Value
 
 
 class Mutated(Value):
-    """An accepted candidate (`commit` is a digest of its files, None for a change of the command), or the reason why it
-    was refused. `places` are the changed lines. `measures` names changed code that measures and also does something
+    """An accepted candidate (`commit` is a digest of its files, or None for a change to the command), or the reason why
+    it was refused. `places` are the changed lines. `measures` lists changed code that measures and also does something
     else."""
 
     commit: str | None = None
@@ -45,25 +45,25 @@ class Mutations:
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate) -> Mutated:
-        """The checked candidate. One that changes code that only measures is refused."""
+        """The checked candidate. A candidate that changes measurement-only code is refused."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]
             return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n")
-        protected = self.protected if candidate.by_model else ()  # candidates from rules passed these checks before
+        protected = self.protected if candidate.by_model else ()  # candidates from rules passed these checks
         made = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
         parts = self._evaluation_parts(candidate, made.after)
         run = self.bench.task.run
         if surely := [part for part in parts if surely_measures(part) and not named_by(part, run)]:
-            problem = f"it changes what measures: {'; '.join(surely)}"
+            problem = f"it changes code that only measures: {'; '.join(surely)}"
             return Mutated(diff=made.diff, failure="refused", problem=problem)
         measures = (*parts, *self._called_by_the_metric(candidate))
         return Mutated(commit=digest(made.after), diff=made.diff, places=made.places, measures=measures)
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
-        # Changes made by rules stay within the changed files; a model may reassign names in other files.
+        # Changes made by rules stay within the changed files, but a model may reassign names in other files.
         before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
         changed = self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
         return changed if candidate.by_model else tuple(part for part in changed if not part.endswith(")"))

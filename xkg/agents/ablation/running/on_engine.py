@@ -29,8 +29,8 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One run of a task on a version of the code: all files, the seed, and the `day` of its packages (the newest that
-    the requirements allow if None). `changed` lists places whose execution is reported."""
+    """One run of a task on a version of the code, with all files, the seed, and the `day` of its packages (the newest
+    that the requirements allow, if None). `changed` lists places whose execution is reported."""
 
     task: Task
     files: Mapping[str, TreeFile]
@@ -42,8 +42,8 @@ class CandidateRun:
 
 @dataclass(frozen=True)
 class RunCandidates:
-    """Runs commands on versions of code. `data` folders are not sent: they must have the same paths as on the first
-    machine. With `gpus`, the engine assigns one GPU to each run."""
+    """Runs commands on versions of code. `data` folders are not sent, so they must have the same paths as on the first
+    machine. If `gpus` is set, the engine assigns one GPU to each run."""
 
     settings: Settings
     data: tuple[Path, ...]
@@ -107,8 +107,8 @@ Elsewhere = Callable[[CandidateRun], RunOutcome]
 
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
-    """A function that makes a run on any free engine worker, usable from as many threads as there are jobs. Raises the
-    errors of `Worker.run`."""
+    """A function that makes a run on any free engine worker, and that can be called from as many threads as there are
+    jobs. Raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

@@ -1,4 +1,5 @@
-"""The runs in a campaign: of the baseline and its candidates, one per seed. A repeated request reuses the first run."""
+"""The runs in a campaign, one per seed, for the baseline and its candidates. A repeated request reuses the first
+run."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +26,10 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 
 @dataclass
 class Runs:
-    """Runs of the current files of `base`, those of changed files in temporary workspaces below `trees`. `identity`
-    names the repository. `elsewhere` runs on other machines with the
-    packages of `day`. `vary` are the seeds that later runs change. `changed` returns the lines that show that a
-    candidate ran, `outputs` are files that the baseline itself overwrites. Safe to use from several threads."""
+    """Runs the current files in `base`, and runs changed files in temporary workspaces below `trees`. `identity`
+    identifies the repository. `elsewhere` runs on other machines, with the packages from `day`. `vary` lists the seeds
+    that later runs change. `changed` returns the lines that prove that a candidate ran, and `outputs` lists files that
+    the baseline itself overwrites. Safe to use from several threads."""
 
     bench: Bench
     base: Workspace
@@ -52,7 +53,7 @@ class Runs:
 
     @cached_property
     def files(self) -> str:
-        """The digest of the baseline's files."""
+        """A digest of the baseline's files."""
         return digest(self.texts)
 
     @cached_property
@@ -64,12 +65,12 @@ class Runs:
         return self.bench.reader.measuring(self.texts, self.task.metric)
 
     def run(self, candidate: Candidate | None, seed: int) -> RunOutcome:
-        """Runs a candidate, or the baseline if None. Raises the errors of `Bench.run`."""
+        """Runs a candidate, or the baseline if None. Raises the same errors as `Bench.run`."""
         edits = candidate.replacements if candidate else ()
         return self._run(candidate, edits, self.seeds_for(seed), seed)
 
     def probed(self, candidate: Candidate) -> RunOutcome:
-        """Runs the first seed with the candidate's code replaced by a value that ends the run when it is used."""
+        """Runs the first seed with the candidate's code replaced by a value that ends the run as soon as it is used."""
         return self._run(candidate, candidate.probe, (), self.task.seeds[0])
 
     def seeds_for(self, seed: int) -> tuple[Replacement, ...]:
@@ -83,7 +84,7 @@ class Runs:
         return self._inputs(task, None, task.seeds[0]) | own
 
     def trace(self, first: RunOutcome) -> RunOutcome | None:
-        """The run that records the lines that the baseline executes and the files that it opens; None if it did not
+        """The run that records which lines the baseline executes and which files it opens; None if it did not
         finish."""
         paths = [path for path in sorted(self.texts) if path.endswith(".py")]
         seed = self.task.seeds[0]
@@ -104,8 +105,8 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        # Watching is not part of the baseline, and code that reads unset memory may behave differently: one seed is
-        # watched.
+        # Watching is not part of the baseline, and may change the behaviour of code that reads uninitialised memory, so
+        # only one seed is watched.
         watched = candidate is not None and own and seed == self.task.seeds[0]
         changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)

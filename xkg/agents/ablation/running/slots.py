@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Slots:
-    """A pool of `jobs` threads. Work starts in order of submission; fillers start only if nothing else is waiting.
+    """A pool of `jobs` threads. Work starts in the order of submission; fillers start only if nothing else is waiting.
 
     Leaving the context waits for running work and drops the rest."""
 

@@ -1,4 +1,5 @@
-"""Finds names and attributes that code assigns once: they hold a constant of the method, not a state that changes."""
+"""Finds names and attributes that are assigned only once, so that they contain a constant of the method and not a
+changing state."""
 
 import ast
 from collections import Counter
@@ -8,7 +9,7 @@ from xkg.agents.ablation.space.python_source import Function
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
-    """Names with their value, and the class that they are an attribute of ('' for none): names that a module or
+    """Names with their value and the class that they are an attribute of ('' if none). Includes names that a module or
     function assigns once, and attributes that `__init__` or a class body assigns."""
     yield from _of_scope(tree, tree, "")
 
@@ -35,7 +36,7 @@ def _of_scope(scope: ast.AST, node: ast.AST, owner: str) -> Iterator[tuple[str, 
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements in a scope, in order, without those in nested functions and classes."""
+    """The statements in a scope, in order, except those in nested functions and classes."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
@@ -47,7 +48,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
-    """Assignment targets with their values: names, and attributes of self with a dot."""
+    """Assignment targets with their values: names, and attributes of self, which begin with a dot."""
     if statement.value is None:
         return
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
@@ -63,7 +64,7 @@ def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.exp
 
 
 def _stores(scope: ast.AST) -> Counter[str]:
-    """How often a scope assigns each of its names."""
+    """The number of times a scope assigns each of its names."""
     counts: Counter[str] = Counter()
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:

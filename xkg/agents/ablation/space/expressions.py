@@ -1,4 +1,4 @@
-"""Code that can be changed in place: the stages of a method, and calls with an alternative."""
+"""Finds code that can be changed in place: the stages of a method, and calls that have an alternative."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
 
 
 def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple[ast.stmt, Sequence[ast.stmt]]]:
-    """The statements of a scope, each with those of the innermost loop around it."""
+    """The statements in a scope, each with the statements in the innermost loop around it."""
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         for statement in getattr(scope, name, ()):
             if isinstance(statement, Function | ast.ClassDef):
@@ -42,7 +42,7 @@ def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
-    """Calls of a function or class that can be replaced by another from the same file. The replacement must have the
+    """Calls to a function or class that can be replaced with another from the same file. The replacement must have the
     same parameters and methods, and must not be used by the run."""
     used = _used(sources, executed)
     for source in sources:
@@ -69,7 +69,7 @@ def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozens
 
 
 def _used(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> set[str]:
-    """The functions and classes that the run calls; if it is unknown what ran, all those that the code mentions."""
+    """The functions and classes that the run calls or, if it is unknown what ran, all that the code mentions."""
     found = set()
     for source in sources:
         ran = None if executed is None else executed.get(source.path, frozenset())
@@ -92,8 +92,8 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """The signature of a function that has several parameters: its parameters and the number of values that it returns.
-    For a class, its methods with theirs."""
+    """The signature of a function with several parameters: its parameters and the number of values that it returns. For
+    a class, its methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""

@@ -1,9 +1,9 @@
-"""Records the values that each executed statement assigns, and their sources: the facts that a slice follows.
+"""Records the values that each executed statement assigns, with their sources. A slice follows these facts.
 
-A variable is identified by function and name, an attribute by its name, whatever its object. Calls of the repository's
-own functions are followed by name. The result of any other call may depend on all its arguments. A call for its effect
-(`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects that made the receiver, and its first
-argument. Libraries that only show or store values change nothing."""
+A variable is identified by its function and name, and an attribute by its name alone, whatever its object. Calls to the
+repository's own functions are followed by name. The result of any other call may depend on all its arguments. A call
+made for its effect (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects from which the
+receiver was made, and its first argument. Libraries that only display or store values change nothing."""
 
 import ast
 import builtins
@@ -41,17 +41,17 @@ from xkg.agents.ablation.space.statements import (
 )  # fmt: skip
 
 Node = tuple[str, str]
-"""A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
+"""A node: a variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
 Pairs = dict[Lines, list[list[frozenset[Node]]]]
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Fact(NamedTuple):
-    """A statement that assigns a node, with its data sources and its conditions. `effect` means that a method may
-    change the node, and `deep` that it may also change the objects that the node was made from. `binds` means that the
-    statement calls a function that has the node as a parameter. `escapes` means that the change affects an object that
-    others also hold."""
+    """A statement that assigns a node, with its data sources and conditions. `effect` means that a method may change
+    the node, and `deep` that it may also change the objects that the node was made from. `binds` means that the
+    statement calls a function that has the node as a parameter. `escapes` means that the change affects an object to
+    which other code also has references."""
 
     defines: Node
     uses: frozenset[Node]
@@ -80,13 +80,14 @@ _DRAWN: Node = ("()", "")  # a random number drawn in place
 
 
 class Facts:
-    """Facts of the executed lines (None: all lines), up to the statements that write the metric. `read` has the nodes
-    that each statement reads, `compared` the operands of one comparison, `passed` the two arguments of one call of the
-    repository's own functions, `copies` the names that get another's value unchanged, `returned` the results of calls
-    with what they are. `repeated` nodes are repetition counts, `sized` are sizes, `bounded` are both ends of a range,
-    `computed` enter arithmetic or a library, `chances` are shares or compared with random numbers, `divisors` are
-    divided by, `selecting` choose between two values, `weights` are factors of terms. `run` has the statements that
-    only call a function, as (caller, function, lines)."""
+    """Facts about the executed lines (all lines if None), up to the statements that write the metric. `read` contains
+    the nodes that each statement reads, `compared` the operands of each comparison, `passed` the two arguments of each
+    call to the repository's own functions, `copies` the names that are assigned another name's value unchanged, and
+    `returned` the results of calls with what they return. `repeated` nodes are repetition counts, `sized` nodes are
+    sizes, `bounded` nodes are both ends of a range, `computed` nodes enter arithmetic or a library, `chances` are
+    fractions or are compared with random numbers, `divisors` are divided by, `selecting` nodes choose between two
+    values, and `weights` are factors of terms. `run` contains the statements that only call a function, as (caller,
+    function, lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -123,7 +124,7 @@ class Facts:
             self._beside = beside_the_method(source.tree)
             self._body(scope, body, function, frozenset(), ())
         for name, node in self._classes.items():
-            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any
+            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any of them
             methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
             self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
 
@@ -144,7 +145,7 @@ class Facts:
                 self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
 
     def closed(self, nodes: Set[Node]) -> set[Node]:
-        """These nodes, and the nodes whose value they hold unchanged."""
+        """These nodes, plus the nodes whose values they contain unchanged."""
         found, waiting = set[Node](), [*nodes]
         while waiting:
             node = waiting.pop()
@@ -154,7 +155,7 @@ class Facts:
         return found
 
     def all(self) -> list[Fact]:
-        """The facts, including effects on the objects that a receiver was made from, under all their names."""
+        """The facts, including effects on the objects from which a receiver was made, under all their names."""
         made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
@@ -208,7 +209,8 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """The statements up to the last one that writes the metric, without later statements in its block."""
+        """The statements up to the last statement that writes the metric, without later statements in the same
+        block."""
         own = {line for path, line in self._written if path == self._path}
         writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
@@ -244,7 +246,7 @@ class Facts:
                 self._body(scope, getattr(statement, name, ()), function, under, own, looped=repeats)
             for each in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
                 self._body(scope, each.body, function, under, own, looped=looped)
-            if leaves(statement):  # what follows runs only if it does not
+            if leaves(statement):  # what follows runs only if the branch does not
                 control, heads = under, own
 
     def _did_run(self, statement: ast.stmt) -> bool:
@@ -344,7 +346,7 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
-        """The variables of a loop, each with the node that it is an element of."""
+        """The variables of a loop, each with the node of which it is an element."""
         match loop.iter:
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "zip_longest"), args=held):
                 pass
@@ -366,7 +368,7 @@ class Facts:
                         waiting += [called.value] if isinstance(called, ast.Attribute) else []
                         continue
                 case ast.BinOp(left=ast.Constant(value=0), op=ast.Mult()):
-                    continue  # 0 * x has the form of x
+                    continue  # 0 * x has the same form as x
                 case ast.Name(id=name):
                     found.add(self._variable(scope, name))
                 case ast.Attribute(attr=name):
@@ -432,7 +434,7 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """The node of an expression that consists of a single node; otherwise empty."""
+        """The node of an expression that consists of a single node; empty for other expressions."""
         match node:
             case ast.Name(id=name):
                 return [self._variable(scope, name)]
@@ -467,7 +469,7 @@ class Facts:
         return found or [pair for base in made.bases for pair in self._constructors(last_name(base), depth + 1)]
 
     def _bound(self, scope: _Scope, call: ast.Call) -> Iterator[tuple[Node, frozenset[Node], list[Node]]]:
-        """The parameters bound by a call, with the caller's nodes that they may change."""
+        """The parameters bound by a call, with the nodes of the caller that they may change."""
         for inner, function in self._called(call):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             names = names[1:] if inner.itself else names
@@ -480,7 +482,7 @@ class Facts:
                 self.copies += [((inner.id, name), source) for source in self._as_it_is(scope, value)]
                 yield (inner.id, name), self._uses(scope, value), list(given_back)
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
-        for passed in values:  # functions that others call
+        for passed in values:  # functions that other functions call
             if isinstance(passed, ast.Name | ast.Attribute) and last_name(passed) in self._functions:
                 uses = frozenset[Node]().union(*(self._uses(scope, each) for each in values if each is not passed))
                 for inner, function in self._functions[last_name(passed)]:

@@ -1,5 +1,5 @@
-"""Finds the code that the metric's value is computed from: a backward slice from the statements that write it, over the
-executed statements (M. Weiser, "Program Slicing", ICSE 1981)."""
+"""Finds the code from which the metric's value is computed, as a backward slice over the executed statements, starting
+from the statements that write the metric (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -13,12 +13,12 @@ from xkg.agents.ablation.space.statements import Lines
 
 _LEVELS, _MAIN = 6, ""
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
-"""Libraries whose values are numbers and strings given by the user, not data."""
+"""Libraries whose values are numbers and strings supplied by the user, not data."""
 
 
 class Named(NamedTuple):
-    """Variables and attributes with a name: all of them, the parameter of a function or class, or those in a scope (`.`
-    for attributes; "" for a module, whose names are attributes elsewhere)."""
+    """Variables and attributes with a given name: all of them, the parameter of a function or class, or those in a
+    scope (`.` for attributes; "" for a module, whose names are attributes elsewhere)."""
 
     name: str
     function: str = ""
@@ -33,8 +33,8 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """`executed` are the lines that ran, by file, or None if unknown. `written` are the statements that write the
-    metric. `known` is false if none of these statements reads a computed value."""
+    """`executed` contains the lines that ran, keyed by file, or is None if unknown. `written` contains the statements
+    that write the metric. `known` is false if none of these statements reads a computed value."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -61,7 +61,7 @@ class Flow:
             self._task_nodes |= nodes
             given += found
         self._task_lines = _numbers(given)
-        # Whatever makes the reference also makes the data.
+        # Whatever creates the reference also creates the data.
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
@@ -70,7 +70,7 @@ class Flow:
         self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
 
     def reaches(self, place: Place) -> bool:
-        """Whether a statement in these lines assigns a value that the metric is computed from."""
+        """Whether a statement in these lines assigns a value from which the metric is computed."""
         return not self.known or _meets(self._lines, place)
 
     def only_measures(self, place: Place) -> bool:
@@ -98,8 +98,8 @@ class Flow:
         return not self.known or any(named.has(node) for node in self._nodes)
 
     def only_rules(self, named: Named) -> bool:
-        """Whether a value is only used in statements that compute the metric value itself, as a weight in a score
-        is."""
+        """Whether a value is used only in statements that compute the metric's value itself, like a weight in a
+        score."""
         holders = {node for fact in self._reached for node in (fact.uses | fact.control) if named.has(node)}
         for _ in range(_LEVELS):
             holders |= {target for target, source in self._facts.copies if source in holders}
@@ -108,7 +108,7 @@ class Flow:
         return bool(lines) and all(_meets(self._rulers, Place(path=p, start_line=a, end_line=b)) for p, a, b in lines)
 
     def _computing(self, first: Iterable[Node]) -> Iterator[Fact]:
-        """The facts that compute these nodes, or the nodes whose value they hold unchanged."""
+        """The facts that compute these nodes, or the nodes whose values they contain unchanged."""
         held: dict[Node, list[Node]] = defaultdict(list)
         for target, source in (*self._facts.copies, *self._facts.returned):
             held[target].append(source)
@@ -122,12 +122,13 @@ class Flow:
                     yield from (fact for fact in self._by_node.get(node, ()) if not (fact.effect or fact.binds))
 
     def gives(self, place: Place) -> bool:
-        """Whether a statement in these lines produces the metric's reference values, or is in a function that does."""
+        """Whether a statement in these lines produces the metric's reference values, or is in a function that produces
+        them."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Whether the reference values of the metric are computed from one of these, or by a function of which these
-        are parameters."""
+        """Whether the metric's reference values are computed from one of these, or by a function that has one of these
+        as a parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def repeats(self, named: Named) -> bool:
@@ -151,7 +152,7 @@ class Flow:
         return any(named.has(node) for node in self._selecting)
 
     def weighs(self, named: Named) -> bool:
-        """Whether a value is a factor of a term of a sum: with 0, it leaves out the term."""
+        """Whether a value is a factor in a term of a sum, so that setting it to 0 removes the term."""
         return any(named.has(node) for node in self._weights)
 
     def chances(self, named: Named) -> bool:
@@ -164,17 +165,17 @@ class Flow:
         return {scope.rpartition("::")[2].rpartition(".")[2] for scope in scopes} - {"__init__"}
 
     def handed_to(self, functions: Set[str]) -> set[str]:
-        """The names whose value is passed unchanged to parameters of these functions or classes."""
+        """The names whose values are passed unchanged to parameters of these functions or classes."""
         copies = self._facts.copies
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
-        """The nodes that these nodes are computed from, and the facts. A call counts only if its function contributes
-        another node, or if the callee changes an object that others also hold. In addition, the call's own statement
-        must contribute, the callee must write the metric, or it must change what others hold: of two calls to one
-        function, one may not matter. `values` leaves out conditions and effects on objects."""
+        """The nodes from which these nodes are computed, and the facts. A call counts only if its function contributes
+        another node, or if the callee changes an object to which other code has references. In addition, the call's own
+        statement must contribute, the callee must write the metric, or it must change such an object, because one of
+        two calls to a function may be irrelevant. `values` leaves out conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
-        # Functions that contribute a value, and with a dot those that change objects.
+        # Functions that contribute a value and, marked with a dot, functions that change objects.
         writing = self._callers(self._writing)
         active = {"", *writing, *(f".{each}" for each in writing)}
         lines = set(self._written)
@@ -239,7 +240,8 @@ class Flow:
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
         """The slice of the reference that a statement compares a prediction with. Looks at pairs of values that are
         compared, subtracted or passed to one function, nearest to the statement first. The reference is the value whose
-        sources the other value has too, if the other has more sources or is computed in far more steps."""
+        sources are all shared by the other value, if the other value has more sources or is computed in far more
+        steps."""
         tables = (self._facts.compared, self._facts.passed)
         lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)
@@ -265,7 +267,7 @@ class Flow:
         return data and less and self._sources(one) <= other
 
     def _sources(self, nodes: Set[Node]) -> set[Node]:
-        """The nodes that are not computed from any other: numbers, and values from a library."""
+        """The nodes that are not computed from other nodes: numbers, and values from a library."""
         return {node for node in nodes if node in self._by_node and not self._computed_from(node)}
 
     def _computed_from(self, node: Node) -> bool:

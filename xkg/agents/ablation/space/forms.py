@@ -1,10 +1,10 @@
 """Decides which calls can be left out so that the code still works.
 
-A function of the repository shows this by what it returns: a new list, or its argument changed in place or element by
-element with a statistic of it or with chance, as a scaling or a mutation does. An activation depends on nothing else
-and is a part of a formula. An object of a library shows it by the arguments of its constructor: a size, a text or a
-second variable makes another form, as `Linear(8, 3)`; `Dropout(0.5)` keeps it. An object that takes no argument, such
-as `ReLU()`, is an activation, unless a method of it is called (`scaler.fit_transform(x)`)."""
+For a function in the repository, its return value decides: a new list, or its argument, changed in place or element by
+element using a statistic of the argument or chance, as in scaling or mutation. An activation depends on nothing else
+and is part of a formula. For an object from a library, its constructor's arguments decide: a size, a text or a second
+variable results in a different form, as in `Linear(8, 3)`, while `Dropout(0.5)` keeps the form. An object that takes no
+argument, such as `ReLU()`, is an activation, unless a method of it is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -28,11 +28,11 @@ _ELEMENTWISE = frozenset(
 
 
 class Step(NamedTuple):
-    """What a function of the repository does. `lists`: it stores nothing and returns a new list. `forms`: it returns
-    a value of the form of its first argument, computed element by element. `keeps`: it returns its first argument,
-    changed by a stage of a method. `scales`: it returns a multiple of it. `several`: how many of its arguments it
-    returns so, if several. `stores`: the attributes that it changes, none if it only resets them. `changes`: the
-    positions of the arguments whose contents it changes."""
+    """What a function in the repository does. `lists`: it stores nothing and returns a new list. `forms`: it returns a
+    value in the same form as its first argument, computed element by element. `keeps`: it returns its first argument,
+    changed by a stage of a method. `scales`: it returns a multiple of its first argument. `several`: the number of
+    arguments that it returns in this way, if several. `stores`: the attributes that it changes; empty if it only resets
+    them. `changes`: the positions of the arguments whose contents it changes."""
 
     lists: bool
     forms: bool
@@ -44,7 +44,8 @@ class Step(NamedTuple):
 
 
 def own_steps(sources: Sequence[PythonSource]) -> dict[str, Step]:
-    """The repository's functions, keyed by name. If several share a name, only what is true of all of them."""
+    """The repository's functions, keyed by name. If several functions share a name, only what is true of all of
+    them."""
     functions = [pair for source in sources for pair in source.functions]
     simple = {name for name, step in _steps(functions, frozenset()).items() if step.forms}
     return _steps(functions, simple)
@@ -98,19 +99,19 @@ def _step(function: Function, simple: Set[str]) -> Step:
             several = 0
     changes = frozenset(own.index(name) for name in changed_by(function) if name in own)
     pure = not stored
-    stores = stored if stored & read else frozenset[str]()  # what is set and not read is reset
+    stores = stored if stored & read else frozenset[str]()  # an attribute that is set but not read is reset
     return Step(lists and pure, forms and pure, keeps and pure, scales and pure, several, stores, changes)
 
 
 def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
-    """Whether nodes draw random numbers or compute a statistic of one of the `known` variables."""
+    """Whether nodes draw random numbers or compute a statistic over one of the `known` variables."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     return any(draws(call) or (names_in(call) & known and not _has_form(call, known)) for call in calls)
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """The variables that have the form of a parameter, with brackets the functions that keep it, and with a slash the
-    variables that are sums."""
+    """The variables with the same form as a parameter. Also includes functions that keep the form, marked with
+    brackets, and variables that are sums, marked with a slash."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):
@@ -131,7 +132,7 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _has_form(inner, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum they are no distribution
+            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum, it is no distribution
             return not shares and (_has_form(left, known) or _has_form(right, known))
         case ast.IfExp(body=body, orelse=other):
             return _has_form(body, known) and _has_form(other, known)
@@ -159,8 +160,8 @@ def _bounded(node: ast.expr) -> Sequence[ast.expr]:
 
 
 def _scales(node: ast.expr, name: str) -> bool:
-    """Whether an expression is a multiple of a variable. `max(low, rate * decay)` and `rate / (1 + decay)` are; `rate -
-    step` and the mean `total / count` are not."""
+    """Whether an expression is a multiple of a variable, such as `max(low, rate * decay)` and `rate / (1 + decay)`, but
+    not `rate - step` or the mean `total / count`."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             sides = [(left, right), (right, left)]
@@ -190,7 +191,7 @@ class Forms:
                         self.made[name] = value
 
     def keeps(self, call: ast.Call) -> bool:
-        """Whether a call gives a value of the form of its first argument."""
+        """Whether a call returns a value in the same form as its first argument."""
         function, name = call.func, last_name(call.func)
         if name in self.own and root_name(function) not in self.libraries:
             return self.own[name].keeps or self.own[name].lists
@@ -206,7 +207,7 @@ class Forms:
 
 
 def regularises(made: ast.Call) -> bool:
-    """Whether the constructor of a layer takes a rate or a variable: others are activations, or change the form."""
+    """Whether a layer's constructor takes a rate or a variable. All other layers are activations or change the form."""
     given = [*made.args, *(each.value for each in made.keywords)]
     return any(not isinstance(each, ast.Constant) or isinstance(each.value, float) for each in given)
 

@@ -1,7 +1,7 @@
 """Finds names that a starter reads only to measure: the labels of a test set, or the true probabilities of a bandit.
 
-An edit that reads one of these names gives the method the answer; an edit to the function that assigns them changes the
-test. Results of training and prediction are excluded, since they belong to the method."""
+An edit that reads one of these names leaks the answer to the method; an edit to the function that assigns them changes
+the test. Results of training and prediction are excluded, since they belong to the method."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,7 +16,7 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """The names that new statements read and that only the measurement read before, keyed by `path::function`."""
+    """The names that new statements read but that only the measurement read before, keyed by `path::function`."""
     new = _bodies(after, metric)
     found = {}
     for where, old in _bodies(before, metric).items():
@@ -84,7 +84,7 @@ def _trains(value: ast.expr) -> bool:
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:
-    """The expressions in a statement, without those in nested statements."""
+    """The expressions in a statement, except those in nested statements."""
     yield from (ast.unparse(each) for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt))
 
 

@@ -1,8 +1,9 @@
-"""Finds the code that the printed metric is computed from, in addition to code that is protected by name.
+"""Finds the code from which the printed metric is computed, in addition to code that is protected by name.
 
-`total += env.get_reward(arm)` and `print(total / n)`: a change of `get_reward` changes how the method is measured.
-Names are followed from the printing statements to their assignments, and into the functions called there. Arguments are
-followed if they are sums or lists that nothing else reads; other arguments hold the method's state."""
+For example, given `total += env.get_reward(arm)` and `print(total / n)`, a change to `get_reward` changes how the
+method is measured. Names are followed from the printing statements to their assignments, and into the functions called
+there. Arguments are followed if they are sums or lists that nothing else reads; other arguments hold the method's
+state."""
 
 import ast
 from collections import Counter, defaultdict
@@ -17,7 +18,7 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)
 
 
 def changed_values(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """The changed code that the metric is computed from, as `path::function`."""
+    """The changed code from which the metric is computed, as `path::function`."""
     old, new = printed_values(before, metric), printed_values(after, metric)
     old_code, new_code = _code(before), _code(after)
     return tuple(
@@ -37,7 +38,7 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """The statements and functions that the metric is computed from, as text without layout, keyed by
+    """The statements and functions from which the metric is computed, as text without layout, keyed by
     `path::function`."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
@@ -160,12 +161,12 @@ def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def _loads(body: Sequence[ast.stmt], name: str) -> int:
-    """The number of simple statements that read a name for anything other than adding to it."""
+    """The number of simple statements that read a name for any purpose other than adding to it."""
     return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
 
 
 def _called(node: ast.AST) -> Iterator[str]:
-    """The functions whose result is the node's value or part of it, without those in their arguments."""
+    """The functions whose result is the node's value or part of it, except functions in their arguments."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()

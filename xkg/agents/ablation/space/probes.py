@@ -1,7 +1,7 @@
 """Defines a value that ends the run as soon as it is used: if the run ends as the baseline did, nothing used the value.
 
 The value may be stored, passed on, copied and printed. Code that computes with it, compares it or branches on it ends
-the program, and C code either rejects it or counts as having used it."""
+the program, and C code either rejects it or counts as using it."""
 
 _USES = (
     "bool float int index complex eq ne lt le gt ge hash len iter next contains getitem call neg abs round add radd sub"
@@ -13,4 +13,4 @@ VALUE = f'type("Unused", (), dict.fromkeys("{_NAMES}".split(), lambda *_: __impo
 """The probe as a Python expression."""
 
 TEXT = "xkg-unused"
-"""The probe as a value in a configuration file; arithmetic rejects it."""
+"""The probe as a value in a configuration file, which arithmetic rejects."""

@@ -88,12 +88,13 @@ def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 
 def words_of(name: str) -> list[str]:
-    """The words of an identifier in lower case: `lossWeight_2` → loss, weight, 2."""
+    """The words in an identifier, in lower case: `lossWeight_2` → loss, weight, 2."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names that a node reads, and attributes and keys with a dot: `args.beta` yields args and .beta."""
+    """The names that a node reads, including attributes and keys, which begin with a dot: `args.beta` yields args and
+    .beta."""
     found = set()
     for child in ast.walk(node):
         if isinstance(child, ast.Name):

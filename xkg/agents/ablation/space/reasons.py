@@ -21,8 +21,8 @@ NOT_RUN = "the baseline does not run it"
 
 
 class Reasons:
-    """`written` and `protected` are the lines that compute the metric, `executed` those that ran, by file, None if
-    unknown, `parameters` are from `parameters_of`."""
+    """`written` and `protected` are the lines that compute the metric, `executed` the lines that ran, keyed by file
+    (None if unknown), and `parameters` come from `parameters_of`."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        at_call = switch.origin == "argument" or not by_name  # of two calls, one may not matter
+        at_call = switch.origin == "argument" or not by_name  # one of two calls may not matter
         if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
@@ -115,7 +115,7 @@ class Reasons:
         return "a guard of numbers" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
     def _named(self, switch: Switch, short: str, *, parameter: bool) -> Named:
-        """The variables and attributes that hold a switch's value."""
+        """The variables and attributes that contain a switch's value."""
         if parameter:
             return Named(short, switch.function)
         if switch.origin == "attribute":

@@ -1,4 +1,4 @@
-"""Finds values that are only reported: changing them affects the measurement but not the method.
+"""Finds values that are only reported, so that changing them affects the measurement but not the method.
 
 A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) has statements that add up its
 results; if nothing else reads these results, the statements belong to the metric."""
@@ -24,12 +24,13 @@ def only_prints(statement: ast.stmt, functions: Set[str] = FORMATS - {"append", 
 
 
 def reported_names(statement: ast.stmt) -> set[str]:
-    """The names whose value a statement prints or stores unchanged or as a mean, with no other function in between."""
+    """The names whose values a statement prints or stores, unchanged or as a mean, with no other function in
+    between."""
     return {node.id for node in _as_it_is(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that it returns, prints or stores, without the arguments of other functions."""
+    """The parts of a node that it returns, prints or stores, except arguments to other functions."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()
@@ -81,7 +82,7 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _loaded_itself(statement: ast.stmt) -> set[str]:
-    """The names that a statement reads, without those in nested statements."""
+    """The names that a statement reads, except in nested statements."""
     found: set[str] = set()
     waiting: list[ast.AST] = [statement]
     while waiting:

@@ -1,6 +1,7 @@
-"""Finds seeds in the code, its configuration or the command, and the reasons why a seed cannot be varied.
+"""Finds seeds in the code, its configuration or the command, and the reasons why some of them cannot be varied.
 
-A run with a fixed seed repeats exactly, however much the method depends on chance; only other seeds reveal that."""
+A run with a fixed seed repeats exactly, however much the method depends on chance; only other seeds reveal how much it
+does."""
 
 import ast
 import re
@@ -30,7 +31,7 @@ class Seed(Value):
     added: bool = False
 
     def other(self, number: int) -> Replacement:
-        """The change that sets the seed for run `number` (0: as written)."""
+        """The change that sets the seed for run `number`; run 0 uses the seed as written."""
         step = _STEP * number
         new = f"({self.at.old}) + {step}" if self.added else str(int(self.at.old) + step)
         return self.at.model_copy(update={"new": new})
@@ -44,7 +45,7 @@ class FixedSeed(Value):
 
 
 class Seeds(Value):
-    """The seeds in some code: those that can be varied, and those that are fixed."""
+    """The seeds in some code, both those that can be varied and those that are fixed."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()
@@ -104,7 +105,7 @@ def _seeding(source: PythonSource) -> Iterator[ast.Call]:
 
 
 def _names(node: ast.expr) -> Iterator[str]:
-    """The variables that an expression reads, and attributes and keys with a dot."""
+    """The variables that an expression reads, including attributes and keys, which begin with a dot."""
     for child in ast.walk(node):
         match child:
             case ast.Name(id=name):
@@ -122,7 +123,7 @@ def _passed(source: PythonSource) -> Iterator[str]:
 
 
 def _handed(source: PythonSource) -> Iterator[str]:
-    """The attributes and keys, with a dot, that a file passes to a generator."""
+    """The attributes and keys, each beginning with a dot, that a file passes to a generator."""
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Attribute | ast.Subscript):
             yield next((name for name in _names(call.args[0]) if name.startswith(".")), "")

@@ -23,8 +23,8 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated. `text` is the code, `what` describes it. `step`: the callee or object; all its calls
-    are one step of a method and are left out together."""
+    """Code that can be ablated. `text` is the code, and `what` describes it. `step` is the callee or object whose calls
+    together form one step of a method and are left out together."""
 
     what: str
     text: str
@@ -34,8 +34,8 @@ class Site(Value):
 
 
 class Around(NamedTuple):
-    """The statements of the innermost loop around a statement (empty outside loops). `formula`: the function computes
-    a value element by element."""
+    """The statements of the innermost loop around a statement (empty outside loops). `formula` means that the function
+    computes a value element by element."""
 
     loop: Sequence[ast.stmt]
     beside: Set[str]
@@ -44,7 +44,7 @@ class Around(NamedTuple):
 
 
 def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Changes to one expression, each given by its kind, the value in words, and the new code."""
+    """Changes to one expression, each described by its kind, the value in words, and the new code."""
     probe = (source.replaced(node, VALUE),)
     return tuple(
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)

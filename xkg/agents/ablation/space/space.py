@@ -1,5 +1,5 @@
-"""The candidate space of a working copy: a paper's techniques with their places, combined with switches and sites in
-the code. Code that belongs to no technique becomes its own component."""
+"""Builds the candidate space of a working copy: a paper's techniques with their places, combined with switches and
+sites in the code. Code that does not belong to a technique becomes its own component."""
 
 import re
 from collections import defaultdict
@@ -47,12 +47,11 @@ def find_space(
     opened: Set[str] | None = None,
     printed: tuple[str, int] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
-    """The space, the protected lines that compute the metric, and the functions called by these lines.
-
-    `settings` are entries in configuration files, whose text is in `texts`. `techniques` are components with places in
-    these files. `command` is the task's command, which may set options. `executed` are the lines that the baseline
-    runs, by file, `opened` are the files that it opens, and `printed` is the line that prints the metric; each is None
-    if unknown. Code that did not run and files that were not read cannot matter."""
+    """The space, the protected lines that compute the metric, and the functions called by these lines. `settings` are
+    entries in configuration files, whose text is in `texts`. `techniques` are components with places in these files.
+    `command` is the task's command, which may set options. `executed` contains the lines that the baseline runs, keyed
+    by file, `opened` the files that it opens, and `printed` is the line that prints the metric; each is None if
+    unknown. Code that did not run and files that were not read cannot matter."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
@@ -91,7 +90,7 @@ def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Pla
 
 
 def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
-    """The files that a command starts, as in `started_files`; all files if it names none."""
+    """The files that a command starts, as in `started_files`; all files if it specifies none."""
     trees = {source.path: source.tree for source in sources}
     return started_files(trees, command) or {*trees}
 
@@ -126,7 +125,7 @@ class _Builder:
         chance = self._is_chance(switch, short)
         off = chance or self._flow.weighs(Named(short))
         values = list(values_of(switch, leaves_out=off, selects=selects))
-        if off and not chance:  # without the factor of a term less than a component may remain
+        if off and not chance:  # without a term's factor, less than a component may remain
             values.sort(key=lambda each: each[1] == "0.0")
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
@@ -147,7 +146,8 @@ class _Builder:
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
     def _is_chance(self, switch: Switch, short: str) -> bool:
-        """Whether a number is a probability, or a share that a library takes: with 0, it switches off a part."""
+        """Whether a number is a probability, or a fraction passed to a library, which switches off a part if set to
+        0."""
         if isinstance(switch.value, str) or not 0 < switch.value <= 1:
             return False
         if switch.origin == "argument" and switch.function not in self._parameters:
@@ -173,8 +173,8 @@ class _Builder:
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
-        """Makes everything used only by a stage's function part of the stage: with a rate of 0, a mutation does
-        nothing."""
+        """Makes everything that only a stage's function uses part of the stage, because a mutation with a rate of 0
+        does nothing."""
         by_function = {step.rpartition("::")[2]: component for step, component in self._steps.items()}
         for function in by_function.keys() & {name for names in self._idle if len(names) == 1 for name in names}:
             for candidate in self._candidates.pop(by_function[function], ()):
@@ -252,8 +252,8 @@ class _Builder:
 
 
 def _with_all(candidates: Sequence[Candidate], *, step: bool) -> list[Candidate]:
-    """The candidates; those that make one change in several places become one, and so do all that switch off calls of
-    one `step`."""
+    """Merges candidates that make the same change in several places, and candidates that switch off calls that belong
+    to the same `step`."""
     equal: dict[object, list[Candidate]] = {}
     for each in candidates:
         off = step and each.kind == "toggle"

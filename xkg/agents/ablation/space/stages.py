@@ -1,5 +1,5 @@
-"""Finds stages of a method that can be left out: calls whose value keeps the form of their argument, statements that
-change an object that other code also changes, and layers of a model."""
+"""Finds stages of a method that can be left out: calls that return a value in the same form as their argument,
+statements that change an object that other code also changes, and layers in a model."""
 
 import ast
 from collections.abc import Iterator
@@ -51,13 +51,14 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
 
 
 def _learns(name: str) -> bool:
-    """Whether a function is called training: without it, there is no method. `fit_transform` also scales."""
+    """Whether a function's name suggests training, without which there is no method. `fit_transform` does not count,
+    since it also scales."""
     return not {"fit", "train"}.isdisjoint(words_of(name)) and "transform" not in words_of(name)
 
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
-    """Whether only the first argument of a call changes in the loop around it: what joins several running values, such
-    as candidates and their scores, is the method itself."""
+    """Whether only the first argument of a call changes in the loop around it. A call that combines several changing
+    values, such as candidates and their scores, is the method itself."""
     others = {name for each in _given(call)[1:] for name in names_in(each)}
     return others.isdisjoint(
         name.id
@@ -120,7 +121,7 @@ def targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
 
 
 def _standardised(source: PythonSource, statement: ast.Assign, around: Around) -> Iterator[Site]:
-    """Sites for `y = (x - a) / b`, if a and b both come from x."""
+    """Sites for `y = (x - a) / b`, if both a and b come from x."""
     match value := _without_constants(statement.value):
         case ast.BinOp(left=ast.BinOp(left=x, op=ast.Sub(), right=shift), op=ast.Div(), right=scale):
             code = source.code(x)
@@ -149,7 +150,7 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
-    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # in a loop, a population
+    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # in a loop, this is a population
         return
     sized = len(part.args) > 1  # maps one size to another, which other layers match
     if call.func.attr in ("add", "append", "push") and last_name(part.func)[:1].isupper() and not sized:
@@ -157,8 +158,8 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
 
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Sites for `shuffle(rows)`, and for a call of the repository's function in a loop, if other code in the loop
-    changes everything that the call changes: without the call, there is still a method."""
+    """Sites for `shuffle(rows)`, and for calls to the repository's functions in a loop, if other code in the loop
+    changes everything that the call changes, so that there is still a method without the call."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call))

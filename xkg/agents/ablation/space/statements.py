@@ -1,4 +1,4 @@
-"""Finds what single statements assign, compare and change, for the facts in a slice."""
+"""Finds what individual statements assign, compare and change, for the facts in a slice."""
 
 import ast
 import builtins
@@ -8,7 +8,7 @@ from xkg.agents.ablation.space.exclusions import SPLIT
 from xkg.agents.ablation.space.python_source import Function, factors, last_name, root_name
 
 Lines = tuple[str, int, int]
-"""A file with the first and last line of a statement; for a compound statement, of its head."""
+"""A file with the first and last line of a statement, or of the header if the statement is compound."""
 
 
 def sorts(node: ast.expr) -> bool:
@@ -17,7 +17,7 @@ def sorts(node: ast.expr) -> bool:
 
 
 def selects(statement: ast.If) -> bool:
-    """Whether both branches assign the same variable or both return: two ways to compute one value."""
+    """Whether both branches assign the same variable or both return, which makes them two ways to compute one value."""
     ways = [
         {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
         | {"return" for each in branch if isinstance(each, ast.Return)}
@@ -39,7 +39,8 @@ def operands_of(node: ast.AST) -> list[list[ast.expr]]:
 
 
 def ends_of(call: ast.Call) -> list[ast.expr]:
-    """The ends of the range that a call draws from or clips to: `uniform(low, high)`, `clip(x, low, high)`."""
+    """The ends of the range from which a call draws or to which it clips: `uniform(low, high)`, `clip(x, low,
+    high)`."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     match last_name(call.func):
         case "uniform" | "randint" | "integers":
@@ -53,8 +54,8 @@ def ends_of(call: ast.Call) -> list[ast.expr]:
 
 
 def weights_of(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The factors of the terms of sums, without those of a step that changes a value, as `rate * step` in `x = x + rate
-    * step` and in `v = decay * v + rate * step`."""
+    """The factors of the terms in sums, except those in a step that changes a value, such as `rate * step` in `x = x +
+    rate * step` and `v = decay * v + rate * step`."""
     target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     for node in ast.walk(statement) if isinstance(statement, ast.Assign | ast.Return | ast.Expr) else ():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
@@ -105,7 +106,7 @@ def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes in a function, without those in nested functions."""
+    """The nodes in a function, except those in nested functions."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()

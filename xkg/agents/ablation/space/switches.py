@@ -19,7 +19,7 @@ PRIOR: Mapping[Origin, float] = {
     "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "entry": 0.4,
     "default": 0.3, "argument": 0.4,
 }  # fmt: skip
-"""The expected importance of a switch before any run: values that the author made configurable matter more."""
+"""The expected importance of a switch before any run. Values that the author made configurable matter more."""
 
 Literal_ = bool | int | float | str
 _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings", "NamedTuple", "attrs", "define"})
@@ -27,8 +27,8 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 
 class Switch(Value):
     """A named value. `text` is its source, located at `at`; `choices` are its possible values. If it is a default,
-    `scope` is the body of its function. `given` means that the command sets the value, so `at` is not where it is set.
-    `converted` puts a probe into the converter of an option; with `converts`, the converter also applies to the
+    `scope` is the body of its function. `given` means that the command sets the value, so `at` is not where the value
+    is set. `converted` puts a probe into an option's converter; if `converts` is set, the converter also applies to the
     default."""
 
     name: str
@@ -53,7 +53,7 @@ class Switch(Value):
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """The same place with a value that ends the run when it is used; empty if there is no such value."""
+        """The same place with a value that ends the run as soon as it is used; empty if there is no such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
@@ -76,7 +76,7 @@ def python_switches(
 
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The strings that code compares a name's value with or looks up by it, keyed by name: the possible values."""
+    """The possible values of names, keyed by name: strings that code compares with a name's value or looks up by it."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -143,7 +143,7 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
-    """The entries in configuration files that are on their own line."""
+    """The entries in configuration files that are on a line of their own."""
     for setting in settings:
         text = texts.get(setting.path)
         if text is None or setting.line < 1:
@@ -259,8 +259,8 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The parameters of functions, methods and classes, keyed by name, without self; for a class with fields, the
-    fields. Names with several signatures are left out."""
+    """The parameters of functions, methods and classes (or a class's fields, if it declares any), keyed by name and
+    without self. Names with several signatures are left out."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
@@ -306,8 +306,8 @@ def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
-    """The arguments in a call of the repository's code, and those with which a library creates an object. Other library
-    functions take values, except for flags of functions that draw random numbers."""
+    """The arguments in a call to the repository's code, and those with which a library creates an object. Arguments to
+    other library functions are values, except for flags of functions that draw random numbers."""
     function = last_name(call.func)
     own, makes, random = function in {*parameters, "__init__"}, function[:1].isupper(), draws(call)
     if root_name(call.func) in beside:

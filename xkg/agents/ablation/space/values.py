@@ -1,4 +1,4 @@
-"""Chooses the values to which a switch is set."""
+"""Chooses the values to which a switch can be set."""
 
 import ast
 from collections.abc import Iterator
@@ -38,5 +38,5 @@ def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tu
 
 
 def learns(name: str) -> bool:
-    """Whether a name is that of a learning rate; with a rate of 0, no method would remain."""
+    """Whether a name denotes a learning rate; at a rate of 0, there would be no method left."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))

@@ -1,3 +1,4 @@
-"""Doubts about an answer that ran without faults: changes without effect, changed measurements, failed property checks.
+"""Doubts about an answer that ran without faults: changes without effect, changed measurements, and failed property
+checks.
 
 May import the session, the verdict and the prompts of `xkg implement`, but not its steps or its run."""

@@ -1,6 +1,7 @@
-"""Finds changes without effect: runs the answer without each change, and once with its arithmetic recorded.
+"""Finds changes without effect, by running the answer without each change, and once while recording its arithmetic.
 
-All runs draw the same random numbers. There are few runs, and together they take at most the time limit of one run."""
+All runs draw the same random numbers. There are few runs, and together they take no longer than the time limit for a
+single run."""
 
 import json
 import tempfile
@@ -82,7 +83,7 @@ class _Trials:
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:
-        """The metric of the answer with these changes, None if the run fails."""
+        """The metric of the answer with these changes; None if the run fails."""
         session = self._session
         if changes:
             self._copy.edit(changes, "try")
@@ -93,7 +94,8 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """The operations whose result always equalled one of their operands; only the outermost one on each line."""
+        """The operations whose result always equalled one of their operands; only the outermost operation on each
+        line."""
         files = self._session.reader.watched(texts, lines)
         if not files:
             return

@@ -1,4 +1,4 @@
-"""Finds doubts about an answer without faults, and combines them with the agent's replies."""
+"""Finds doubts about a faultless answer, and combines them with the agent's replies."""
 
 from collections.abc import Sequence
 

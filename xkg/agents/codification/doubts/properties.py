@@ -1,5 +1,5 @@
-"""Property checks for the method. A model writes them from the method alone, before there is code, and they run on the
-answer in the sandbox."""
+"""Property checks for the method. A model writes them based on the method alone, before there is any code, and they are
+run on the answer in the sandbox."""
 
 import tempfile
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def asked_properties(session: Session) -> Properties:
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
-    """The checks that fail on the current files. Each check runs once for the same files."""
+    """The checks that fail on the current files. Each check runs only once for the same files."""
     checks = session.properties.checks
     if not checks:
         return ()

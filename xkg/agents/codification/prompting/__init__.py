@@ -1,3 +1,4 @@
-"""The questions to a run's models with their answers, and the planner's memory; each prompt has a file in `prompts/`.
+"""The questions that a run asks its models, with their answers, and the planner's memory. Each prompt is a file in
+`prompts/`.
 
 May import xkg.llm and the layers below, but nothing from the run."""

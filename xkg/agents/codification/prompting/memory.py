@@ -1,5 +1,5 @@
-"""The planner's memory: the last steps in full, and a log with a line for each earlier one: the action, and the first
-line of its observation."""
+"""The planner's memory: the last steps in full, and a log with one line for each earlier step, which consists of the
+action and the first line of its observation."""
 
 import json
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def log(taken: Sequence[Taken], count: int) -> str:
 
 
 def thoughts(step: Step) -> list[tuple[str, str]]:
-    """The texts of a step, each with its title."""
+    """The texts in a step, each with its title."""
     texts = (("Plan and status", step.plan_and_status), ("Thought", step.thought))
     return [(title, text) for title, text in texts if text.strip()]
 

@@ -71,7 +71,7 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Why a step cannot be taken, in words for the model: an input that its action lacks, or edits that do not
+        """Why a step cannot be taken, described for the model: an input that its action lacks, or edits that do not
         apply."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
@@ -82,7 +82,7 @@ class Actions:
         return None
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """The observation of a step's action. Raises the errors of `LanguageModel` if no model can be asked."""
+        """The observation from a step's action. Raises the same errors as `LanguageModel` if no model can be asked."""
         given, self._history = step.action_input, history
         try:
             if step.action == "final_answer":
@@ -126,7 +126,7 @@ class Actions:
         return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}\n{diff}"
 
     def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
-        """The files that edits change, {} for no edits. Raises `EditError` if they are refused."""
+        """The files changed by edits; {} if there are no edits. Raises `EditError` if the edits are refused."""
         if not edits:
             return {}
         session, texts = self._session, self._workspace.texts()

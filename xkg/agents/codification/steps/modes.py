@@ -26,7 +26,8 @@ class _Order(NamedTuple):
 
 
 def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> Step | None:
-    """The next step after the earlier ones, None if there is none. Raises `AnswerError` if no model gave one."""
+    """The step that follows the earlier steps; None if there is none. Raises `AnswerError` if no model returned a
+    step."""
     orders = _orders(session)
     if orders is not None and len(history) == len(orders):
         return None
@@ -58,8 +59,8 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
     return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)
 
 
-def _orders(session: Session) -> list[Step | _Order] | None:
-    """The fixed steps of a mode, None if the model chooses."""
+def _orders(session: Session) -> list[tuple[Action, str]] | None:
+    """The fixed steps in a mode: each step's action and what it should do. None if the model chooses."""
     if session.task.mode == "agent":
         return None
     if session.task.mode == "single":

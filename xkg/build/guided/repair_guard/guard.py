@@ -1,7 +1,7 @@
 """The repair guard: rejects repairs that hide an error or bypass the test.
 
 Other checks measure a repaired draft: mutants show whether the test still detects changes to the code, and the fidelity
-check shows whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
+check whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
 
 import ast
 from collections.abc import Iterator

@@ -31,7 +31,7 @@ _BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or set store.credentials 
 
 # Errors are raised as exceptions; without a handler, the driver would also print them to stderr.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
-# notifications quote queries; those that matter arrive as query errors
+# notifications quote queries; the important ones arrive as query errors
 logging.getLogger("neo4j.notifications").propagate = False
 
 T = TypeVar("T")
@@ -173,7 +173,7 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """The underlying reason for a failed connection, which is hidden by a driver that first asks for a cluster's
+        """The underlying reason for a failed connection, which the driver hides because it first asks for a cluster's
         members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error

@@ -110,7 +110,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """The reason why the server does not answer, in a few words, from the operating system if possible."""
+    """The reason why the server does not answer, in a few words; the operating system's reason if there is one."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror

@@ -1,8 +1,8 @@
-"""The schema of a graph on Neo4j: numbered files in `cypher/schema/neo4j/`, applied in order.
+"""Manages the schema of a graph on Neo4j: numbered files in `cypher/schema/neo4j/`, applied in order.
 
 Neo4j cannot change schema and data in one transaction, so a migration has two steps: it runs its statements, each of
-which may be run twice, and then records that all of them were applied. A migration that was interrupted in between is
-run again."""
+which may safely run twice, and then records that all of them were applied. A migration that was interrupted in between
+is rerun."""
 
 import functools
 import re
