@@ -17,5 +17,5 @@ def test_the_version_of_proofs_covers_all_that_determines_one() -> None:
     proving = {f"xkg.{place.removesuffix('.py').replace('/', '.')}" for place in PROVING}
     outside = {name for name in used if not any(name == top or name.startswith(f"{top}.") for top in proving)}
     of_settings = {f"xkg.text.{name}" for name in ("address", "arxiv_id", "doi")}
-    assert outside - {"xkg"} == {"xkg.config", "xkg.errors", "xkg.operating_system"} | of_settings
+    assert outside - {"xkg"} == {"xkg.clock", "xkg.config", "xkg.errors", "xkg.operating_system"} | of_settings
     assert all((Path(xkg.__file__).parent / place).exists() for place in PROVING)

@@ -26,7 +26,7 @@ def test_the_same_files_again_publish_nothing_and_keep_what_was_proven(
     files = Path(shutil.copytree(PEER, tmp_path / "files"))
     chosen = Settings(kg=tmp_path / "kg")
     papers = import_graphs(chosen, files).papers
-    monkeypatch.setattr("xkg.sandbox.evidence.static_checks._now", lambda: "2031-01-01T00:00:00+00:00")
+    monkeypatch.setattr("xkg.sandbox.evidence.static_checks.stamp", lambda: "2031-01-01T00:00:00+00:00")
     assert import_graphs(chosen, files).generation == 1
     with open_store(chosen) as store:
         assert store.revise(papers, executed) == 2

@@ -203,8 +203,8 @@ def _shortened(result: RunResult) -> RunResult:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """The first paths whose texts fit together into a prompt."""
-    chosen, size = [], 0
+    """Returns the first paths whose texts fit into a prompt together, and skips longer texts."""
+    chosen, room = [], _MOST_FILES
     for path in paths:
         if len(texts[path]) <= room:
             room -= len(texts[path])
