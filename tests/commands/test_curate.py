@@ -109,7 +109,7 @@ def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:
     curated = curate(away, str(paper), paper_id=IDENTITY)
     assert curated.papers == ()
     assert any("cannot be reached" in note for note in curated.notes)
-    assert "no paper with a repository" in table(curated)
+    assert "no paper with its own repository" in table(curated)
     assert all("could not be searched" in (paper.dropped or "") for paper in curated.dropped)
 
 

@@ -153,7 +153,7 @@ async def test_an_argument_that_a_prompt_does_not_take_is_refused(server: MCPSer
 async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:
     async with Client(server) as client:
         listed = (await ask(client, "graph_schema", detail="full"))["queries"]
-        assert any(line.startswith("component-tree(paper: string): The techniques of a paper") for line in listed)
+        assert any(line.startswith("component-tree(paper: string): A paper's techniques") for line in listed)
         told = (await client.call_tool("graph_schema", {"detail": "full"})).content[0].text  # type: ignore[union-attr]
         assert all(line in told for line in listed)
         tree = await ask(client, "cypher", query="component-tree", parameters={"paper": "title:bread/ovens"})
