@@ -253,7 +253,7 @@ def test_a_second_process_on_one_run_is_refused(repository: Path, tmp_path: Path
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "lock").touch()
-    with file_lock(folder / "lock"), pytest.raises(StoreBusyError, match="another process works on the run"):
+    with file_lock(folder / "lock"), pytest.raises(StoreBusyError, match="another process is working on the run"):
         ablate(Settings(kg=tmp_path / "kg"), task_of(repository), folder)
 
 

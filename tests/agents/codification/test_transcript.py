@@ -31,7 +31,7 @@ def test_steps_are_json_lines_also_before_the_run_is_over(world: World) -> None:
     assert (folder / "transcript.jsonl").read_text() == json_lines(folder)
     (folder / "result.json").unlink()
     assert len(steps(folder)) == 2
-    with pytest.raises(InputError, match="no started run"):
+    with pytest.raises(InputError, match="does not contain a started run"):
         steps(folder.parent)
 
 

@@ -124,8 +124,8 @@ def _in_tree(path: str, folder: str) -> str:
 
 
 def _given(path: str, folder: str, workspace: Workspace) -> str:
-    """The options that provide a run with a file or folder that it looks for in the tree but does not find; '' if it
-    exists."""
+    """The options that provide a run with a file or folder that it looks for in the tree but does not find; '' if the
+    file or folder exists."""
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return (

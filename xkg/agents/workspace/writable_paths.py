@@ -1,4 +1,4 @@
-"""Decides which paths an agent's edit may write: files that the program itself uses.
+"""Decides which paths an agent's edit may write, namely files that the program itself uses.
 
 Names may only contain letters, digits and a few signs, so that no name can be read as another on Windows, on macOS or
 in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused, because hidden files

@@ -69,7 +69,7 @@ def _defined(component: str) -> frozenset[str]:
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements of a module and of its classes, each with text that is the same for equal statements. Imports are
+    """The statements in a module and its classes, each with text that is the same for equal statements. Imports are
     skipped."""
     tree = statements_of(source)
     names = _bound(tree)

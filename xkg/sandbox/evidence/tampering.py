@@ -131,7 +131,7 @@ def why_not(name: str) -> str:
 
 
 def texts(tree: ast.Module) -> set[str]:
-    """The string constants of a program."""
+    """The string constants in a program."""
     return {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 

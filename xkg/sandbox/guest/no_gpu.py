@@ -85,7 +85,7 @@ class Event(Nothing):
         self.at = time.perf_counter()
 
     def elapsed_time(self, end: Event) -> float:
-        """Elapsed milliseconds."""
+        """The elapsed time in milliseconds."""
         return 1000 * (end.at - self.at)
 
     def query(self) -> bool:

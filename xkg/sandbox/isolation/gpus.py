@@ -47,8 +47,8 @@ def nvidia_gpus() -> list[int]:
 
 
 def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
-    """The named GPUs: `nvidia:0` means one GPU, and `nvidia` all GPUs on this machine. Raises `InputError` if one does
-    not exist, or if the users that run commands may not open it."""
+    """The GPUs with these names: `nvidia:0` means one GPU, and `nvidia` all GPUs on this machine. Raises `InputError`
+    if one does not exist, or if the users that run commands may not open it."""
     names(devices)
     here = nvidia_gpus()
     numbers: list[int] = []

@@ -141,7 +141,7 @@ def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-    """The outcomes with their effects."""
+    """The outcomes, with their effects added."""
     groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
     return [
         outcome.model_copy(update={"effect": _effect(outcome, values, baseline)})

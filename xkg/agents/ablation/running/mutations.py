@@ -30,8 +30,8 @@ class Mutated(Value):
 
 @dataclass(frozen=True)
 class Mutations:
-    """Mutations of a baseline with these `texts`. `protected` lines compute the metric; `shared` are functions that
-    these lines call."""
+    """Mutations of a baseline that consists of these `texts`. `protected` lines compute the metric; `shared` are
+    functions that these lines call."""
 
     parser: SourceReader
     bench: Bench

@@ -220,7 +220,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 
 def _name(node: ast.AST) -> str:
-    """The name of a variable, or of an attribute with a dot."""
+    """The name of a variable, or the name of an attribute, which begins with a dot."""
     return f".{node.attr}" if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

@@ -1,4 +1,4 @@
-"""Code that can be ablated, and the code around it."""
+"""Describes code that can be ablated, and the code around it."""
 
 import ast
 from collections.abc import Sequence, Set

@@ -61,7 +61,7 @@ class Migration(NamedTuple):
 
 @functools.cache
 def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
-    """The migrations known to this version of xkg, in order."""
+    """The migrations that this version of xkg knows, in order."""
     found = []
     for path in sorted((folder or named_queries.folder() / "schema" / "neo4j").glob("[0-9][0-9][0-9]-*.cypher")):
         text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
