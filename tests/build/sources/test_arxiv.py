@@ -227,7 +227,7 @@ def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told, cloc
     server.publish(NUMBER, source=SOURCE)
     server.faults += [("/src", drip)]
     try:
-        assert "was not there after 300 seconds; try later" in told()
+        assert "timed out after 300 seconds; try later" in told()
     finally:
         done.set()
 

@@ -62,7 +62,7 @@ def test_devices_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("device", "message"),
-    [("nvidia:7", "no /dev/nvidia7.*GPUs here: 0, 1"), ("amd", "use nvidia"), ("0", "give nvidia")],
+    [("nvidia:7", "no /dev/nvidia7.*GPUs here: 0, 1"), ("amd", "use nvidia"), ("0", "use nvidia")],
 )
 @pytest.mark.usefixtures("dev")
 def test_a_device_that_is_not_there_is_one_line(device: str, message: str) -> None:

@@ -45,7 +45,7 @@ def outcome(values: tuple[float, ...], changed: float, probed: float | None) -> 
         probed=lambda _: run(0, probed),
     )  # fmt: skip
     made = Mutated(commit="c", diff="", places=())
-    mutations = SimpleNamespace(made=lambda *_: (made, None), decided_by=lambda _: {})
+    mutations = SimpleNamespace(made=lambda _: made, decided_by=lambda _: {})
     baseline = baseline_of(values)
     space = Space(components=(Component(id="rate", name="rate", places=(PLACE,)),), candidates=(ONE,))
     with Slots(1) as slots:
