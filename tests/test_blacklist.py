@@ -59,7 +59,7 @@ def test_spellings_of_a_doi(entry: str) -> None:
 def test_a_file_that_names_nothing_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "list.txt"
     empty.write_text("# nothing\n\n")
-    with pytest.raises(InputError, match="names nothing"):
+    with pytest.raises(InputError, match="is empty"):
         read_blacklist(empty)
     with pytest.raises(InputError, match="cannot be read"):
         read_blacklist(tmp_path / "missing.txt")

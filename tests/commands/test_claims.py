@@ -89,14 +89,14 @@ def test_other_authors_make_another_paper(settings: Settings, tmp_path: Path) ->
 
 def test_no_paper_replaces_another_of_its_title_without_a_word(settings: Settings, tmp_path: Path) -> None:
     first = build(settings, file_of(tmp_path, "Errata"), None)
-    assert not first.notes or "another text" not in " ".join(first.notes)
+    assert not first.notes or "different text" not in " ".join(first.notes)
     other = file_of(tmp_path, "Errata", r"\author{Cy Other}", "other.tex")
     with pytest.raises(InputError, match=r"title:errata by Ada Writer.*such as title:errata-2"):
         build(settings, other, None)
     build(settings, other, None, paper_id="title:errata-2")
     assert papers(settings) == ["title:errata", "title:errata-2"]
     nobody = file_of(tmp_path, "Errata", r"\begin{abstract}We sum.\end{abstract}", "nobody.tex")
-    assert any("another text" in note for note in build(settings, nobody, None).notes)
+    assert any("different text" in note for note in build(settings, nobody, None).notes)
 
 
 def test_without_authors_a_long_title_decides_and_a_short_one_is_a_question(

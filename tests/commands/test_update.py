@@ -110,7 +110,7 @@ def test_a_new_version_and_a_new_commit_are_built_and_what_changed_is_listed(sou
     sources.commit(MOVED)
     [newer] = sources.update(check=True).papers
     assert newer.state == "newer"
-    assert "arXiv has v2, and v1 was built" in newer.news
+    assert "arXiv has v2, but v1 was built" in newer.news
     assert sources.stored().paper.arxiv_version == "v1"
     [updated] = sources.update().papers
     assert updated.state == "updated"

@@ -84,7 +84,7 @@ def test_the_command_prints_a_table_or_json(
     assert lines[3].split()[0] == "all"
     assert lines[4].startswith("calls in progress, or cut off with their process: 1")
     assert lines[5] == "price unknown: mine; set it in llm.prices"
-    assert run(kg, "--by", "stage", "--json") == 0
+    assert run("--kg", kg, "costs", "--by", "stage", "--json") == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["name"] == "ground"
     assert run("--kg", kg, "costs", "arxiv:9") == 1
     assert "no call for arxiv:9: `xkg costs` lists" in capsys.readouterr().err

@@ -64,7 +64,7 @@ def trust_list(as_json: Json = False) -> None:
 @trust_app.command("revoke")
 @command()
 def trust_revoke(name: Annotated[str, typer.Argument(help="Name or fingerprint of a key.")]) -> str:
-    """Stop trusting a key, at once and also on running servers."""
+    """Stop trusting a key immediately, including on running servers."""
     from xkg.attestations import trust
 
     return f"revoked: {_line(trust.revoke(name))}"
@@ -119,7 +119,7 @@ def token_list(settings: "Settings", as_json: Json = False) -> None:
 @token_app.command("revoke")
 @command()
 def token_revoke(settings: "Settings", name: Annotated[str, typer.Argument(help="Name of a token.")]) -> str:
-    """Revoke a token, at once and also on running servers."""
+    """Revoke a token immediately, including on running servers."""
     from xkg.serve.http.tokens import Tokens
 
     Tokens(settings.kg).revoke(name)

@@ -284,7 +284,7 @@ def _enter(
 
 
 def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection | None = None) -> sqlite3.Connection:
-    """Replaces a corrupt file with a new one that has its readable rows. Raises any other error again."""
+    """Replaces a corrupt file with a new one that has its readable rows. Re-raises any other error."""
     if type(error) is not sqlite3.DatabaseError:  # subclasses indicate a full disk, a lock or a missing permission
         raise error
     if old is not None:

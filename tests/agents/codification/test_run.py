@@ -375,7 +375,7 @@ def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
     assert world.endpoint.requests == []
     (world.starter / "train.py").write_text("print('hello')\n")
     (world.starter / "weights.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 9\n")
-    with pytest.raises(InputError, match=r"no line of the output matches.*1 file is a Git LFS pointer"):
+    with pytest.raises(InputError, match=r"no line in the output matches.*1 file is a Git LFS pointer"):
         world.run()
 
 

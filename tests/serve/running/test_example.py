@@ -30,7 +30,7 @@ def test_it_calls_the_last_public_name(implementation: str, call: str) -> None:
     script = example(code(implementation), "A\nname")
     assert script.splitlines()[0].startswith("# A name:")
     assert script.splitlines()[-1] == call
-    assert ("in place of `...`" in script) == ("..." in call)
+    assert ("Replace `...`" in script) == ("..." in call)
     ast.parse(script)
 
 

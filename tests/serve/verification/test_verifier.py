@@ -239,7 +239,7 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         second = with_model.search("blow smoke into the hive to calm the bees", 5, verify=True)
         third = with_model.search("cut the dough with a blade before it enters the oven", 5, verify=True)
         assert "other answers wait for it" in second.verified
-        assert "2 questions are open already" in third.verified
+        assert "2 questions are already open" in third.verified
         with_model.close()
         first.join(60)
         assert not first.is_alive()
