@@ -59,8 +59,8 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
     return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)
 
 
-def _orders(session: Session) -> list[tuple[Action, str]] | None:
-    """The fixed steps in a mode: each step's action and what it should do. None if the model chooses."""
+def _orders(session: Session) -> list[Step | _Order] | None:
+    """Returns the fixed steps of a mode; None if the model chooses."""
     if session.task.mode == "agent":
         return None
     if session.task.mode == "single":
