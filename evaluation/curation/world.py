@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.build.scholarly_stand_in import Scholarly, StandInPaper, StandInRepository, serving
+from tests.build.arxiv_server import StandInPaper
+from tests.build.scholarly_stand_in import Scholarly, StandInRepository, serving
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""The state shared by a run's steps: the task, workspace, models and library, and the runs of the code, each of which
-is made only once."""
+"""The shared state of a run's steps: task, workspace, models, library; and runs of the code, each made
+once."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _MOST_NAMES = 4000
 
 
 class AddedModules(Value):
-    """The modules that runs were missing and whose packages were then added."""
+    """The modules that were missing in runs and whose packages were then added."""
 
     names: tuple[str, ...] = ()
 
 
 class Baseline(Value):
     """The starter's own run: its metric or the problem that prevented one, and the files that it removes from its copy
-    of the tree or overwrites (None if unknown)."""
+    of the tree or overwrites (None: unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -48,8 +48,8 @@ _NO_CHECKS, _NOT_RUN = Properties(interface="", checks=()), Baseline()
 
 @dataclass
 class Session:
-    """One run. `packages` makes the environment with the given modules in addition to the starter's imports. `beside`
-    contains the task's related files."""
+    """One run. `packages` makes the environment with modules in addition to the starter's imports. `beside` are the
+    task's related files."""
 
     task: Task
     method: Method
@@ -72,8 +72,8 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
-        """The result of running a command on the current files, or the task's command and its evaluation if None. Runs
-        only once for the same files."""
+        """The result of a command (None: of the task's, and its evaluation) over the current files, run once for the
+        same files."""
 
         def run() -> RunResult:
             if command is not None:
@@ -85,8 +85,8 @@ class Session:
         return self.operations.do("run", inputs, RunResult, lambda: _shortened(self._completed(run)))
 
     def measured(self, workspace: Workspace, trace: Sequence[str] = (), first: Sequence[str] = ()) -> RunResult:
-        """The result of running the task's command and its evaluation on a workspace with the current files or other
-        files; see `Commands.run`."""
+        """The result of the task's command and its evaluation over a workspace with the current files or others; see
+        `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
             self.commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
@@ -94,7 +94,7 @@ class Session:
         )  # fmt: skip
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:
-        """The result of a run. If it lacked modules, their packages are added, including for later runs."""
+        """The result of a run. If it lacked modules, their packages are added, also for later runs."""
         completion = Completion(self.packages, self.added_modules().names)
         while True:
             result = run()
@@ -121,7 +121,7 @@ class Session:
         return self.reader.measuring(self.workspace.texts(0), self.task.parsed_metric, self.task.protected)
 
     def digest(self) -> str:
-        """Identifies the current files by their content."""
+        """Names the current files by their content."""
         files = self.workspace.files.items()
         return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
@@ -157,13 +157,8 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """Files that belong to the method: the starter's files listed in the task, or else the Python files nearest to
-        the script, followed by the related files from outside the starter. Both are limited to what fits in a
-        prompt."""
-        return [*self.related_in_starter(), *_fitting(self.beside.texts, self.beside.texts)]
-
-    def related_in_starter(self) -> list[str]:
-        """Like `related`, without the read-only files."""
+        """Files that belong to the method: the starter's files named by the task, otherwise its Python files nearest to
+        the script; then the related files from elsewhere. Both are limited to what fits in a prompt."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:
@@ -172,7 +167,7 @@ class Session:
         return [*chosen, *_fitting(self.beside.texts, self.beside.texts)]
 
     def text(self, path: str) -> str:
-        """The text of a workspace file or a read-only related file. Raises the same errors as `Workspace.text`."""
+        """The text of a workspace file or a read-only related file. Raises the errors of `Workspace.text`."""
         known = self.beside.texts.get(path)
         return self.workspace.text(path) if known is None else known
 
@@ -191,7 +186,7 @@ class Session:
         return "\n\n".join(blocks)
 
     def traced(self) -> list[str]:
-        """The Python files whose lines are counted, which are those that differ from the starter."""
+        """The Python files whose lines are counted: those that differ from the starter."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
 
 
@@ -203,7 +198,7 @@ def _shortened(result: RunResult) -> RunResult:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """Returns the first paths whose texts fit into a prompt together, and skips longer texts."""
+    """The first paths whose texts together fit into a prompt, without those that would not."""
     chosen, room = [], _MOST_FILES
     for path in paths:
         if len(texts[path]) <= room:
