@@ -1,4 +1,4 @@
-"""The embedding models of a server, loaded on first use. Its graphs share them."""
+"""A server's embedding models, loaded on first use and shared by its graphs."""
 
 import threading
 
@@ -15,11 +15,11 @@ class Models:
         self._loaded: dict[bool, Embedder] = {}
 
     def texts(self) -> Embedder:
-        """The model for texts of the graph."""
+        """Returns the model for texts in the graph."""
         return self._model(queries=False)
 
     def queries(self) -> Embedder:
-        """The model for queries, which is a faster form of the same if there is one."""
+        """Returns the model for queries: a faster form of the same model, if there is one."""
         return self._model(queries=self._settings.provider == "onnx")
 
     def _model(self, *, queries: bool) -> Embedder:

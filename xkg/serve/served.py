@@ -1,4 +1,4 @@
-"""What an MCP server serves, over stdio or HTTP."""
+"""The parts that an MCP server serves, over stdio or HTTP."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from xkg.serve.running.callers_runs import CallersRuns
 
 PlanAblations = Callable[[str, Path | None], str]
-"""Returns the plan of a paper's ablations as Markdown, given its id and the folder of a repository. Raises `InputError`
-for a folder that may not or cannot be read."""
+"""Plans a paper's ablations, given its id and a repository folder, and returns Markdown. Raises `InputError` if the
+folder may not or cannot be read."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """The graph of a server, and what callers may request. Paths that they name must lie under `roots`. None for `jobs`
-    omits the build tools, None for `runs` the tool that runs scripts, None for `planner` the plan of the ablation
-    prompt. `by_token`: callers are identified by their token; else the caller is the user who started the server."""
+    """A server's graph, and what callers may request. Paths that callers name must be under `roots`. If `jobs` is None,
+    there are no build tools; if `runs` is None, no tool that runs scripts; if `planner` is None, no plan in the
+    ablation prompt. With `by_token`, callers are identified by their token; otherwise the caller is the user who
+    started the server."""
 
     service: Service
     roots: Sequence[Path] = ()
@@ -43,7 +44,7 @@ class Served:
 
     @property
     def asked(self) -> tuple[Asked, ...]:
-        """The requests that callers may make."""
+        """The kinds of requests that callers may make."""
         return (*self.kinds, "run") if self.runs is not None else self.kinds
 
     def caller(self) -> Caller:

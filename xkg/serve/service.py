@@ -1,4 +1,4 @@
-"""One graph, open for reading, as the tools use it. Heavy libraries and the model load on first use."""
+"""One graph, open for reading, for the tools. Heavy libraries and the model load on first use."""
 
 import contextlib
 import gc
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from xkg.serve.verification.model_questions import Questions
 
 USER_TEXTS = 50_000
-"""Number of texts whose vectors stay in the user's cache, which outlives every graph: about 100 MB."""
+"""Number of texts whose vectors the user's cache keeps, independent of any graph: about 100 MB."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
 """A graph of a million techniques loads within this time."""
@@ -71,7 +71,7 @@ class Service:
         self._generation: Generation | None = None
 
     def state(self) -> tuple[int, int]:
-        """The current generation and its number of papers. Raises `StoreError` if there are none."""
+        """Returns the current generation and its number of papers. Raises `StoreError` if there are none."""
         with self.snapshot() as snapshot:
             return snapshot.generation, snapshot.paper_count()
 
@@ -109,7 +109,7 @@ class Service:
     def find_implementations(
         self, task: str, k: int = 1, *, filters: Filters | None = None, full: bool = False
     ) -> types.ImplementationsAnswer:
-        """Techniques for each part of a task, at most `k` per part, and how to apply them. `full` adds their code."""
+        """Returns at most `k` techniques for each part of a task, and how to apply them. `full` adds their code."""
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
@@ -118,12 +118,12 @@ class Service:
         return find_implementations(self.snapshot, self._seek, self.questions(), task, k, chosen, full)
 
     def short_ids(self, techniques: Sequence[str]) -> Mapping[str, str]:
-        """The shortest references to these techniques."""
+        """Returns the shortest references to these techniques."""
         with self.snapshot() as snapshot:
             return short_ids(snapshot, techniques)
 
     def short_papers(self, papers: Sequence[str]) -> Mapping[str, str]:
-        """The shortest references to these papers."""
+        """Returns the shortest references to these papers."""
         with self.snapshot() as snapshot:
             return {paper: short_paper(snapshot, paper) for paper in papers}
 
@@ -153,8 +153,8 @@ class Service:
         code: CodeForm = "rewritten",
         repository: Path | None = None,
     ) -> ContextAnswer:
-        """A paper as Markdown for a prompt, with all kinds of nodes, or those in `include`. `repository` is a clone of
-        the paper's repository; raw code is then read from it instead of the build outputs."""
+        """Renders a paper as Markdown for a prompt, with all kinds of nodes, or those in `include`. If `repository`, a
+        clone of the paper's repository, is given, raw code is read from it instead of the build outputs."""
         with self.snapshot() as snapshot:
             kinds = KINDS if include is None else include
             return paper_context(
@@ -173,9 +173,9 @@ class Service:
     def locate(
         self, text: str, repository: Path | None = None, k: int = 10, *, roots: Sequence[Path] | None = None
     ) -> types.LocateAnswer:
-        """Places of a technique, in the graph or in the working copy at `repository`. Nothing of the copy is run, and
-        nothing outside `roots`, if given, is read. A copy can be searched without a graph. Raises `InputError` also for
-        a folder without readable source."""
+        """Returns a technique's places, in the graph or in the working copy at `repository`. Runs nothing from the
+        copy, and reads nothing outside `roots`, if given. A copy can be searched without a graph. Also raises
+        `InputError` if the folder has no readable source."""
         from xkg.serve.search.locate import locate
 
         if not text.strip():
@@ -192,25 +192,25 @@ class Service:
             )
 
     def list_papers(self, k: int | None, filters: PaperFilters | None = None) -> types.PapersAnswer:
-        """The first `k` papers in the order of their titles; None for all."""
+        """Returns the first `k` papers ordered by title; all papers if `k` is None."""
         with self.snapshot() as snapshot:
             return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
 
     def paper_list(self, snapshot: Snapshot) -> PaperList:
-        """All papers of an open snapshot."""
+        """Returns all papers in an open snapshot."""
         return self._shared(snapshot).papers
 
     @contextmanager
     def snapshot(self, *, empty: bool = False) -> Iterator[Snapshot]:
-        """One state of the graph as this user sees it, without excluded papers. Raises `EmptyGraphError` unless it may
-        be `empty`."""
+        """Yields one state of the graph as this user sees it, without excluded papers. Raises `EmptyGraphError` unless
+        it may be `empty`."""
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0 and not empty:
                 raise EmptyGraphError(self._empty())
             yield self._of(snapshot).shown
 
     def papers(self) -> Sequence[Paper]:
-        """All papers, in id order."""
+        """Returns all papers, in id order."""
         with self.snapshot() as snapshot:
             return snapshot.papers()
 
@@ -219,7 +219,7 @@ class Service:
             return schema_answer(snapshot, embedded_schema(), map(str, named_queries.queries()), full=full)
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> types.CypherAnswer:
-        """The rows of a statement, or of the named query with that name."""
+        """Returns the rows of a statement, or of the named query with that name."""
         self._require_cypher()
         with self.snapshot() as snapshot:
             known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
@@ -229,8 +229,8 @@ class Service:
         return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
-        """Runs `first`, then `warm`, on a separate thread that `close` waits for. The loaded objects stay for the life
-        of the process, so the garbage collector no longer scans them."""
+        """Runs `first`, then `warm`, on a separate thread that `close` waits for. The loaded objects live as long as
+        the process, so the garbage collector no longer scans them."""
 
         def work() -> None:
             if first is not None:
@@ -242,7 +242,8 @@ class Service:
         self._warming.start()
 
     def warm(self) -> None:
-        """Loads the data that the first search and the first query need. Errors are left to these."""
+        """Loads the data that the first search and the first query need. Ignores errors, which those calls will
+        raise."""
         try:
             if not self._closed:
                 self.search("warm", 1)
@@ -255,8 +256,8 @@ class Service:
                 self.close()
 
     def close(self) -> None:
-        """Closes the graph for good. Running calls end normally, except questions to a language model and parsing of
-        folders, which are aborted."""
+        """Closes the graph permanently. Running calls finish normally, except questions to a language model and parsing
+        of folders, which are aborted."""
         with self._turn:
             self._closed = True
             questions, parsers = self._questions, self._parsers
@@ -275,7 +276,7 @@ class Service:
                 self._cached.close()
 
     def _of(self, snapshot: Snapshot) -> Generation:
-        """What answers from this snapshot share, until it or the trusted keys change."""
+        """Returns the state that answers from this snapshot share, until it or the trusted keys change."""
         store, trust = self._opened(), trusted()
         with self._turn:
             known = self._generation
@@ -284,7 +285,7 @@ class Service:
         return known
 
     def _shared(self, snapshot: Snapshot) -> Generation:
-        """As `_of`, for an open snapshot from `snapshot`, which may no longer be the newest."""
+        """Like `_of`, for an open snapshot from `snapshot`, which may no longer be the newest."""
         known = self._generation
         if known is not None and known.shown is snapshot:
             return known
@@ -302,7 +303,7 @@ class Service:
                 raise QueryRefusedError(reason)
 
     def _cached_search(self, snapshot: Snapshot, query: str, k: int, filters: Filters) -> types.SearchAnswer:
-        """As `_seek`, with a least-recently-used cache for each snapshot."""
+        """Like `_seek`, with a least-recently-used cache for each snapshot."""
         key = (query, k, repr(filters))
         answers = self._shared(snapshot).answers
         with self._turn:
@@ -335,7 +336,7 @@ class Service:
             return self._copies
 
     def parsers(self) -> "Parsers":
-        """The confined parsers. Their process starts with the first parse."""
+        """Returns the confined parsers. Their process starts with the first parse."""
         with self._turn:
             self._require_open()
             if self._parsers is None:
@@ -356,7 +357,7 @@ class Service:
             raise StoreError(f"the graph in {self._place} was closed: open it again")
 
     def questions(self) -> "Questions":
-        """The configured language model, for questions of agents."""
+        """Returns the configured language model, for agents' questions."""
         with self._turn:
             if self._questions is None:
                 from xkg.serve.verification.model_questions import Questions
@@ -382,8 +383,8 @@ class Service:
         return search(snapshot, self._read, query, k, chosen, bar=least)
 
     def _cached_model(self) -> Embedder:
-        """The model with a cache of vectors: the graph's, or the user's if there is no graph. So a repository is
-        embedded only once."""
+        """Returns the model with a cache of vectors (the graph's, or the user's if there is no graph), so that a
+        repository is embedded only once."""
         with self._turn:
             if self._cached is None:
                 own = self.folder.is_dir()

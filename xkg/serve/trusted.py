@@ -1,5 +1,5 @@
-"""A snapshot as seen by a user who trusts certain keys: claimed code has the level that they attest, and names who
-attests it.
+"""A snapshot as seen by a user who trusts certain keys: claimed code has the level that these keys attest, and names
+the attesting keys.
 
 Trust is applied on reading and never stored, so a revoked key stops counting at once."""
 
@@ -13,12 +13,12 @@ from xkg.store.graph_store import Facts, PaperLine, Snapshot, TechniqueView
 
 
 def with_trust(snapshot: Snapshot, trust: Trust) -> Snapshot:
-    """The snapshot with the levels that keys of `trust` attest."""
+    """Returns the snapshot with the levels that keys in `trust` attest."""
     return cast(Snapshot, _Trusted(snapshot, trust)) if trust.names else snapshot
 
 
 class _Trusted:
-    """Revises the answers that contain a level; all others come from the snapshot."""
+    """Revises answers that contain a level; all other answers come from the snapshot."""
 
     def __init__(self, snapshot: Snapshot, trust: Trust) -> None:
         self._inner, self._trust = snapshot, trust

@@ -398,7 +398,7 @@ class Jobs:
 
 
 class _Build:
-    """A process group that runs a job. `process` is None if another server started it. `code` is its exit code, None if
+    """A process group that runs a job. `process` is None if another server started it; `code` is its exit code, None if
     unknown."""
 
     def __init__(self, output: Path, pid: int | None, process: "subprocess.Popen[bytes] | None") -> None:

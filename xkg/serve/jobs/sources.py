@@ -1,8 +1,8 @@
 """The sources that remote callers may build: arXiv papers, repositories on known hosts, and paths under roots.
 
-A server that fetches sources for untrusted callers can be abused to reach services of its own network, its own files,
-or options of the programs that it runs. So a name must have a form that only allows configured hosts, and is normalized
-before any program is started with it."""
+A server that fetches sources for untrusted callers can be abused to reach services on its own network, its own files,
+or options of the programs that it runs. So a name must have a form that allows only configured hosts, and is normalized
+before it is passed to any program."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference
 
 
 def paper_named(name: str, roots: Sequence[Path]) -> str:
-    """The paper as `xkg build --paper` takes it: the URL for an arXiv id or URL, or a path under `roots`, links
-    resolved. Raises `InputError`."""
+    """Returns the paper in the form that `xkg build --paper` takes: the URL for an arXiv id or URL, or a path under
+    `roots`, with links resolved. Raises `InputError`."""
     _refuse_odd(name)
     known = arxiv_id(name)
     if known is not None:
@@ -39,8 +39,9 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
-    """The method as `xkg implement` takes it: a text of four words or more, the id of a paper or technique of the
-    graph, or a file under `roots`, links resolved, optionally with `#section`. Raises `InputError`."""
+    """Returns the method in the form that `xkg implement` takes: text of four words or more, the id of a paper or
+    technique in the graph, or a file under `roots`, with links resolved, optionally with `#section`. Raises
+    `InputError`."""
     if "\n" in method or len(method.split()) > 3:
         return f"{method.strip()}\n"  # text with a line break is never a file name
     _refuse_odd(method)
@@ -56,7 +57,7 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
 
 
 def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
-    """Data folders by their paths in the starter code. They must lie under `roots`, links resolved. Raises
+    """Maps paths in the starter code to data folders, which must be under `roots` with links resolved. Raises
     `InputError`."""
     if data and not roots:
         raise InputError("this server opens no folders, so data cannot be used: have serve.roots set")
@@ -66,9 +67,8 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
 
 
 def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
-    """Related files as `xkg implement` takes them. Paths inside the starter code stay unchanged, since the run looks up
-    other paths only under `roots`. A path that leads outside must exist there now, links resolved. Raises
-    `InputError`."""
+    """Returns related files in the form that `xkg implement` takes. Paths inside the starter code stay unchanged; any
+    other path must exist under `roots`, with links resolved. Raises `InputError`."""
     return [
         str(path_under_roots(name, roots)) if name.startswith(("/", "~")) or ".." in name.split("/") else name
         for name in names
@@ -76,8 +76,8 @@ def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
 
 
 def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> str:
-    """The repository as `xkg build --repo` takes it: `https://host/owner/name` on one of `hosts`, optionally with
-    `@commit`, or a folder under `roots`, links resolved. Raises `InputError`."""
+    """Returns the repository in the form that `xkg build --repo` takes: `https://host/owner/name` on one of `hosts`,
+    optionally with `@commit`, or a folder under `roots`, with links resolved. Raises `InputError`."""
     _refuse_odd(name)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:

@@ -1,4 +1,4 @@
-"""Completes ids of papers, techniques and code for clients, in prompt arguments and resource addresses."""
+"""Completes paper, technique and code ids for clients, in prompt arguments and resource addresses."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ _TEMPLATE = re.compile(r"xkg://(?:([^/]+)/)?(paper|technique|code)/\{id\}")
 
 
 def add_completion(server: MCPServer, service: Service) -> None:
-    """Registers the completion. Call this before `initialize`, whose answer announces it."""
+    """Registers completion. Call this before `initialize`, whose answer announces it."""
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
@@ -42,8 +42,8 @@ def add_completion(server: MCPServer, service: Service) -> None:
 
 
 def _completed(service: Service, graph: str | None, kind: str, value: str) -> Completion | None:
-    """The ids of a graph that start with `value`, with or without their scheme, or whose last part does; for the kind
-    `graph`, names of graphs. None for other kinds, and if the graph cannot be read."""
+    """Returns the graph's ids that start with `value`, with or without their scheme, or whose last part does; for the
+    kind `graph`, returns graph names. Returns None for other kinds, or if the graph cannot be read."""
     wanted = value.strip().casefold()
     if kind == "graph":
         return Completion(values=[name for name in readable_graphs(service) if name.casefold().startswith(wanted)])

@@ -1,6 +1,6 @@
-"""Answers messages that are not JSON-RPC with an error, on every transport. On stdio the SDK drops them, and treats a
-request whose id is null or a float as a notification, so the caller would wait forever; at the end of its input it
-cancels the requests that have no answer yet."""
+"""Answers invalid JSON-RPC messages with an error, on every transport. On stdio the SDK drops such messages, and treats
+a request whose id is null or a float as a notification, so the caller would wait forever. At the end of input, the SDK
+also cancels requests that have no answer yet."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -26,11 +26,11 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 _LAST_ANSWERS = 60.0
-"""Seconds for the last answers after the client has closed its end."""
+"""Seconds to wait for the last answers after the client has closed its end."""
 
 
 class WrongMessageError(Exception):
-    """`answer` is the error to answer to what is not a message."""
+    """Input is not a valid message; `answer` is the error to send back."""
 
     def __init__(self, code: int, words: str, request: str | int | None = None) -> None:
         super().__init__(words)
@@ -38,7 +38,7 @@ class WrongMessageError(Exception):
 
 
 def parsed_message(message: str | bytes) -> JSONRPCMessage:
-    """A message of JSON-RPC 2.0. Batches are not supported. Raises `WrongMessageError`."""
+    """Parses a JSON-RPC 2.0 message. Batches are not supported. Raises `WrongMessageError`."""
     try:
         value = from_json(message)
     except ValueError as error:
@@ -59,7 +59,7 @@ def parsed_message(message: str | bytes) -> JSONRPCMessage:
 
 @asynccontextmanager
 async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
-    """The SDK's streams over standard input and output. Lines that are not messages are answered here."""
+    """Yields the SDK's streams over standard input and output, and answers lines that are not messages itself."""
     with _private_stdin() as stdin:
         lines = _Messages(stdin)
         async with stdio_server(stdin=cast(anyio.AsyncFile[str], lines)) as (read, write):
@@ -68,7 +68,7 @@ async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
 
 
 class _Answers(ObjectSendStream[SessionMessage]):
-    """The stream `write`. Removes the ids of what it answers from `requests`."""
+    """Forwards to the stream `write`, and removes the ids of answered requests from `requests`."""
 
     def __init__(self, write: Any, requests: set[str | int]) -> None:
         self._write, self._requests = write, requests
@@ -83,8 +83,8 @@ class _Answers(ObjectSendStream[SessionMessage]):
 
 
 class _Messages:
-    """The lines of `stdin` that are messages. They end when all requests are answered, so that a client which closes
-    its end at once reads the answers. `open` has the ids of the others."""
+    """The messages among the lines of `stdin`. The stream ends only when all requests are answered, so that a client
+    which closes its end at once still gets the answers. `open` contains the ids of unanswered requests."""
 
     answers: Any
 
@@ -116,7 +116,7 @@ class _Messages:
 
 @contextmanager
 def _private_stdin() -> Iterator[TextIO]:
-    """Standard input for the server only: the programs that it starts read an empty one."""
+    """Yields standard input for the server alone; programs that it starts read empty input."""
     private = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)

@@ -9,7 +9,7 @@ from xkg.serve.tools import cypher, locate, nodes, search
 
 
 def add_all(server: MCPServer, served: Served) -> None:
-    """Registers everything. `locate` reads the list of roots at each call."""
+    """Registers everything. `locate` reads the list of roots on each call."""
     search.add(server, served.service)
     nodes.add(server, served.service)
     locate.add(server, served.service, served.roots)

@@ -1,4 +1,4 @@
-"""Reports progress of calls that take longer than two seconds, to clients that ask for it."""
+"""Reports progress for calls that take longer than two seconds, to clients that request it."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ EVERY_SECONDS = 2.0
 
 
 def reporting() -> ServerMiddleware[Any]:
-    """Middleware that reports every two seconds how long a tool has been running. Clients without a progress token get
-    no reports."""
+    """Returns middleware that reports every two seconds how long a tool has been running. Clients without a progress
+    token get no reports."""
 
     async def middleware(ctx: Any, call_next: Any) -> Any:
         if ctx.method != "tools/call" or "progress_token" not in (ctx.meta or {}):

@@ -1,6 +1,7 @@
-"""MCP prompts, tasks that a user starts with one word: which tools to use in which order, and how to judge the outcome.
+"""MCP prompts, which are tasks that a user starts with one word: they say which tools to use in which order, and how to
+judge the outcome.
 
-Prompts contain ids of papers but none of their text, because a prompt speaks for the user. A plan that quotes papers is
+Prompts contain paper ids but no text from papers, because a prompt speaks for the user. A plan that quotes papers is
 attached as a resource, marked as data."""
 
 import functools
@@ -109,11 +110,11 @@ build's questions in place of a language model, without an API key. Use it when 
 def add_prompts(
     server: MCPServer, service: Service, planner: PlanAblations | None = None, *, builds: bool = False
 ) -> None:
-    """Registers the prompts. The paper of a prompt is looked up; if it is unknown, the error names the nearest papers.
-    `planner` makes the plan of the ablation prompt, if given. `builds` says whether callers may request builds."""
+    """Registers the prompts. A prompt's paper is looked up; if it is unknown, the error lists the nearest papers.
+    `planner`, if given, makes the plan for the ablation prompt. `builds` says whether callers may request builds."""
 
     def known(paper: str) -> str:
-        """The paper's id in quotes."""
+        """Returns the paper's id in quotes."""
         return json.dumps(one_line(_refusing(lambda: service.paper(paper).id)), ensure_ascii=False)
 
     graphs = tuple(graphs_of(service))
@@ -181,7 +182,7 @@ def add_prompts(
 
 
 def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., list[UserMessage]]:
-    """The prompt, with a message that names the graph to use unless it is the first."""
+    """Adds a message that names the graph to use to the prompt, unless it is the first graph."""
 
     @functools.wraps(ask)
     def messages(*args: Any, **kwargs: Any) -> list[UserMessage]:
@@ -196,7 +197,8 @@ def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., 
 
 
 def _plan(planner: PlanAblations, paper: str, repository: str) -> str:
-    """The plan. If the folder cannot be read here, it may be the client's, and the plan uses the lines in the graph."""
+    """Returns the plan. If the folder cannot be read here, it may be on the client's machine, and the plan uses the
+    lines in the graph."""
     if not repository:
         return _refusing(lambda: planner(paper, None))
     try:

@@ -1,7 +1,7 @@
-"""The tool schemas that clients get: all fields and types, without pydantic's repetitions.
+"""Shortens the tool schemas that clients get: all fields and types, without pydantic's repetitions.
 
-Every client reads all schemas before the first question, and many put them into a model's context. The descriptions of
-the tools explain the fields of answers, and the resource `xkg://answers` explains all of them."""
+Every client reads all schemas before the first question, and many put them into a model's context. Tool descriptions
+explain the main fields in answers, and the resource `xkg://answers` explains all of them."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ Schema = dict[str, Any]
 _PLAIN = frozenset(("string", "integer", "number", "boolean", "array", "object"))
 _REF = "#/$defs/"
 _WORTH = 100
-"""Definitions of at least this many characters are replaced by the name of the tool that has them, which is shorter and
-as clear."""
+"""Definitions of at least this many characters are replaced by the name of the tool that contains them, which is
+shorter and as clear."""
 
 
 def published(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools with short schemas. The type of an optional argument omits null. A type that several answers have is
-    complete in one of them and named in the others."""
+    """Returns the tools with short schemas. The type of an optional argument omits null. A type that several answers
+    share is complete in one of them and referenced in the others."""
     homes = {str((tool.output_schema or {}).get("title")): tool.name for tool in tools}
     answers: dict[str, Schema] = {}
     for tool in tools:
@@ -39,7 +39,7 @@ def published(tools: Sequence[Tool]) -> list[Tool]:
 
 
 def _annotations(of: ToolAnnotations) -> ToolAnnotations:
-    """Omits hints that have no meaning in MCP: how a read-only tool changes things."""
+    """Omits hints that have no meaning for a read-only tool."""
     if not of.read_only_hint:
         return of.model_copy(update={"title": None})
     return ToolAnnotations(read_only_hint=True, open_world_hint=of.open_world_hint)
@@ -89,8 +89,8 @@ def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
 
 
 def _refer(schema: Schema, tool: str, homes: dict[str, str]) -> None:
-    """Replaces each type that another tool has by a reference to it, and drops types that are then unused. The others
-    belong to this tool from now on."""
+    """Replaces each type that another tool defines by a reference to it, and drops types that are then unused.
+    Remaining types belong to this tool from now on."""
     definitions: Schema = schema.get("$defs", {})
     for name, definition in definitions.items():
         home = homes.get(name, tool)
@@ -120,7 +120,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _inlined(schema: Schema) -> Schema:
-    """The schema with definitions inlined that are used once or are as short as a reference."""
+    """Inlines definitions that are used once or are as short as a reference."""
     definitions: Schema = schema.get("$defs", {})
     uses = Counter(_references(schema))
     inline = {name: each for name, each in definitions.items() if uses[name] == 1 or "properties" not in each}

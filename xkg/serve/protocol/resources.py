@@ -29,7 +29,7 @@ PAPERS_OF_A_PAGE = 100
 
 
 def add_resources(server: MCPServer, service: Service) -> None:
-    """Registers papers, techniques, code and the schema by address, as JSON with all their facts."""
+    """Registers papers, techniques, code and the schema as resources: JSON with all their fields."""
     unchecked = ResourceSecurity(exempt_params=frozenset(["id"]))  # ids are looked up, never used as paths
 
     graphs = tuple(graphs_of(service))
@@ -87,8 +87,8 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
 
 def _papers(service: Service, cursor: str | None) -> tuple[list[Resource], str | None]:
-    """One page of the papers of all graphs that the caller may read, and the cursor of the next. A graph that is empty
-    or cannot be read has none."""
+    """Returns one page of papers from all graphs that the caller may read, and the cursor for the next page. Skips
+    graphs that are empty or cannot be read."""
     first = next(iter(graphs_of(service)))
     papers: list[tuple[str, PaperLine]] = []
     for graph in readable_graphs(service):

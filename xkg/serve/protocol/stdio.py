@@ -48,7 +48,7 @@ _ASKED: "dict[Asked, str]" = {
 
 
 def instructions(served: Served) -> str:
-    """The server's description for clients: what they may request, and the graphs if there are several."""
+    """Returns the server's description for clients: what they may request, and the graphs if there are several."""
     unchanged = "" if served.kinds else " Nothing here changes the graph."
     named = f" There are the graphs {', '.join(served.graphs)}: tools answer from the first, or from that of graph."
     return _ABOUT + "".join(_ASKED[each] for each in served.asked) + unchanged + named * (len(served.graphs) > 1)
@@ -58,8 +58,8 @@ PREPARE_AFTER_SECONDS = 0.02
 
 
 def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
-    """The server. Its tools are registered before the first message after `initialize`. With `client_roots`, `locate`
-    also accepts the client's folders."""
+    """Returns the server. Its tools are registered before the first message after `initialize`. With `client_roots`,
+    `locate` also accepts the client's folders."""
     folders = list(served.roots)
     served = replace(served, roots=folders)
     server = PlainErrors(instructions=instructions(served))
@@ -73,8 +73,8 @@ def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
 
 
 def _preparing(server: MCPServer, served: Served) -> ServerMiddleware[Any]:
-    """Registers the tools before the first message that can use them. After the first answer, loads in the background
-    the data that the first search needs."""
+    """Returns middleware that registers the tools before the first message that can use them and, after the first
+    answer, loads the data for the first search in the background."""
     turn = threading.Lock()
     prepared = False
 

@@ -1,4 +1,4 @@
-"""An MCP server with one-line errors: what is wrong, and what to do."""
+"""An MCP server with one-line errors that say what is wrong and what to do."""
 
 import difflib
 import inspect
@@ -37,7 +37,7 @@ with builds."""
 
 
 def _website() -> str | None:
-    """The homepage that the package was built with, if any."""
+    """Returns the homepage in the package's metadata, if any."""
     try:
         urls = metadata("xkg").get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -46,7 +46,7 @@ def _website() -> str | None:
 
 
 def _icons() -> list[Icon] | None:
-    """The icon of the web pages, as an address: every answer repeats it. None if the package names no homepage."""
+    """Returns the web pages' icon as an address, since every answer repeats it; None if the package has no homepage."""
     home = _website()
     if home is None:
         return None
@@ -54,7 +54,7 @@ def _icons() -> list[Icon] | None:
 
 
 class PlainErrors(MCPServer[Any]):
-    """The SDK's server under our name, with our own error messages, and an error for an unknown argument."""
+    """The SDK's server with our own name and error messages, and an error for unknown arguments."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -87,7 +87,7 @@ class PlainErrors(MCPServer[Any]):
         self._lists[name] = [argument for argument in taken if _takes_list(self._tool_manager.get_tool(name), argument)]
 
     async def list_tools(self) -> list[ListedTool]:
-        """The tools with short schemas (`published`), made once for the current set of tools."""
+        """Returns the tools with short schemas (`published`), computed once for the current set of tools."""
         whole = await super().list_tools()
         if len(self._listed) != len(whole):
             self._listed = published(whole)
@@ -102,7 +102,8 @@ class PlainErrors(MCPServer[Any]):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Raises `MCPError` with one line for an unknown prompt, and for a missing, wrong or unknown argument."""
+        """Returns the prompt. Raises `MCPError` with one line if the prompt is unknown, or an argument is missing,
+        wrong or unknown."""
         given = arguments or {}
         if (wrong := self._no_prompt(name, given) or self._unknown("prompt", name, given)) is not None:
             raise MCPError(code=INVALID_PARAMS, message=wrong)
@@ -116,8 +117,9 @@ class PlainErrors(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool. A null argument counts
-        as omitted, and a string for a list as a list of one, because frameworks and models send these."""
+        """Calls the tool. Raises `ToolError` with one line: the first wrong argument, or the tool's error. A null
+        argument counts as omitted, and a string as a list of one if a list is required, because frameworks and models
+        send these."""
         arguments = {argument: value for argument, value in arguments.items() if value is not None}
         arguments = self._named(name, arguments)
         lists = self._lists.get(name, ())
@@ -138,7 +140,7 @@ class PlainErrors(MCPServer[Any]):
                     raise ToolError(refusal(error)) from None
 
     def _named(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments. An id given under another tool's argument name is renamed to this tool's."""
+        """Returns the arguments; an id passed under another tool's argument name is renamed."""
         taken = [argument for argument in self._accepted.get(f"tool {tool}", ()) if argument in _ID_NAMES]
         given = [argument for argument in arguments if argument in _ID_NAMES]
         if len(taken) != 1 or len(given) != 1:
@@ -146,14 +148,14 @@ class PlainErrors(MCPServer[Any]):
         return {taken[0] if argument in given else argument: value for argument, value in arguments.items()}
 
     def _no_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """An error line for an unknown prompt or for its first missing argument."""
+        """Returns an error line for an unknown prompt or its first missing argument, else None."""
         if name not in self._required:
             return f"there is no prompt {name[:80]!a}; there are {', '.join(self._required) or 'none'}"
         missing = next((argument for argument in self._required[name] if argument not in arguments), None)
         return None if missing is None else f"{name}: {missing}: Field required"
 
     def _unknown(self, kind: str, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """An error line for the first argument that a tool or prompt does not accept."""
+        """Returns an error line for the first argument that a tool or prompt does not accept, else None."""
         accepted = self._accepted.get(f"{kind} {name}")
         unknown = next((argument for argument in arguments if accepted is not None and argument not in accepted), None)
         if unknown is None or accepted is None:
@@ -171,12 +173,12 @@ def _takes_list(tool: Tool | None, argument: str) -> bool:
 
 
 def _is_one(value: Any) -> bool:
-    """Whether this is a single string, and not a list written as JSON, which the SDK parses."""
+    """Whether this is a single string, not a JSON list, which the SDK parses."""
     return isinstance(value, str) and not value.lstrip().startswith("[")
 
 
 def _invalid(error: BaseException) -> ValidationError | None:
-    """The validation error that caused an error of the SDK."""
+    """Returns the validation error that caused an SDK error, if any."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ValidationError):
         cause = cause.__cause__

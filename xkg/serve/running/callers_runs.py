@@ -1,6 +1,6 @@
-"""Runs scripts for callers of a server: checks permissions, daily limits, time limits and concurrency.
+"""Runs scripts for a server's callers: checks permissions, daily limits, time limits and concurrency.
 
-Missing packages are installed in the background. The call waits a while for them, and then asks the caller to retry."""
+Missing packages are installed in the background. A call waits a while for them, then asks the caller to retry."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from xkg.serve.running.runs import Runs
 from xkg.serve.service import Service
 
 INSTALLING_SECONDS = 30.0
-"""The time that a call waits for packages; most clients give up after a minute."""
+"""Seconds that a call waits for packages; most clients give up after a minute."""
 MOST_INSTALLING = 4
 TURN_SECONDS = 15.0
 DEFAULT_SECONDS = 30.0
@@ -38,8 +38,8 @@ class _Installation:
 class CallersRuns:
     """The runs of a server's callers. Thread-safe.
 
-    Raises `ConfigError` for settings that would run scripts without a sandbox. If the caller lacks the scope, methods
-    raise `NotAllowedError` before they look anything up; otherwise they raise as `Runs`."""
+    Raises `ConfigError` if the settings would run scripts without a sandbox. If the caller lacks the scope, methods
+    raise `NotAllowedError` before they look anything up; otherwise they raise the same errors as `Runs`."""
 
     def __init__(self, service: Service, settings: Settings) -> None:
         if settings.sandbox.runner == "unsafe-subprocess":
@@ -53,13 +53,13 @@ class CallersRuns:
         self._installing: dict[str, _Installation] = {}
 
     def example(self, reference: str, caller: Caller) -> str:
-        """An example script."""
+        """Returns an example script."""
         require(caller, "ask", ["run"])
         return self._runs.example(reference)
 
     def run(self, reference: str, script: str, caller: Caller, seconds: float | None = None) -> RunAnswer:
-        """Return the result of the script. Raises `InputError` also if the caller has used up the daily runs or already
-        has one running, while packages are being installed, and if all slots are taken."""
+        """Runs the script and returns the result. Also raises `InputError` if the caller has used up the daily runs or
+        already has a run in progress, while packages are being installed, or if all slots are taken."""
         require(caller, "ask", ["run"])
         most = self.bounds.seconds
         if seconds is not None and seconds > most:

@@ -1,4 +1,4 @@
-"""Example scripts for the code of a node."""
+"""Example scripts for a code node."""
 
 import ast
 
@@ -10,8 +10,8 @@ _MOST_NAMES = 12
 
 
 def example(code: Code, name: str) -> str:
-    """The stored test of the code, which shows how to call it. Without a test, a call of its last public function or
-    class with `...` for the required values."""
+    """Returns the code's stored test, which shows how to call it. If there is no test, returns a call to its last
+    public function or class, with `...` for required values."""
     head = [f"# {one_line(name)}: its names are there already, as after `from implementation import *`."]
     if code.test.strip():
         return "\n".join([*head, "# This is its stored test.", code.test.strip(), ""])
@@ -47,7 +47,8 @@ def _call(node: ast.FunctionDef | ast.ClassDef) -> str:
 
 
 def _arguments(node: ast.FunctionDef | ast.ClassDef) -> ast.arguments | None:
-    """The arguments of a function or of a class's constructor, without `self`. None if the class has no `__init__`."""
+    """Returns the arguments of a function or a class's constructor, without `self`; None if the class has no
+    `__init__`."""
     if isinstance(node, ast.FunctionDef):
         return node.args
     for each in node.body:

@@ -1,9 +1,10 @@
-"""Detects which files of untrusted code are pictures, from their bytes: bounded in size, complete, and only pixels.
+"""Detects pictures among the files that untrusted code wrote, from their bytes: bounded in size, complete, and only
+pixels.
 
-A client passes pictures to a model or a browser. Both fail on invalid pictures, and a model may read text hidden in
-one. So a PNG is walked chunk by chunk and its pixels are counted, and a JPEG is walked marker by marker; comments are
-dropped. Nothing is decoded. An SVG stays text; pages show it as an image, and in images browsers run and load
-nothing."""
+A client passes pictures to a model or a browser. Both fail on invalid pictures, and a model may read text hidden in a
+picture. So a PNG is checked chunk by chunk and its pixels are counted, and a JPEG is checked marker by marker; comments
+are dropped. Nothing is decoded. An SVG stays text; pages show it as an image, and browsers run and load nothing inside
+images."""
 
 import math
 import re
@@ -30,7 +31,7 @@ class Picture(NamedTuple):
 
 
 def picture_of(content: bytes) -> Picture | None:
-    """The picture in these bytes, without data that is not part of it. None for any other file."""
+    """Returns the picture in these bytes, without data that is not part of it; None for any other file."""
     if content.startswith(_PNG):
         png = _png(content)
         return None if png is None else Picture("image/png", png)
@@ -71,7 +72,7 @@ def _png(content: bytes) -> bytes | None:
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """The type, the data and the whole bytes of each chunk, up to the first damaged one."""
+    """Yields the type, data and full bytes of each chunk, up to the first damaged chunk."""
     at = len(_PNG)
     while at + 12 <= len(content):
         length, kind = struct.unpack(">I4s", content[at : at + 8])
@@ -84,7 +85,7 @@ def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def _inflated(data: bytes, most: int) -> int:
-    """The decompressed size, at most `most` + 1. 0 if the data is damaged."""
+    """Returns the decompressed size, at most `most` + 1; 0 if the data is damaged."""
     inflater, size = zlib.decompressobj(), 0
     try:
         while data and size <= most:

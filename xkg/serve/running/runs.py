@@ -1,7 +1,7 @@
-"""Runs a script over code of the graph, in its environment. The command, the Python API, the tool and the web page all
-use this module.
+"""Runs a script on code from the graph, in the code's environment. The command, the Python API, the tool and the web
+page all use this module.
 
-Nothing of a run is stored: it changes neither evidence nor graph, and leaves nothing for the next run."""
+Runs are not stored: a run changes neither the evidence nor the graph, and leaves nothing for the next run."""
 
 import contextlib
 from collections.abc import Callable
@@ -35,9 +35,9 @@ _SIGNS = frozenset("_-.+=@,()[] ")
 
 
 class Runs:
-    """Runs scripts over the graph of `service`. Thread-safe.
+    """Runs scripts on code from the graph of `service`. Thread-safe.
 
-    Methods raise `UnknownIdError` for unknown code, and as `Service` does."""
+    Methods raise `UnknownIdError` if the code is unknown, and the same errors as `Service`."""
 
     def __init__(self, service: "Service", settings: Settings) -> None:
         self._service = service
@@ -45,8 +45,8 @@ class Runs:
         self._made: dict[str, Environment] = {}
 
     def code(self, reference: str) -> tuple[Code, str]:
-        """The code that a reference names (its id, its technique's id, or a name), and the name of its technique.
-        Raises `InputError` for code that cannot be run."""
+        """Returns the code that a reference names (its id, its technique's id, or a name), and its technique's name.
+        Raises `InputError` if the code cannot be run."""
         with self._service.snapshot() as snapshot:
             code, name = code_node(snapshot, reference)
         if code.language != "python":
@@ -57,14 +57,14 @@ class Runs:
         return code, name
 
     def example(self, reference: str) -> str:
-        """An example script. Raises as `code`."""
+        """Returns an example script. Raises the same errors as `code`."""
         code, name = self.code(reference)
         return example(code, name)
 
     def environment(self, code: Code, notify: "Callable[[Installing], None]" = lambda _: None) -> Environment:
-        """The packages of the code, as `xkg verify` makes them, plus those of the settings. `notify` receives the
-        packages to install. Raises `PackagesError` with the reason if a needed package is missing, and
-        `SandboxUnavailableError`."""
+        """Returns the code's environment, with the same packages as in `xkg verify` plus those in the settings.
+        `notify` receives the packages to install. Raises `PackagesError` with the reason if a required package is
+        missing, and `SandboxUnavailableError`."""
         known = self._made.get(code.id)
         if known is not None and (known.site is None or known.site.is_dir()):
             return known
@@ -89,9 +89,9 @@ class Runs:
         seconds: float | None = None,
         notify: "Callable[[Installing], None]" = lambda _: None,
     ) -> RunAnswer:
-        """Return the result of the script; errors of the script are part of the answer. `seconds` defaults to
-        `sandbox.seconds`; tracebacks use `file_name` for the script. Raises as `code` and `environment`, and
-        `InputError` for an empty or too long script."""
+        """Runs the script and returns the result, which includes the script's errors. `seconds` defaults to
+        `sandbox.seconds`; tracebacks use `file_name` for the script. Raises the same errors as `code` and
+        `environment`, and `InputError` if the script is empty or too long."""
         if not script.strip():
             raise InputError("the script is empty: give lines of Python that use the code")
         if len(script) > LONGEST_SCRIPT:
@@ -153,8 +153,8 @@ def _answer(code: Code, name: str, environment: Environment, ran: ScriptRun, err
 
 
 def _refused_name(path: str) -> str | None:
-    """The reason why a file may not be returned under this name, None if it may. Hidden files affect shells and
-    editors, and other characters have special meanings on other systems."""
+    """Returns why a file may not be returned under this name, None if it may. Hidden files affect shells and editors,
+    and some characters have special meanings on other systems."""
     if len(path) > _LONGEST_NAME:
         return "its name is too long"
     for part in path.split("/"):

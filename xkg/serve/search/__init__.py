@@ -1,4 +1,4 @@
-"""From a query to ranked techniques: candidates, grouping, calibration; also related papers, and places in
+"""Turns a query into ranked techniques: candidates, grouping, calibration. Also finds related papers and places in
 repositories.
 
 May import: answers, and the layers below serve."""

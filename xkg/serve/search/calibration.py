@@ -1,4 +1,4 @@
-"""Calibrated scores: how well a technique fits a query, in 0..1, comparable between queries.
+"""Calibrated scores: how well a technique fits a query, from 0 to 1, comparable between queries.
 
 Neither search provides such scores: BM25 grows with the length of a query, and the distribution of cosines depends on
 the model and the query. The features of a technique are
@@ -30,16 +30,16 @@ are those of the best of its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)
-"""The mean late interaction of the technique that answers a query; the default if no words are known."""
+"""Mean late interaction of the technique that answers a query; the default if no words are known."""
 
 _LARGE = 300
-"""Graphs with fewer techniques differ from those on which most queries were fitted."""
+"""Graphs with fewer techniques differ from the graphs on which most queries were fitted."""
 
 _TERM_WORDS = 3
 
 
 def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: Sequence[str]) -> dict[str, float]:
-    """The score of each technique."""
+    """Returns the score of each technique."""
     background = snapshot.background(candidates.reading.vector)
     matched, total = snapshot.matched(query, techniques)
     names = snapshot.name_coverage(candidates.reading, techniques)
@@ -61,9 +61,9 @@ def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: S
 
 
 def score(rise: float, shared: float, total: float, near: float, name: Coverage, term: bool, techniques: int) -> float:
-    """The score of one technique. It has `shared` of the query's words, whose total weight is `total`. `near` is its
-    mean nearness to the query's words, and `name` is how well the query covers its name. `term`: the query is a bare
-    term. `techniques` is the size of the graph."""
+    """Returns the score of one technique. `shared` is the weight of the query's words that it contains, out of `total`.
+    `near` is its mean nearness to the query's words, and `name` is how well the query covers its name. `term` says
+    whether the query is a bare term; `techniques` is the size of the graph."""
     coverage = shared / total if total > 0 else 0.0
     odds = (
         _CONSTANT
@@ -78,14 +78,14 @@ def score(rise: float, shared: float, total: float, near: float, name: Coverage,
 
 
 def bare_term(query: str) -> bool:
-    """Whether a query has only a few words and no stop words of the text search."""
+    """Whether a query has only a few words and none of the text search's stop words."""
     words = query.split()
     return len(words) <= _TERM_WORDS and all(map(word_terms, words))
 
 
 def rise(cosine: float, background: Background) -> float:
-    """How far a cosine is above the background. 1 is the expected maximum over this many techniques if cosines were
-    normally distributed."""
+    """Returns how far a cosine is above the background. 1 is the expected maximum over this many techniques if cosines
+    were normally distributed."""
     if background.deviation <= 0:
         return 0.0
     highest = math.sqrt(2 * math.log(background.techniques + 2))

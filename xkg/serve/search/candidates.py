@@ -1,5 +1,5 @@
-"""Candidates for a query: BM25 and vector search over the whole query and its parts, fused by score, and late
-interaction (`xkg.embeddings.base`) for the best of them."""
+"""Finds candidates for a query: BM25 and vector search over the whole query and its parts, fused by score, and late
+interaction (`xkg.embeddings.base`) for the best candidates."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,8 @@ from xkg.store.graph_store import Hit, Snapshot
 DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
-"""From this size on, text search takes as long as encoding a query, and runs in parallel with it."""
+"""From this number of techniques on, text search takes as long as encoding a query, so it runs in parallel with
+encoding."""
 
 _THREADS = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="xkg-text-search")
 
@@ -26,10 +27,10 @@ Encode = Callable[[Sequence[str]], Sequence[EncodedText]]
 
 @dataclass(frozen=True)
 class Candidates:
-    """`strength` is the fused strength of each technique, in 0..1 within this query. `cosine` is the cosine to the
-    whole query of the techniques that vector search returned, which are the nearest. `interaction` is the late
-    interaction of the best techniques with the whole query. `reading` is the encoded query. `needs` are the strengths
-    for each part of a long query alone."""
+    """`strength` is the fused strength of each technique, from 0 to 1 within this query. `cosine` contains the cosines
+    between the whole query and the nearest techniques, which vector search returned. `interaction` is the late
+    interaction between the best techniques and the whole query. `reading` is the encoded query. `needs` contains the
+    strengths for each part of a long query alone."""
 
     strength: dict[str, float]
     needs: Sequence[dict[str, float]]
@@ -41,8 +42,8 @@ class Candidates:
 def candidates(
     snapshot: Snapshot, encode: Encode, query: str, filters: Filters, papers: Sequence[str], wanted: int
 ) -> Candidates:
-    """Return at least `wanted` techniques if the graph has as many. If filters leave too few, the searches go deeper.
-    Raises any error of `encode`."""
+    """Returns at least `wanted` techniques if the graph has that many. If filters leave too few, the searches go
+    deeper. Raises any error from `encode`."""
     clauses = parts(query)
     encoded_clauses = weightiest(clauses, lambda clause: snapshot.matched(clause, ())[1])
     texts = [query, *encoded_clauses]
@@ -78,7 +79,7 @@ def _by_text(snapshot: Snapshot, texts: Sequence[str], depth: int, papers: Seque
 
 
 def _admitted(snapshot: Snapshot, filters: Filters, hit_lists: Sequence[Sequence[Hit]]) -> set[str] | None:
-    """Ids that pass the filters. None if all pass."""
+    """Returns the ids that pass the filters; None if all pass."""
     if not filters.of_techniques:
         return None
     ids = list({hit.id for hits in hit_lists for hit in hits})

@@ -1,7 +1,7 @@
 """Splits a long query into sentences and clauses, and chooses which of them to encode.
 
-Encoding costs twice as much as the rest of a search and grows with the text, but some parts find as much as the whole.
-Text search reads the whole query."""
+Encoding costs twice as much as the rest of a search and grows with the text, but encoding only some parts finds as
+much. Text search reads the whole query."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ LONG_QUERY_WORDS = 18
 PART_WORDS = 4
 MOST_PARTS = 8
 ENCODED_PIECES = 130
-"""Maximum number of words and punctuation marks of a query that are encoded, some 165 tokens. With this limit,
-techniques described by their definitions (whole or with words omitted), and needs next to another technique's
-definition, stayed among the first rows."""
+"""Maximum number of words and punctuation marks in a query that are encoded, about 165 tokens. With this limit,
+techniques described by their definitions (complete or with words omitted), and needs mentioned next to another
+technique's definition, stayed among the first rows."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
 _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
@@ -22,7 +22,8 @@ _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def parts(query: str) -> list[str]:
-    """The sentences and clauses of a long query that can stand alone. Empty for a short query or a single clause."""
+    """Returns the sentences and clauses in a long query that make sense alone; empty for a short query or a single
+    clause."""
     if len(query.split()) <= LONG_QUERY_WORDS:
         return []
     long_enough = [clause for clause in _clauses(query) if len(clause.split()) >= PART_WORDS]
@@ -30,8 +31,8 @@ def parts(query: str) -> list[str]:
 
 
 def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str]:
-    """The `parts` to encode, in their order: the first one, which may be a name, and of the others as many as fit, by
-    weight relative to length."""
+    """Returns the `parts` to encode, in order: the first part, which may be a name, and as many of the other parts as
+    fit, by weight relative to length."""
     sizes = {part: pieces(part) for part in parts}
     room = ENCODED_PIECES - sum(sizes.values())
     if room >= 0:
@@ -47,7 +48,8 @@ def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str
 
 
 def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
-    """The query, encoded by its `encoded` parts, plus the text outside its `parts` if there is space left."""
+    """Returns the text to encode for the query: its `encoded` parts, plus the text outside its `parts` if there is
+    space left."""
     if not parts:
         return query
     known = set(parts)
@@ -62,11 +64,11 @@ def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
 
 
 def pieces(text: str) -> int:
-    """The number of words and punctuation marks. A model makes one or more tokens of each."""
+    """Returns the number of words and punctuation marks, each of which becomes one or more tokens."""
     return len(_PIECE.findall(text))
 
 
 def _clauses(query: str) -> list[str]:
-    """Each clause once."""
+    """Returns the distinct clauses."""
     clauses = (clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence))
     return [clause for clause in dict.fromkeys(clauses) if clause]

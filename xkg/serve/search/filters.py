@@ -28,11 +28,11 @@ class FilterFields(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Filters:
-    """`papers` (ids or titles): only these. `years`: first and last year of publication, either may be None; papers
-    without a year are left out. `level`: code of this level or higher. `packages`: code that needs all of these.
-    `language`: code in this language. `exclude`: references to papers, techniques and code
-    (`xkg.serve.answers.references`) to leave out, such as those already seen. `attested_by`: code of which this trusted
-    key attests `level` or a higher one, whatever others say; its name or fingerprint for `of`, else its fingerprint."""
+    """Filters for techniques. `papers` (ids or titles): only these papers. `years`: first and last year of publication,
+    either may be None; papers without a year are left out. `level`: code with at least this level. `packages`: code
+    that needs all of these. `language`: code in this language. `exclude`: references to papers, techniques and code
+    (`xkg.serve.answers.references`) to leave out, such as those already seen. `attested_by`: code for which this
+    trusted key attests `level` or higher, whatever others say; a name or fingerprint for `of`, else a fingerprint."""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -45,7 +45,7 @@ class Filters:
 
     @classmethod
     def of(cls, **fields: Unpack[FilterFields]) -> Self:
-        """Raises `InputError` for an unknown level, or a key that is not trusted."""
+        """Creates filters from field values. Raises `InputError` if the level is unknown or the key is not trusted."""
         level, by = fields.get("level"), fields.get("attested_by")
         fields["attested_by"] = trusted().named(by).key.fingerprint if by else None
         try:
@@ -55,7 +55,8 @@ class Filters:
         return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
-        """Ids of the papers to search: () for all, None if the filters leave none. Raises `UnknownIdError`."""
+        """Returns the ids of the papers to search: () for all, None if the filters leave none. Raises
+        `UnknownIdError`."""
         named = tuple(dict.fromkeys(paper_id(snapshot, paper) for paper in self.papers))
         first, last = self.years
         if first is None and last is None:
@@ -64,7 +65,7 @@ class Filters:
         return (tuple(p for p in named if p in set(fitting)) if named else tuple(fitting)) or None
 
     def resolved(self, snapshot: Snapshot) -> "Filters":
-        """The filters with full ids for the references in `exclude`."""
+        """Returns the filters with full ids for the references in `exclude`."""
         return replace(self, exclude=resolved(snapshot, self.exclude)) if self.exclude else self
 
     @property
@@ -74,7 +75,7 @@ class Filters:
 
     @property
     def of_techniques(self) -> bool:
-        """Whether the filters can treat techniques of one paper differently."""
+        """Whether the filters can treat techniques from one paper differently."""
         return bool(self.level or self.packages or self.language or self.exclude or self.with_code or self.attested_by)
 
     def admit(self, technique: str, facts: Facts) -> bool:
@@ -95,7 +96,7 @@ class Filters:
         return counted.get(self.attested_by or "", Level.NONE).rank >= (self.level or Level.IMPORTED).rank
 
     def describe(self) -> str:
-        """A description of the remaining techniques, for the scope of the answer."""
+        """Describes the remaining techniques, for the scope in an answer."""
         conditions = [f"of level {self.level} or higher"] if self.level else []
         conditions += [f"in {self.language}"] if self.language else []
         by = self.attested_by and trusted().names.get(self.attested_by, self.attested_by)
@@ -109,5 +110,5 @@ class Filters:
 
 
 def _package(name: str) -> str:
-    """The normalized name of a distribution, as package indexes compare names."""
+    """Normalizes a distribution's name, as package indexes do."""
     return re.sub(r"[-_.]+", "-", name.strip()).casefold()

@@ -9,11 +9,11 @@ from xkg.model import paper_of
 MOST_RELATIVES = 5
 
 OWN_ROWS, _CONSIDERED = 3, 10
-"""The number of rows that each part of a query keeps as separate rows, and the number of techniques from which they are
-chosen."""
+"""Number of techniques for which each part of a query gets separate rows, and the number of techniques from which they
+are chosen."""
 
 CROWDED_OUT = 5
-"""The number of rows after the first `k` that are named inside rows of their papers."""
+"""Number of rows after the first `k` that are mentioned inside rows from the same paper."""
 
 _CACHED = 4096
 SPECIFIC = 0.8
@@ -28,17 +28,17 @@ class Group:
 
 
 def apart(needs: Sequence[Mapping[str, float]]) -> frozenset[str]:
-    """The techniques that lead the first rows for any one of several needs, each with separate strengths. A query for
-    several things asks for a method and for its steps separately."""
+    """Returns the techniques that lead the first rows for any one of several needs, each with its own strengths. A
+    query for several things may ask for a method and its steps separately."""
     return frozenset(row.lead for need in needs for row in grouped(need, most=_CONSIDERED)[:OWN_ROWS])
 
 
 def grouped(
     strength: Mapping[str, float], first: Sequence[str] = (), most: int = 50, own: Collection[str] = ()
 ) -> list[Group]:
-    """Return rows, best first, for the `most` strongest techniques. Those in `first` come first, and lead whatever the
-    strength of their parts; those in `own` have separate rows. Any other technique is in one row only; so are two of
-    the same name in a paper."""
+    """Returns rows, best first, for the `most` strongest techniques. Techniques in `first` come first, and lead
+    regardless of the strength of their parts; techniques in `own` have separate rows. Any other technique is in only
+    one row, and techniques from one paper with the same name share a row."""
     ranked = strongest(strength, most)
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
@@ -69,7 +69,7 @@ def grouped(
 
 
 def strongest(strength: Mapping[str, float], most: int) -> list[str]:
-    """The `most` strongest techniques, strongest first. Ties are in id order."""
+    """Returns the `most` strongest techniques, strongest first; ties are in id order."""
     if len(strength) > most > 0:
         least = sorted(strength.values(), reverse=True)[most - 1]  # plain numbers sort faster
         strength = {technique: value for technique, value in strength.items() if value >= least}
@@ -77,8 +77,8 @@ def strongest(strength: Mapping[str, float], most: int) -> list[str]:
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """The rows, with the leads of rows after the first `k` added as relatives to rows of the same paper: a query for
-    the steps of a method may match more steps than there are rows."""
+    """Returns the rows, with the leads of rows after the first `k` added as relatives to rows from the same paper: a
+    query for the steps of a method may match more steps than there are rows."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))
@@ -89,12 +89,12 @@ def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
 
 
 def same_name(technique: str, other: str) -> bool:
-    """Whether two techniques of a paper have the same name."""
+    """Whether two techniques from a paper have the same name."""
     return _name(technique) == _name(other)
 
 
 class _Rows:
-    """The rows opened so far, and the row to which a technique belongs: the first of those that it is related to."""
+    """The rows so far. A technique belongs to the first row that it is related to."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -114,7 +114,7 @@ class _Rows:
         return technique in self._leads
 
     def named(self, technique: str) -> bool:
-        """Whether a row of its paper has this technique's name."""
+        """Whether a row from its paper has this technique's name."""
         return _name(technique) in self._names
 
     def of(self, technique: str) -> Group | None:
@@ -127,7 +127,7 @@ class _Rows:
 
 @lru_cache(_CACHED)
 def kin(technique: str) -> tuple[str, ...]:
-    """A technique and its ancestors, nearest first."""
+    """Returns a technique and its ancestors, nearest first."""
     start = technique.find("#") + 1
     chain = [technique]
     while (cut := technique.rfind("/", start)) >= 0:
@@ -142,5 +142,5 @@ def above(ancestor: str, technique: str) -> bool:
 
 @lru_cache(_CACHED)
 def _name(technique: str) -> tuple[str, str]:
-    """The paper and the name. A technique that a paper uses in two places is one answer."""
+    """Returns the paper and the name, since a technique that a paper uses in two places is one answer."""
     return paper_of(technique), technique.rpartition("#")[2].rpartition("/")[2]

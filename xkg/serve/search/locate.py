@@ -1,5 +1,5 @@
-"""Locates the lines of a technique in a repository, to edit or ablate: stored ones, relocated in a working copy, or
-found by search."""
+"""Locates a technique's lines in a repository, to edit or ablate: stored lines, relocated in a working copy, or found
+by search."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,13 +33,13 @@ def locate(
     search: Callable[[str, int], SearchAnswer],
     embedder: Callable[[], Embedder],
 ) -> LocateAnswer:
-    """Return the places of a technique of the graph (given by id, exact name or alias) or of a description, best first,
-    at most `most`. Empty if neither a word nor the meaning fits.
+    """Returns at most `most` places for a technique in the graph (given by id, exact name or alias) or for a
+    description, best first; empty if neither a word nor the meaning fits.
 
-    For a description, these are the places of the techniques that fit it. In a working copy, stored places are found
-    again (`relocate`). If some are gone or changed, and for a description, the copy is searched too (`ground`).
-    `snapshot` is None for an empty graph, which needs a copy. Raises `UnknownIdError` for an unknown id, and any error
-    of `search` and `embedder`."""
+    For a description, returns the places of techniques that fit it. In a working copy, stored places are found again
+    (`relocate`). The copy is also searched (`ground`) for a description, or if stored places are gone or changed.
+    `snapshot` is None for an empty graph, which needs a copy. Raises `UnknownIdError` if the id is unknown, and any
+    error from `search` and `embedder`."""
     text = " ".join(text.split())
     techniques = named(snapshot, text) if snapshot is not None else []
     searched = "stored places" if copy is None else str(copy)
@@ -67,8 +67,8 @@ _NAME_FOLDER = "name the folder of a repository to search that"
 
 
 def named(snapshot: Snapshot, text: str) -> list[str]:
-    """The ids of all techniques that a reference (`xkg.serve.answers.references`, also to code) or a name matches.
-    Raises `UnknownIdError` for an unknown reference that can only be an id."""
+    """Returns the ids of all techniques that match a reference (`xkg.serve.answers.references`, also to code) or a
+    name. Raises `UnknownIdError` for an unknown reference that can only be an id."""
     if ids := list(snapshot.named(text)):
         return ids
     try:
@@ -80,7 +80,7 @@ def named(snapshot: Snapshot, text: str) -> list[str]:
 
 
 def as_technique(text: str) -> Technique:
-    """A description as a technique. Its first clause is the name, cut to a maximum number of words."""
+    """Turns a description into a technique, whose name is the description's first clause, shortened."""
     name = _CLAUSE.split(text, maxsplit=1)[0]
     if len(name.split()) > _NAME_WORDS:
         name = " ".join(name.split()[:_NAME_WORDS])
@@ -88,7 +88,8 @@ def as_technique(text: str) -> Technique:
 
 
 def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
-    """Best first, each once. A whole file is dropped if a part of it is a place, because an ablation edits lines."""
+    """Returns distinct places, best first. A whole file is dropped if a part of it is also a place, because an ablation
+    edits lines."""
     parts = {(p.repository, p.path) for p in places if p.symbol != p.path}
     unique: dict[tuple[str, str, int, int], LocatedPlace] = {}
     for place in sorted(places, key=lambda p: -p.score):
@@ -98,14 +99,14 @@ def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
 
 
 class Known:
-    """Techniques of the graph, with their papers."""
+    """Techniques in the graph, with their papers."""
 
     def __init__(self, snapshot: Snapshot, techniques: Sequence[str]) -> None:
         self._techniques = techniques
         self._bundles = {paper: snapshot.bundle(paper) for paper in dict.fromkeys(map(paper_of, techniques))}
 
     def places(self, copy: "WorkingCopy | None", embedder: Callable[[], Embedder]) -> tuple[list[LocatedPlace], str]:
-        """Their places and a note; if they have none, the places of their components."""
+        """Returns the techniques' places and a note; if they have no places, the places of their components."""
         places, missing, changed = self.stored(self._techniques, copy)
         note = "" if places else "the graph stores no place for it"
         if missing:
@@ -120,8 +121,8 @@ class Known:
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
-        """Stored places, relocated in the copy if there is one; the number of places that the copy lacks; and whether
-        any is gone or changed."""
+        """Returns stored places, relocated in the copy if there is one; the number of places that the copy lacks; and
+        whether any place is gone or changed."""
         from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing, changed = list[LocatedPlace](), 0, False
@@ -153,7 +154,7 @@ class Known:
         return places, missing, changed
 
     def _retrieved(self, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-        """Places that a search of the copy finds."""
+        """Returns the places that a search of the copy finds."""
         places = []
         for paper, bundle in self._bundles.items():
             own = [t for t in self._techniques if paper_of(t) == paper]
@@ -162,7 +163,7 @@ class Known:
         return places
 
     def _components(self) -> list[str]:
-        """All visible techniques below these in the hierarchy."""
+        """Returns all visible techniques below these in the hierarchy."""
         below = set(self._techniques)
         for bundle in self._bundles.values():
             below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # in preorder
@@ -172,7 +173,7 @@ class Known:
 def _search_copy(
     techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: Embedder
 ) -> list[LocatedPlace]:
-    """The places in the copy of the wanted techniques of a paper."""
+    """Searches the copy for the wanted techniques from a paper, and returns their places."""
     from xkg.build.grounding.ground import ground
 
     symbols = {source.symbol.id: source.symbol for source in copy.codebase.symbols().values()}
@@ -185,21 +186,22 @@ def _search_copy(
 
 
 def _fitting(answer: SearchAnswer) -> dict[str, float]:
-    """The techniques that a description fits, each with the probability that it is meant."""
+    """Returns the techniques that fit a description, each with the probability that it is meant."""
     pairs = [(row.id, row.score) for row in answer.rows]
     pairs += [(relative.id, relative.score or 0.0) for row in answer.rows for relative in row.relatives]
     return {technique: score for technique, score in pairs if score >= FITS}
 
 
 def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy | None") -> list[LocatedPlace]:
-    """The stored places of the techniques that a description fits, weighted by the probability that each is meant."""
+    """Returns the stored places of techniques that fit a description, weighted by the probability that each is
+    meant."""
     places, _, _ = Known(snapshot, list(fits)).stored(list(fits), copy)
     return [_weighed(place, fits[str(place.technique)]) for place in places]
 
 
 def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-    """The places in the copy that fit a description, in case it means no technique of the graph. `meant` is the
-    probability that it means one."""
+    """Returns the places in the copy that fit a description, in case it means no technique in the graph; `meant` is the
+    probability that it does."""
     places = _search_copy([as_technique(text)], ["text"], copy, embedder)
     return [_weighed(place.model_copy(update={"technique": None}), 1 - meant) for place in places]
 
@@ -225,7 +227,7 @@ def _in(copy: "WorkingCopy", symbol: Symbol, focus: Sequence[LineRange]) -> Plac
 def _located(
     place: Place, location: Location, score: float, source: str, symbols: Mapping[str, Symbol]
 ) -> LocatedPlace:
-    """`symbols` contains the twins of the location, as far as they exist."""
+    """Returns the located place. `symbols` contains those twins of the location that exist."""
     twins = [symbols[twin] for twin in location.twins if twin in symbols]
     fields = {
         **place.model_dump(),

@@ -1,7 +1,7 @@
 """Encodes queries, with a least-recently-used cache: agents repeat queries.
 
-One call runs the model at a time. To encode the queries of all waiting callers together saves a tenth of 1.2 ms for
-each."""
+Only one call runs the model at a time. Encoding all waiting callers' queries together would save only a tenth of 1.2 ms
+for each."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ class QueryEncoder:
         self._turn = threading.Lock()
 
     def __call__(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Raises any error of the model."""
+        """Encodes the texts. Raises any error from the model."""
         with self._turn:
             known = {text: self._cache[text] for text in texts if text in self._cache}
             missing = [text for text in dict.fromkeys(texts) if text not in known]

@@ -1,4 +1,4 @@
-"""Finds techniques for a query: exact names first, then fused text and vector search, as far as they fit."""
+"""Finds techniques for a query: exact names first, then results of fused text and vector search that fit."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from xkg.store.graph_store import Snapshot, TechniqueView
 EVERYTHING = Filters()
 
 _TITLE_WORDS = 3
-"""A text with fewer words does not count as a title: a paper's short name is the name of its method, or of no
+"""Text with fewer words does not count as a title: a paper's short name is the name of its method, or of no
 technique."""
 
 _SAME_TITLE = 3
@@ -40,7 +40,7 @@ _NONE_LEFT = "nothing: no technique passes the filters; drop one of them"
 
 
 class Seek(Protocol):
-    """`search` with the model of the settings."""
+    """`search` with the configured model."""
 
     def __call__(
         self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
@@ -56,7 +56,7 @@ def search(
     *,
     bar: float = FITS,
 ) -> SearchAnswer:
-    """Return the techniques that fit `query`, at most `k`, best first, narrowed by `filters`.
+    """Returns at most `k` techniques that fit `query` and pass `filters`, best first.
 
     Order: techniques with exactly this name or alias, then by BM25 and vector search of the whole query and of the
     parts of a long query (`candidates`). Techniques above and below one another are one row, led by the best match (or
@@ -66,7 +66,7 @@ def search(
     that is code is first looked up in code. If there is no row, words that no technique has are replaced by similarly
     spelled words.
 
-    Raises `UnknownIdError` for an unknown paper, and any error of `encode`."""
+    Raises `UnknownIdError` if a paper is unknown, and any error from `encode`."""
     code, query = query, " ".join(query.split())
     filters = filters.resolved(snapshot)
     papers = filters.only(snapshot)
@@ -106,7 +106,7 @@ class _Search:
     bar: float
 
     def answer(self, groups: Sequence[Group], strength: Mapping[str, float], fits: Mapping[str, float]) -> SearchAnswer:
-        """The first `k` groups that fit, and the strongest other techniques."""
+        """Returns the first `k` groups that fit, and the strongest other techniques."""
         first = groups[: self.k]
         shown = _techniques(first)
         # If others write to the graph, a technique may be removed before it is looked up.
@@ -141,12 +141,12 @@ def _views(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, Technique
 
 
 def _techniques(groups: Sequence[Group]) -> list[str]:
-    """The techniques that rows show, each once."""
+    """Returns the distinct techniques that rows show."""
     return list(dict.fromkeys(t for group in groups for t in (group.lead, *group.relatives[:MOST_RELATIVES])))
 
 
 def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], most: int) -> dict[str, float]:
-    """For a query that is code, the share of it that each technique's code has. Empty for prose."""
+    """If the query is code, returns the fraction of it that each technique's code contains; empty for prose."""
     hits = dict(snapshot.find_code(query, max(DEPTH, most), papers))
     if not filters.of_techniques:
         return hits
@@ -154,15 +154,16 @@ def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[
 
 
 def _respelled(snapshot: Snapshot, query: str) -> str:
-    """The query with each long word replaced by the word of a technique that is spelled most like it, often itself."""
+    """Replaces each long word in the query by the most similarly spelled word in the techniques, often the word
+    itself."""
     return re.sub(rf"\w{{{_SPELLED},}}", lambda match: snapshot.spelled(match[0].lower()) or match[0], query)
 
 
 def _named(
     snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], strength: Mapping[str, float]
 ) -> list[str]:
-    """Techniques with the query as name or alias, and the methods of papers with the query as title. Methods come
-    first, then techniques with code, each by strength."""
+    """Returns techniques whose name or alias is the query, and methods of papers whose title is the query. Methods come
+    first, then techniques with code, each ordered by strength."""
     methods = _methods(snapshot, query)
     named = dict.fromkeys([*methods, *snapshot.named(query)])
     chosen = [t for t in named if not papers or paper_of(t) in papers]
@@ -174,7 +175,7 @@ def _named(
 
 
 def _methods(snapshot: Snapshot, title: str) -> list[str]:
-    """The first technique of each paper with this title, which is the method that it proposes."""
+    """Returns the first technique of each paper with this title, which is the method that the paper proposes."""
     if len(title.split()) < _TITLE_WORDS:
         return []
     bundles = map(snapshot.bundle, snapshot.called(title)[:_SAME_TITLE])
@@ -201,7 +202,7 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """The row. If its lead has no code, a technique with the same name and code leads it instead."""
+    """Returns the row. If its lead has no code, a technique with the same name that has code leads it instead."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:
@@ -212,7 +213,7 @@ def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
 
 
 def relation(technique: str, lead: str) -> str:
-    """The relation of a technique to the `lead` of its row."""
+    """Returns the relation between a technique and the `lead` of its row."""
     if above(technique, lead):
         return "part of"
     if above(lead, technique):

@@ -1,5 +1,5 @@
-"""The strength of each technique for a query and its parts: fused scores of both searches, late interaction, and the
-strength of other techniques of the same paper.
+"""Computes each technique's strength for a query and its parts: fused scores from both searches, late interaction, and
+the strength of other techniques from the same paper.
 
 Scores are fused instead of ranks, because the distance between two scores is informative: Bruch, Gai and Ingber, "An
 Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""
@@ -19,13 +19,14 @@ TEXT, VECTOR = 0.5, 0.5
 """Weights of the two searches."""
 
 INTERACTION, INTERACTING = 0.5, 50
-"""Weight of late interaction relative to both searches together, and the number of techniques that get it."""
+"""Weight of late interaction relative to both searches together, and the number of techniques for which it is
+computed."""
 
 PARTS = 0.5
 """Weight of the best-fitting part of a long query, relative to the whole."""
 
 COMPANY = 0.3
-"""Weight of the best technique of the same paper: several steps of one query belong to one subject."""
+"""Weight of the best technique from the same paper: several steps in one query belong to one subject."""
 
 
 class Strengths:
@@ -63,7 +64,7 @@ class Strengths:
                 start = end
 
     def strongest(self) -> list[list[str]]:
-        """The techniques that get late interaction, for each text."""
+        """Returns the techniques for which late interaction is computed, for each text."""
         import numpy as np
 
         order = np.argsort(np.where(self._there, -self._strength, np.inf), axis=1, kind="stable")[:, :INTERACTING]
@@ -74,8 +75,8 @@ class Strengths:
         return found
 
     def interact(self, text: int, best: Sequence[str], interaction: Mapping[str, float]) -> None:
-        """Adds late interaction with a text, which was computed for the `best`. Its lowest value counts as 0, and so do
-        all other techniques. One of the best without a value keeps its strength."""
+        """Adds late interaction with a text, which was computed for the `best` techniques. The lowest value counts as
+        0, and so do all other techniques. A `best` technique without a value keeps its strength."""
         import numpy as np
 
         if not interaction:
@@ -90,7 +91,7 @@ class Strengths:
         self._strength[text] = (1 - INTERACTION) * own + INTERACTION * nearness
 
     def together(self) -> tuple[dict[str, float], list[dict[str, float]]]:
-        """The strengths for the whole query including its parts, and for each part."""
+        """Returns the strengths for the whole query including its parts, and for each part."""
         import numpy as np
 
         whole = np.where(self._there, self._strength, 0.0)
@@ -118,7 +119,7 @@ class Strengths:
 
 
 def _shares(scores: "NDArray[np.float64]", floor: float) -> "NDArray[np.float64]":
-    """Scores scaled to 0..1: the floor becomes 0, the best 1. All are 1 if none is above the floor."""
+    """Scales scores to 0..1: the floor becomes 0, the best score 1. All are 1 if no score is above the floor."""
     import numpy as np
 
     spread = float(scores.max(initial=floor)) - floor

@@ -1,4 +1,4 @@
 """The MCP tools, one module for what an agent wants.
 
-May import: the other rooms of serve but http.
+May import: the other packages of serve except http.
 """

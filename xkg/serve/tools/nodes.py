@@ -102,7 +102,7 @@ def add(server: MCPServer, service: Service) -> None:
 
 
 def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
-    """The answer for the pages after the first, without the fields that only the first has."""
+    """Returns the answer for a page after the first, without the fields that only the first page has."""
     if start == 0:
         return answer
     techniques = answer.techniques[start:]

@@ -1,5 +1,5 @@
-"""The tool that runs a script over code of the graph: registered only where the operator allows it, and open to callers
-as `xkg.serve.jobs.authority` says."""
+"""The tool that runs a script on code from the graph. It is registered only if the operator allows it;
+`xkg.serve.jobs.authority` decides which callers may use it."""
 
 import json
 from typing import Annotated
@@ -19,7 +19,7 @@ from xkg.serve.tools.tool_decorator import Detail, Id, registering
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _OUTPUT_SHARE = 2
-"""Characters of an output for each token of an answer: half of the budget, the rest is for files."""
+"""Output characters per token in an answer: half of the budget, since the rest is for files."""
 
 
 def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:

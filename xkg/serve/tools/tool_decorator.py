@@ -1,4 +1,5 @@
-"""Registers a function as a tool: its answer as text and as structured content, its errors in our own words."""
+"""Registers a function as a tool, with its answer as text and as structured content, and with our own error
+messages."""
 
 import base64
 import functools
@@ -40,12 +41,13 @@ PAPER = "id such as arxiv:2006.10726, title or its start, or method name such as
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-"""The hints of a tool that only reads the graph."""
+"""Hints for a tool that only reads the graph."""
 
 
 class Tool(Protocol):
-    """Decorates a function of a client's arguments that returns an answer; its docstring is the description. A call
-    that `waits` for more than the graph is abandoned if the client or the server goes away."""
+    """Decorates a function that takes a client's arguments and returns an answer; its docstring is the tool's
+    description. A call that `waits` for something other than the graph is abandoned if the client or the server goes
+    away."""
 
     def __call__(
         self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
@@ -53,7 +55,8 @@ class Tool(Protocol):
 
 
 def registering(server: MCPServer, service: Service) -> Tool:
-    """The decorator that adds tools to `server`. If `service` has several graphs, they take an argument `graph`."""
+    """Returns the decorator that adds tools to `server`. If `service` has several graphs, the tools take an argument
+    `graph`."""
     graphs = tuple(graphs_of(service))
 
     def tool(

@@ -10,17 +10,17 @@ from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms
 
 IN_FULL = 6
-"""The number of candidates described with their code; the others are described briefly. One in twenty paraphrases has
+"""Number of candidates described with their code; other candidates are described briefly. One in twenty paraphrases has
 its answer among the others."""
 
 LETTERS = "abcdefgh"
 
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS, _HEADS = 700, 240, 300, 1200, 300, 150
 _IN_FEW_WORDS = 300
-"""Maximum number of characters of a briefly described candidate. In total, all candidates take about 4,000 tokens."""
+"""Maximum length of a brief description. All candidates together take about 4,000 tokens."""
 
 _ALIKE = 0.8
-"""The share of common words from which a second definition counts as a repetition."""
+"""Minimum fraction of common words for a definition to count as a repetition."""
 
 _KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "of the paper of {0}"}
 
@@ -34,7 +34,7 @@ class Candidate:
 
 
 def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, TechniqueView]]:
-    """Techniques by their label in the question: `2` for the lead of a row, `2a` and so on for its relatives."""
+    """Maps labels in the question to techniques: `2` for a row's lead, `2a` and so on for its relatives."""
     return {
         f"{number}{LETTERS[place - 1] if place else ''}": (candidate, view)
         for number, candidate in enumerate(candidates, start=1)
@@ -43,15 +43,16 @@ def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, Tech
 
 
 def described(candidates: Sequence[Candidate], step: str) -> str:
-    """The candidates as text, with the code that is nearest to the step. Texts of papers take one line each and code is
-    indented, so that none can imitate another candidate. A definition that repeats an earlier one is not repeated."""
+    """Renders the candidates as text, with the code that is nearest to the step. Text from papers takes one line each
+    and code is indented, so that none can imitate another candidate. A definition that repeats an earlier definition is
+    left out."""
     definitions = _Definitions()
     texts = (_described(number, each, step, definitions) for number, each in enumerate(candidates, start=1))
     return "\n\n".join(texts)
 
 
 class _Definitions:
-    """Definitions already given, so that each appears only once."""
+    """Definitions used so far, so that each appears only once."""
 
     def __init__(self) -> None:
         self._said: dict[str, frozenset[str]] = {}
@@ -112,14 +113,14 @@ def _code_heads(view: TechniqueView) -> str:
 
 
 def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
-    """The relation of a technique to candidate `number`, and whether it has code."""
+    """Describes the relation of a technique to candidate `number`, and whether it has code."""
     has = "with code" if view.code else "no code"
     kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
     return f"{kin.format(number)}; {has}"
 
 
 def _inside(view: TechniqueView) -> str:
-    """The contents of a relative: its components, and the names in its code."""
+    """Describes the contents of a relative: its components, and the names in its code."""
     lines = _components(view)
     lines += [f"code: {names}"] if view.code and (names := heads(view.code.implementation, _HEADS)) else []
     return "".join(f" | {line}" for line in lines)

@@ -1,5 +1,5 @@
-"""Extracts the part of a code node that a reader needs to judge what it computes: the functions nearest to some
-words."""
+"""Extracts the part of a code node that a reader needs to judge what it computes: the functions that match given words
+best."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class _Piece:
-    """Lines that are shown together, below `owner`, the head of their class. `about` has further words for the
+    """Lines that are shown together, below `owner`, the head of their class. `about` contains further words for the
     selection."""
 
     lines: Sequence[str]
@@ -33,16 +33,16 @@ class _Piece:
         return sum(len(line) + 1 for line in self.lines)
 
     def nearness(self, wanted: AbstractSet[str]) -> float:
-        """The cosine between its set of words and the wanted ones, up to a factor; nothing for an initializer, which
-        mostly repeats the names of the other functions."""
+        """Returns the cosine between its set of words and the wanted words, up to a factor; 0 for an initializer, which
+        mostly repeats the names of other functions."""
         own = terms(" ".join([*self.lines, self.about]))
         return 0 if "def __init__(" in self.lines[0] else len(own & wanted) / max(1, len(own)) ** 0.5
 
 
 def excerpt(implementation: str, wanted: AbstractSet[str], characters: int) -> list[str]:
-    """Return lines of about this many characters: the functions with most of the `wanted` terms, in source order. If
-    the nearest function is too long, it is cut. For Python, imports, comments and docstrings are omitted. The last line
-    names the omitted functions."""
+    """Returns lines with about `characters` characters: the functions with most of the `wanted` terms, in source order.
+    If the nearest function is too long, it is cut. For Python, imports, comments and docstrings are omitted. The last
+    line names the omitted functions."""
     pieces = _pieces(implementation)
     chosen: dict[int, Sequence[str]] = {}
     room = characters
@@ -80,7 +80,7 @@ def _beginning(lines: Sequence[str], characters: int) -> list[str]:
 
 
 def heads(implementation: str, characters: int) -> str:
-    """The names of the code's functions and classes, in one line."""
+    """Returns the names of the code's functions and classes, in one line."""
     return short(", ".join(_heads(implementation.splitlines())), characters)
 
 
@@ -90,7 +90,7 @@ def _heads(lines: Sequence[str]) -> list[str]:
 
 
 def terms(text: str) -> AbstractSet[str]:
-    """The different words of a text, as text search has them."""
+    """Returns the distinct words in a text, as text search splits them."""
     return {term for word in words(text).split() for term in word_terms(word)}
 
 
@@ -106,7 +106,7 @@ def _pieces(implementation: str) -> list[_Piece]:
 
 
 def _of_python(tree: ast.Module) -> Iterator[_Piece]:
-    """The functions of a module and of its classes, and the statements between them, without imports and without the
+    """Yields the functions in a module and its classes, and the statements between them, without imports and the
     `__main__` block."""
     between: list[str] = []
     for node in tree.body:

@@ -24,11 +24,11 @@ from xkg.store.graph_store import Snapshot
 DEFINITION_CHARACTERS = 120
 TASK_CHARACTERS, HEADING_CHARACTERS = 2000, 100
 CODE_CHARACTERS = 20_000
-"""Maximum number of characters of code in a full answer: with JSON escapes, about 6,000 of its 8,000 tokens."""
+"""Maximum number of code characters in a full answer: with JSON escapes, about 6,000 of its 8,000 tokens."""
 
 WHOLE = "the task as a whole"
 WHOLE_ROWS = 5
-"""The same number as search_techniques returns."""
+"""Number of rows, the same as in search_techniques."""
 
 _NOT_VERIFIED = "not verified"
 _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in other words"
@@ -43,11 +43,11 @@ def find_implementations(
     filters: Filters,
     full: bool = False,
 ) -> ImplementationsAnswer:
-    """Return at most `k` techniques for each step of `task`, with how to apply them; `full` adds their code. If no
-    model verifies them, adds the results for the whole task, because the steps alone say less than the task. If no
-    model can be asked, the answer contains the verifier's question about its rows, for the reader.
+    """Returns at most `k` techniques for each step of `task`, with instructions for applying them; `full` adds their
+    code. If no model verifies them, adds the results for the whole task, because the steps alone say less than the
+    task. If no model can be asked, the answer contains the verifier's question about its rows, for the reader.
 
-    Waits at most twice `serve.questions.wait_seconds` for the model, and omits later replies. Raises any error of
+    Waits at most twice `serve.questions.wait_seconds` for the model, and ignores later replies. Raises any error from
     `seek`."""
     found = decompose(questions, task)
     decomposed, left_out = found.by, len(found.steps) - MOST_STEPS
@@ -99,7 +99,8 @@ def _for_reader(
     answers: Sequence[SearchAnswer],
     parts: Sequence[PartAnswer],
 ) -> tuple[str, str]:
-    """The verifier's question for the reader of the answer, and the rows of the parts in the form of that question."""
+    """Returns the verifier's question for the reader of the answer, and the rows of the parts in the form for that
+    question."""
     question, described = "", []
     with opened() as snapshot:
         for step, answer, part in zip(steps, answers, parts, strict=True):
@@ -134,7 +135,7 @@ def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str,
 
 
 def _brief(row: SearchRow) -> SearchRow:
-    """The row for a short answer."""
+    """Returns the row for a short answer."""
     definition = "" if row.guidance else short(row.definition, DEFINITION_CHARACTERS)
     relatives = () if row.guidance else row.relatives
     changed = {"definition": definition, "relatives": relatives, "without_code": (), "reason": ""}
@@ -142,7 +143,7 @@ def _brief(row: SearchRow) -> SearchRow:
 
 
 def _verified(answers: Iterable[SearchAnswer]) -> str:
-    """One line for all parts, if it is the same for all."""
+    """Returns one line about verification for all parts."""
     outcomes = dict.fromkeys(answer.verified for answer in answers)
     failed = [line for line in outcomes if line.startswith(_NOT_VERIFIED)]
     models = dict.fromkeys(line.split(":")[0] for line in outcomes if line.startswith("by "))
@@ -152,13 +153,13 @@ def _verified(answers: Iterable[SearchAnswer]) -> str:
 
 
 def _by_paper(rows: Sequence[SearchRow]) -> tuple[SearchRow, ...]:
-    """The rows, grouped by paper in the order of each paper's first row."""
+    """Returns the rows, grouped by paper in the order of each paper's first row."""
     papers = list(dict.fromkeys(paper_of(row.id) for row in rows))
     return tuple(sorted(rows, key=lambda row: papers.index(paper_of(row.id))))
 
 
 def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
-    """The answer to a step. Its rows also get the relatives that they have for the whole task."""
+    """Returns the answer to a step, whose rows also get the relatives that they have for the whole task."""
     others = {row.id: row.relatives for row in whole.rows}
     rows = (
         row.model_copy(
@@ -170,13 +171,13 @@ def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
 
 
 def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code]:
-    """The code of the rows, by its id."""
+    """Returns the code for the rows, keyed by id."""
     rows = {row.id for answer in answers for row in answer.rows if row.code}
     return {view.code.id: view.code for view in snapshot.techniques(sorted(rows)) if view.code}
 
 
 def _fitting(rows: Iterable[SearchRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
-    """The code of the rows that fit, each uncut, and the ids of the code that does not fit."""
+    """Returns the complete code for the rows that fit into the answer, and the ids of the code that does not fit."""
     fitting: list[Implementation] = []
     missing: list[str] = []
     room = CODE_CHARACTERS

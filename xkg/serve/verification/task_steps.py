@@ -1,4 +1,4 @@
-"""Splits a task into steps to search for, by the language model or by the structure of the text."""
+"""Splits a task into steps to search for, with the language model or by the structure of the text."""
 
 import re
 import time
@@ -37,7 +37,7 @@ class Decomposed:
 
 
 def decompose(questions: Questions, task: str) -> Decomposed:
-    """Waits at most `serve.questions.wait_seconds`."""
+    """Splits a task into steps. Waits at most `serve.questions.wait_seconds` for the model."""
     try:
         question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
         answered = questions.wait(question, time.monotonic() + questions.wait_seconds)
@@ -47,8 +47,8 @@ def decompose(questions: Questions, task: str) -> Decomposed:
 
 
 def by_structure(task: str) -> list[str]:
-    """The items of a list, otherwise sentences, otherwise clauses of a long sentence. The task itself if it has only
-    one part. Very short sentences are joined to the one before."""
+    """Returns the items of a list, otherwise sentences, otherwise clauses of a long sentence, or the task itself if it
+    has only one part. Very short sentences are joined to the previous sentence."""
     items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
     if len(items) > 1:
         return _distinct(items)

@@ -1,4 +1,4 @@
-"""The language model verifies search rows: those that serve the step are kept, with how to apply them."""
+"""Verifies search rows with the language model: keeps the rows that fit the step, and says how to apply them."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -18,21 +18,21 @@ from xkg.serve.verification.model_questions import Answered, Questions
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 CANDIDATES = 12
-"""Number of rows in the question, each with the `RELATIVES` that matched best."""
+"""Number of rows in the question, each with its `RELATIVES` best matching relatives."""
 
 RELATIVES = 3
 
 WORTH = 0.02
-"""The minimum score of a query that is worth a question. It is lower than `FITS`
-(`xkg.serve.search.calibration`), since the verifier can distinguish weak matches from queries without an answer."""
+"""The minimum score for which a question is worth asking. It is lower than `FITS` (`xkg.serve.search.calibration`),
+since the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
-"""Rows with a lower score are left out of the question."""
+"""Rows with lower scores are left out of the question."""
 
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Maximum number of dropped rows that are named: those that the search ranked first, which are the most misleading."""
+"""Maximum number of dropped rows to list: the rows that the search ranked first, which are the most misleading."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 
@@ -54,8 +54,8 @@ class Verdict(AnswerType):
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification in progress: the plain search answer, the candidates of the question, and the future verdict on
-    them, None if there are none."""
+    """A verification in progress: the plain search answer, the candidates in the question, and the future verdict, None
+    if there are no candidates."""
 
     plain: SearchAnswer
     k: int
@@ -66,7 +66,7 @@ class Verification:
 def begin(
     questions: Questions, opened: Opened, seek: Seek, query: str, k: int, filters: Filters, task: str = ""
 ) -> Verification:
-    """Asks which of the best techniques fit the step `query`, which may belong to `task`. Raises any error of
+    """Asks which of the best techniques fit the step `query`, which may belong to `task`. Raises any error from
     `seek`."""
     with opened() as snapshot:
         plain = seek(snapshot, query, k, filters)
@@ -81,15 +81,15 @@ def begin(
 
 
 def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tuple[str, str]:
-    """The question about the rows of a step, for the reader of the answer if no model can be asked: what to judge, and
-    the candidates, numbered like the rows."""
+    """Returns the question about a step's rows, for the reader of the answer if no model can be asked: the
+    instructions, and the candidates, numbered like the rows."""
     candidates = _candidates(snapshot, rows)
     return (load_prompt(_PROMPT).system, described(candidates, step)) if candidates else ("", "")
 
 
 def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
-    """Return the kept rows, best first, with reason and guidance. If the model has not answered by `until`, returns the
-    plain search answer and why it was not verified. Raises no error of the model."""
+    """Returns the kept rows, best first, with reason and guidance. If the model has not answered by `until`, returns
+    the plain search answer and the reason why it was not verified. Never raises the model's errors."""
     plain = verification.plain
     if verification.verdict is None:
         return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})
@@ -145,7 +145,7 @@ def _row(judged: tuple[Candidate, TechniqueView], judgement: Judgement) -> Searc
 
 
 def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidate, ...]:
-    """The rows with their techniques, each technique once."""
+    """Returns the rows with their techniques, each technique once."""
     leads = {row.id for row in rows}
     inside: dict[str, list[str]] = {}
     for row in rows:
