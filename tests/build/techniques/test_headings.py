@@ -41,6 +41,30 @@ def test_run_in_heads_with_and_without_a_stop(tmp_path: Path) -> None:
     assert {"Nest pooling", "Contrastive loss"} <= set(techniques(tmp_path, method))
 
 
+def test_a_run_in_part_of_a_letter_that_states_a_formula_is_shown(tmp_path: Path) -> None:
+    letter = tmp_path / "letter.tex"
+    letter.write_text(
+        r"""\documentclass[prl]{revtex4-2}
+\begin{document}
+\title{Locating Walls with Folded Echoes}
+\begin{abstract}We introduce folded echoes, which locate walls from sparse receivers.\end{abstract}
+\maketitle
+Walls are located from echoes. We keep late echoes.
+
+\textit{Coherence Weighting.---}Every echo gets a weight. Coherence weighting keeps the loud ones.
+\begin{equation} w_i=c_i^2 \end{equation}
+
+\textit{Residual Backfold.---}Whatever the model does not explain is folded back along the paths.
+\begin{equation} r(x)=\sum_i A_i(x)(d_i-A_i m) \end{equation}
+
+\textit{Experiments.---}Four receivers reach four percent.
+\end{document}
+"""
+    )
+    parsed = extract(parse_paper(letter), "title:letter")
+    assert "Residual Backfold" in [each.name for each in parsed.techniques if each.hidden is None]
+
+
 def test_of_the_titles_of_list_items_those_that_name_an_action_are_steps(tmp_path: Path) -> None:
     method = (
         "A step has parts:\n\\begin{itemize}\n\\item \\textbf{Draw:} an egg with $m > w$.\n"

@@ -32,7 +32,7 @@ MOST_CANDIDATES = 400  # limited because each new name is compared with all of t
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
 OFTEN = 3  # minimum mentions of a name that the paper works with
-DOUBT = "doubtful as a technique: its section does not use the name and does not state a formula, algorithm or step"
+DOUBT = "doubtful as a technique: neither its own section nor the rest of the paper shows that it is part of the method"
 
 
 @dataclass(eq=False)

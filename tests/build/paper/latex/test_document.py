@@ -268,6 +268,11 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\titulo{Maré}\autor{Ada Lind}", ("Ada Lind",)),
         (r"\author{Ada Lind\thanks{a}\\ Some Institute\\ and \\ Bo Berg \\ Some Street}", ("Ada Lind", "Bo Berg")),
         (r"\author[id=a]{\inits{A}\fnm{Ada} \snm{Lind}}", ("Ada Lind",)),
+        (r"\author{Ada Lind\\Institute of Rivers \and Bo Berg\\Wendel Robotics}", ("Ada Lind", "Bo Berg")),
+        (
+            r"\author{Ada Lind \quad Cy Cole\\Institute of Rivers \and Bo Berg\\Wendel Robotics}",
+            ("Ada Lind", "Cy Cole", "Bo Berg"),
+        ),
     ],
 )
 def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None:
