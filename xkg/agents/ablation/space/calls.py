@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from xkg.agents.ablation.space.python_source import PythonSource, last_name
 
-_MANY = 99
-
 
 class Call(NamedTuple):
     positions: tuple[str, ...]
