@@ -42,7 +42,7 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """A kind of statement: its `title`, the environment whose counter it uses, and the level within which it is
+    """A kind of statement: its `title`, the environment whose counter it uses, and the section level within which it is
     numbered."""
 
     title: str
@@ -53,8 +53,8 @@ class Theorem:
 
 @dataclass(slots=True)
 class Printed:
-    """`labels` maps a label to its printed name ("Algorithm 2"). `captions` and `statements` map the offset at which a
-    caption or a statement's environment starts to its printed name."""
+    """`labels` maps labels to printed names ("Algorithm 2"). `captions` and `statements` map the start offsets of
+    captions and statements to printed names."""
 
     labels: dict[str, str] = field(default_factory=dict)
     captions: dict[int, str] = field(default_factory=dict)
