@@ -86,7 +86,7 @@ _MARKS = " \n\t\x01\x02\x04"
 
 def is_heading(section: Section) -> bool:
     """Whether a section's title is really a heading. False for sentence fragments that look like a run-in heading, such
-    as "The objective in eq." and the like."""
+    as "The objective in eq."."""
     if section.level < 4:
         return True
     return not re.search(r"(?i)\b(?:eqs?|figs?|secs?|tabs?|refs?|al|e\.g|i\.e|cf|vs)\.?$", section.title)
@@ -243,7 +243,7 @@ def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) 
 
 
 def sentences(document: Document) -> list[Sentence]:
-    """The sentences of the running text in order, abstract included."""
+    """The sentences in the running text, including the abstract, in order."""
     flat, runs = _flatten(document)
     shadow, displays = _shadow(document, flat, runs)
     flats = [run.flat for run in runs]

@@ -1,4 +1,4 @@
-"""Reads the printed text of a PDF: fragments with their positions and fonts, as reported by pdfium.
+"""Extracts the printed text of a PDF: fragments with their positions and fonts, as reported by pdfium.
 
 Positions are in points from the upper left corner of the page, so a smaller `top` is higher on the page."""
 
@@ -70,7 +70,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. Small capitals count as having the size of the letters before
+        """The font size of most letters in the line. Small capitals are counted under the size of the letters before
         them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
@@ -113,7 +113,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
             raise damaged from error
         try:
             if len(document) > MOST_PAGES:
-                raise UnsafeInputError(f"{path} has {len(document)} pages, too many for a paper; use only the paper")
+                raise UnsafeInputError(f"{path} has {len(document)} pages, too many for a paper; remove the pages that are not part of it")
             pages, unreadable = _pages(document, {})
             if known := ligatures(unreadable):
                 pages, _ = _pages(document, known)
@@ -211,8 +211,8 @@ def _touches(before: _Character, after: _Character) -> bool:
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
-    """Characters, with a flag for white space before each. An accent that TeX placed over a letter is merged into
-    it."""
+    """Yields each character with a flag for whitespace before it. An accent that TeX placed over a letter is merged
+    into the letter."""
     space = False
     accent: _Character | None = None
     last: _Character | None = None
@@ -267,7 +267,7 @@ class _CharacterReader:
         return _Character(character, box.left, box.right, top, bottom, style, upright)
 
     def _ligature(self, index: int, code: int) -> str:
-        """The ligature that an unreadable character stands for, or '' if that is unknown."""
+        """The ligature represented by an unreadable character, or '' if it is unknown."""
         if code in _WHITE or raw.FPDFText_IsGenerated(self._text, index) == 1:
             return ""
         style, _, font = self._style(index)
