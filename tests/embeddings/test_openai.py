@@ -182,7 +182,7 @@ def test_another_dimension_than_before_is_refused(server: Server) -> None:
     embedder = connected(server)
     embedder.embed(["a"])
     server.faults = [embeddings(5)]
-    assert "gave 5 numbers for a text, and 12 before" in refused(embedder)
+    assert "returned 5 numbers for a text, but 12 before" in refused(embedder)
 
 
 def test_an_answer_without_end_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 
 
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
-    """The candidate for a technique, and the ids of the symbols in it.
+    """Returns the candidate code node for a technique, and the ids of the symbols in it.
 
-    If a symbol cannot be sliced (another language, Python 2, a file that does not parse), the candidate contains the
-    symbol's own lines, and its level records that it was not tried or does not parse. Raises `UnknownIdError` for a
+    If the symbol cannot be sliced (another language, Python 2, a file that does not parse), the candidate contains only
+    the symbol's own lines, and its level records that it was not tried or does not parse. Raises `UnknownIdError` for a
     symbol that is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
@@ -55,7 +55,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
 
 
 def _placeholders(source: str) -> dict[str, str]:
-    """Variables that a module reads but never sets to anything except None or 0."""
+    """The variables that a module reads but sets only to None or 0."""
     tree = syntax_tree(source)
     values: dict[str, set[str]] = {}
     for statement in tree.body:

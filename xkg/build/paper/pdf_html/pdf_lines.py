@@ -113,7 +113,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
             raise damaged from error
         try:
             if len(document) > MOST_PAGES:
-                raise UnsafeInputError(f"{path} has {len(document)} pages, too many for a paper; remove the pages that are not part of it")
+                raise UnsafeInputError(f"{path} has {len(document)} pages, too many for a paper; pass only the paper")
             pages, unreadable = _pages(document, {})
             if known := ligatures(unreadable):
                 pages, _ = _pages(document, known)
