@@ -167,7 +167,7 @@ def item(index: object, embedding: object) -> bytes:
 def test_what_is_no_list_of_embeddings_is_one_line_and_not_tried_again(server: Server, body: bytes) -> None:
     server.faults = [raw(body)]
     line = refused(connected(server))
-    assert "did not answer with a list of 1 embeddings" in line
+    assert "did not return a list of 1 embeddings" in line
     assert "embedding.base_url" in line
     assert len(server.requests) == 1
 

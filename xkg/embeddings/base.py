@@ -19,8 +19,8 @@ ENCODED_CHARACTERS = 50_000
 
 
 class Embedder(Protocol):
-    """`embed` returns float32 of shape (len(texts), dimension); row i is the unit vector of texts[i]. Vectors are
-    comparable if their `model` names are equal. Raises `EmbeddingError`."""
+    """`embed` returns a float32 array of shape (len(texts), dimension), in which row i is the unit vector of texts[i].
+    Vectors are comparable if their `model` names are equal. Raises `EmbeddingError`."""
 
     @property
     def model(self) -> str: ...

@@ -46,9 +46,9 @@ def bert_graph_in_eight_bits(
     start: int,
     read: Callable[[int, Sequence[int]], NDArray[np.float32]],
 ) -> bytes:
-    """Like `bert_graph`, but the graph itself contains the layers' matrices, in eight bits. That is a quarter of the
-    bytes, which dominate the time for a short text. `read` takes a byte offset in the file and a shape, and returns the
-    numbers.
+    """Like `bert_graph`, but the graph itself contains the layers' matrices, in eight bits. They take a quarter of the
+    space, and their size dominates the time for a short text. `read` takes a byte offset in the file and a shape, and
+    returns the numbers.
 
     Each block of `BLOCK` numbers in a row shares a scale, as do the numbers it is multiplied by (`accuracy_level` 4).
     See Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. The operator is described in
@@ -60,7 +60,7 @@ def bert_graph_in_eight_bits(
 
 
 def _lacking(location: str, error: KeyError) -> EmbeddingError:
-    return EmbeddingError(f"{location} lacks {error}: only BERT models run from safetensors, use model.onnx")
+    return EmbeddingError(f"{location} lacks {error}: only BERT models run from safetensors; use model.onnx")
 
 
 class _Graph:
@@ -80,7 +80,7 @@ class _Graph:
         if (kind, activation, positions) != ("bert", "gelu", "absolute"):
             raise EmbeddingError(
                 f"{self.location} is {kind} with {activation} and {positions} positions: only BERT with gelu and "
-                "absolute positions runs from safetensors, use model.onnx"
+                "absolute positions runs from safetensors; use model.onnx"
             )
         hidden = config["hidden_size"]
         rows = self.constant("rows", [-1, hidden])

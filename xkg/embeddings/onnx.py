@@ -34,7 +34,7 @@ class OnnxEmbedder:
 
     Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. Texts are truncated at the model's own limit (256 tokens for
     all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so there is no padding. On one machine,
-    the vector of a text is therefore bit-identical, whatever the other texts and the number of threads. Other
+    the vector of a text is therefore bit-identical, regardless of the other texts and the number of threads. Other
     processors use different kernels, and vectors agree to about 1e-6. Lone surrogates are treated as `?`. Safe to call
     from several threads.
 
@@ -188,7 +188,7 @@ def _readable(text: str) -> str:
 def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
     pooling = read_json(folder / "1_Pooling" / "config.json")
     if not pooling.get("pooling_mode_mean_tokens", True):
-        raise EmbeddingError(f"{folder}: only models with mean pooling are supported; choose another embedding.weights")
+        raise EmbeddingError(f"{folder}: only models with mean pooling are supported; change embedding.weights")
     limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length") or 256
     return int(min(limit, config.get("max_position_embeddings") or limit))
 

@@ -81,7 +81,7 @@ class OpenAIEmbedder:
             vectors = np.array(rows, np.float64)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise EmbeddingError(
-                f"{self._at} did not answer with a list of {len(texts)} embeddings: check embedding.base_url (it "
+                f"{self._at} did not return a list of {len(texts)} embeddings: check embedding.base_url (it "
                 "often ends in /v1) and embedding.model"
             ) from None
         with np.errstate(over="ignore"):

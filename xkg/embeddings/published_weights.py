@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 MINILM = "all-MiniLM-L6-v2"
 _REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _SECONDS = 30.0
-"""How many seconds the hub may send no data during a download."""
+"""Maximum number of seconds without data during a download."""
 
 
 class _File(NamedTuple):

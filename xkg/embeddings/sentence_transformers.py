@@ -50,7 +50,7 @@ class SentenceTransformersEmbedder:
             ) from error
         dimension = self._encoder.get_embedding_dimension()
         if dimension is None:
-            raise EmbeddingError(f"{source} does not return vectors of a fixed length: choose another embedding.model")
+            raise EmbeddingError(f"{source} does not return vectors of a fixed length: change embedding.model")
         self.model = model
         self.dimension = int(dimension)
 

@@ -100,7 +100,7 @@ class RepositoryAddress(NamedTuple):
 
     @property
     def is_of_forge(self) -> bool:
-        """Whether the server is a known forge, whose repositories all have an https address, too."""
+        """Whether the server is a known forge. Every repository on a known forge also has an https address."""
         return self.server in _FORGES
 
     @property
@@ -156,8 +156,8 @@ def same_server(one: str, other: str) -> bool:
 
 def repository_address(text: str) -> RepositoryAddress | None:
     """Returns the repository behind an address: a web page, an API URL or a git remote, with or without a scheme,
-    optionally with `@reference`. For a forge's page about a branch, tag or commit, that is the reference. Returns None
-    for anything else."""
+    optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, the reference is that
+    branch, tag or commit. Returns None for anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)

@@ -42,7 +42,7 @@ class Grounding(Value):
 
     @property
     def certain(self) -> frozenset[str]:
-        """The techniques that have a certain place."""
+        """The techniques whose best place is certain."""
         return self._best("certain")
 
     @property
@@ -68,11 +68,11 @@ def ground(
     index: BlockIndex | None = None,
 ) -> Grounding:
     """Ranks up to `PLACES` places in a repository for each technique, with scores from 0 to 1 and ranks from 1. A
-    technique has no places if neither its words nor their meaning match.
+    technique has no places if no code matches its words or meaning.
 
-    The paper's `document` adds abbreviations, and the names in equations and algorithms near a technique's excerpts.
-    `index` is the codebase's index, if already built. Results are deterministic for a given embedding model. Raises
-    `EmbeddingError`."""
+    The paper's `document` contributes abbreviations, and names from equations and algorithms near a technique's
+    excerpts. `index` is the codebase's index, if it is already built. Results are deterministic for a given embedding
+    model. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))

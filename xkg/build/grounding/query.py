@@ -88,8 +88,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights: half for the name (`name_weights`), and half for the words in the definition and the equation
-        and algorithm numbers that comments in the repository refer to."""
+        """BM25 weights, half for the name (`name_weights`) and half for the definition. The definition's half also
+        covers equation and algorithm numbers that comments in the repository refer to."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -164,7 +164,7 @@ def _contains(phrase: Sequence[str], part: Sequence[str]) -> bool:
 def _definition(technique: Technique, document: Document | None) -> dict[str, float]:
     weights: dict[str, float] = {}
     for word in content_stems(technique.definition)[:_DEFINITION_WORDS]:
-        # A repeated word has a higher weight, but less than proportionally.
+        # Repetition increases a word's weight, but less than proportionally.
         weights[word] = weights.get(word, 0.0) * 0.5 + 1.0
     for word in _formal_words(technique, document) if document else ():
         weights.setdefault(word, 0.5)

@@ -99,7 +99,7 @@ class _Matcher:
         return list({symbol.id: symbol for symbol in (*requested, *rivals)}.values())
 
     def candidates(self, old: Symbol) -> Iterable[tuple[Symbol, float]]:
-        """Possible matches of `old` in the copy, with scores in 0..1."""
+        """Possible matches for `old` in the copy, with scores from 0 to 1."""
         own = (_category(old), self._place(old))
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
@@ -208,7 +208,7 @@ def _bands(fingerprint: str) -> Iterator[tuple[int, str]]:
 
 
 def _paths(stored: Sequence[Symbol], current: Sequence[Symbol]) -> dict[str, str]:
-    """Stored paths → paths in the copy, omitting missing files."""
+    """Maps stored paths to paths in the copy, omitting missing files."""
     old, new = _files(stored), _files(current)
     renamed = {path: path for path in old if path in new}
     added = _KeyIndex(((path, _file_keys(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)

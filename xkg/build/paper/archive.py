@@ -70,7 +70,7 @@ def require_small_archive(size: int, path: Path) -> None:
 
 
 def _too_much(path: Path, what: str) -> UnsafeInputError:
-    return UnsafeInputError(f"{path} {what}: this is implausible for a paper's source, so it was not unpacked")
+    return UnsafeInputError(f"{path} {what}, which is implausible for a paper's source; it was not unpacked")
 
 
 class _Counted(io.RawIOBase):

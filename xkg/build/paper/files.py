@@ -63,7 +63,7 @@ class FolderReader:
         return sorted(names)
 
     def read(self, path: str) -> bytes | None:
-        """The file's bytes. Raises `InputError` if the file may not be read."""
+        """The file's bytes. Raises `InputError` if its permissions do not allow reading it."""
         try:
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -194,7 +194,7 @@ class PaperFiles:
             text, encoding = _decoded(data, self._encoding)
             self._warn(f"{path} is not UTF-8; it was read as {encoding}")
         if "\0" in text:
-            self._warn(f"{path} contains NUL characters; they were read as spaces")
+            self._warn(f"{path} contains NUL characters; they were replaced with spaces")
         return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
 
     def _warn(self, line: str) -> None:

@@ -48,7 +48,7 @@ def split_number(title: str) -> tuple[str | None, str]:
 
 
 def normalised(title: str) -> str:
-    """Letters and digits only, case-folded, for comparing titles."""
+    """Reduces a title to its letters and digits, case-folded, for comparison."""
     return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", title).casefold()))
 
 

@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from xkg.build.paper.document import Document
 
-SUPPORTED = "use the paper as LaTeX, Markdown, HTML or PDF"
+SUPPORTED = "pass the paper as LaTeX, Markdown, HTML or PDF"
 _BY_START = (
     (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
     (rb"404: Not Found\s*$", "an error page: download the paper again"),

@@ -180,8 +180,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """`flat` with formulas, citations and addresses overwritten, so that no punctuation in them ends a sentence, and
-    the offsets of its displayed equations."""
+    """Returns `flat` with formulas, citations and addresses overwritten, so that punctuation in them does not end a
+    sentence, and the offsets of its displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]
@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Offsets at which a sentence ends, each with True if a paragraph ends there too. If `lines` is set, every line is
-    a paragraph."""
+    """The offsets at which sentences end, each with True if a paragraph ends there too. If `lines` is set, every line
+    is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]

@@ -1,5 +1,5 @@
 """Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and any
-members that set attributes they read. Comments with their signatures replace all other members."""
+members that set attributes they read. All other members are replaced with comments that contain their signatures."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -110,7 +110,7 @@ class KeptLines(ABC):
 
 
 class ClassParts(KeptLines):
-    """The requested members of a class and everything they reach, except methods that are `ready` elsewhere."""
+    """The requested members of a class and everything they reach, except other members in `ready`."""
 
     def __init__(
         self,

@@ -43,10 +43,10 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
     if source.docstring:
         lines += ["", source.docstring.strip()]
     if cut.refused:
-        lines += ["", f"Only its own lines, without the code that it needs: {cut.refused}."]
+        lines += ["", f"Contains only the symbol's own lines, not the code that it needs: {cut.refused}."]
     if cut.cut:
         names = ", ".join(c.rpartition("::")[2] for c in cut.cut[:8])
-        lines += ["", f"Left out, to stay within {len(cut.source.splitlines())} lines: {names}."]
+        lines += ["", f"Left out to stay within {len(cut.source.splitlines())} lines: {names}."]
     for name, why in cut.missing.items():
         lines += ["", f"Uses {name}: {why}."]
     for note in cut.notes:

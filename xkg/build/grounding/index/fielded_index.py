@@ -1,4 +1,4 @@
-"""BM25F over documents with several fields: a repository's symbols or statement blocks."""
+"""BM25F search over documents with several fields, such as a repository's symbols or statement blocks."""
 
 import math
 from collections import Counter

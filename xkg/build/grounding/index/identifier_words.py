@@ -19,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words, and words that papers use for every technique, which therefore identify none.
+# Function words, and words that papers use for every technique, so they do not help to identify a technique.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -85,7 +85,8 @@ def content_stems(text: str) -> list[str]:
 
 
 def initials(text: str) -> set[str]:
-    """The initials of a phrase, with and without stop words, if it has two to six: "batch and match" → bm, bam."""
+    """The initials of a phrase, with and without stop words, if there are two to six of them: bm and bam for "batch and
+    match"."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}

@@ -159,7 +159,7 @@ class _Paper:
         return front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
-        """The title from LaTeX, from the YAML block, or from the first heading that is not a section heading."""
+        """The title from LaTeX, from the YAML block, or from the first heading unless it is a section heading."""
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:

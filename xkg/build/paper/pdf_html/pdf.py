@@ -156,8 +156,8 @@ class _Writer:
     def _pieces(
         self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
     ) -> Iterator[tuple[str, Placed]]:
-        """One piece per printed line. Words hyphenated at line ends are joined, unless the hyphen belongs to the
-        word."""
+        """Yields one piece of text per printed line. Words hyphenated at line ends are joined, unless the hyphen
+        belongs to the word."""
         marked = _few(lines) if emphasis else frozenset()
         texts = []
         for index, placed in enumerate(lines):
@@ -228,7 +228,7 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that emphasize parts of these lines. In a paragraph mostly in italics or bold, that mark emphasizes
+    """The marks that emphasize parts of these lines. If most of a paragraph is in italics or bold, that mark emphasizes
     nothing."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):

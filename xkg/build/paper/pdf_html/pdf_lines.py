@@ -70,7 +70,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. Small capitals are counted under the size of the letters before
+        """The font size of most letters in the line. Small capitals are assigned the size of the letters before
         them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):

@@ -19,10 +19,10 @@ _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
 _FEWEST_LABELS = 4
 _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
 _MOST = 0.8  # minimum fraction of entries with a year
-_FEWEST_AFTER = 2  # more undated entries than this at the end are other text
+_FEWEST_AFTER = 2  # if more entries than this at the end have no year, they are other text
 _FEWEST_WORDS = 4
 _FEWEST_LETTERS = 0.55  # fraction of characters in an entry without a year
-_SURE = 0.9  # if at least this fraction of beginnings is plausible, the style with the most beginnings is right
+_SURE = 0.9  # if at least this fraction of beginnings is plausible, the style with the most beginnings is used
 _LONGEST = 12  # lines per entry on average
 
 
@@ -84,7 +84,7 @@ def _counts_from_one(lines: Sequence[Placed]) -> bool:
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines begin with a label or with the next consecutive number."""
+    """Whether each line begins with a label or with the next consecutive number."""
     out: list[bool] = []
     last = 0
     for placed in lines:
@@ -98,7 +98,7 @@ def _labelled(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _inset(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines start to the right of their column's left edge."""
+    """Whether each line starts to the right of its column's left edge."""
     lefts: dict[tuple[int, float], Counter[int]] = {}
     for placed in lines:
         lefts.setdefault(_side(placed), Counter())[round(placed.line.x0)] += 1

@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _FEWEST = 20  # numbers in one column
-_SAME = 1.5  # points between the edges of two numbers in the same ruler
-_CONSECUTIVE = 0.8  # fraction of a ruler's numbers that continue the number above
+_SAME = 1.5  # maximum points between the edges of two numbers in the same ruler
+_CONSECUTIVE = 0.8  # minimum fraction of a ruler's numbers that follow the number above
 
 
 class PrintedNumber(NamedTuple):

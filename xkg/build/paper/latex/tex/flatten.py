@@ -377,7 +377,7 @@ class _File(Copier):
         kept = [group for group, dropped in pairs if group and not dropped]
         if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):
             name = self.text[start:at].strip()
-            self.output.warn(f"{self.path}: whether {name} prints its text is unknown; the text is read")
+            self.output.warn(f"{self.path}: it is unknown whether {name} prints its text; the text is read")
         if known.bare:
             inner, close = (kept[-1].start, kept[-1].end) if kept else (end, end)
             heappush(self.pending, (close, end))

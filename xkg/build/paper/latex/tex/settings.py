@@ -44,7 +44,7 @@ SETTINGS = re.compile(SETTING)
 _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
     ("xetex", "XeTeX", "luatex", "LuaTeX"), False
 )
-"""arXiv's engine is pdfTeX."""
+"""arXiv compiles papers with pdfTeX."""
 _DEFINING = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|[gex]?def|DeclareOption|DeclareRobustCommand)(?![a-zA-Z])"
 )
@@ -52,7 +52,7 @@ _SWALLOWS = re.compile(
     r"(?:\s|\\expandafter(?![a-zA-Z]))*+\\(?:comment(?![a-zA-Z])|begin\{comment\}|killcontents"
     r"|Collect@Body[ \t]*+\\@gobble|(?P<box>setbox))"
 )
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print text only if its tag is in use
+_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print tagged text only if the tag is in use
 UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
@@ -146,8 +146,8 @@ class Settings:
                 self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
-        """Records whether an environment with this code prints its body. Without `boxes`, an environment that saves its
-        body in a box is assumed to print it, since a class may print the box elsewhere."""
+        """Records whether an environment with this code prints its body. If `boxes` is False, an environment that saves
+        its body in a box is assumed to print it, since a class may print the box elsewhere."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):

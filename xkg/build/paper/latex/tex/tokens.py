@@ -52,7 +52,7 @@ class Tex:
         self._partner = _partners(text)
 
     def unclosed(self, start: int, end: int) -> int | None:
-        """The offset of the first brace between two offsets that is never closed."""
+        """The offset of the first unclosed brace between two offsets."""
         braces = (m.start() for m in _BRACE.finditer(self.text, start, end) if m.group() == "{")
         return next((at for at in braces if at not in self._partner), None)
 
@@ -121,7 +121,7 @@ class Tex:
 
 
 class Groups:
-    r"""Finds where TeX groups end: braces that are not arguments, environments, and `\begingroup`."""
+    r"""Finds where TeX groups end. Groups are environments, `\begingroup`, and braces that are not arguments."""
 
     def __init__(self, tex: Tex) -> None:
         text = tex.text
