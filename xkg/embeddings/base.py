@@ -58,8 +58,8 @@ class Text(str):
 class Passage(str):
     """A text in `segments`, each of which is also encoded separately.
 
-    The vector of the whole text is the mean over its segments' tokens, and its words are its segments' words, so
-    encoding both costs no more than encoding the whole text."""
+    The vector of the whole text is the mean over its segments' tokens, and its words are its segments' words. Encoding
+    both therefore costs no more than encoding the whole text."""
 
     __slots__ = ("segments",)
 

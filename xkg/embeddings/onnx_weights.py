@@ -85,8 +85,8 @@ class Tokenizer(Protocol):
 
 
 def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
-    """Loads a model's tokenizer. It truncates texts at `max_tokens` and does not pad them. If the model splits text
-    like BERT, this is a `WordPiece`; otherwise, the `tokenizers` library is used. Raises `EmbeddingError`."""
+    """Loads a model's tokenizer. It truncates texts at `max_tokens` and does not pad them. Uses `WordPiece` if the
+    model splits text like BERT, and the `tokenizers` library otherwise. Raises `EmbeddingError`."""
     path = folder / "tokenizer.json"
     try:
         return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)

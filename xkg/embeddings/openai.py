@@ -28,7 +28,7 @@ class OpenAIEmbedder:
 
     Sends 32 texts per request, one request at a time, and the first 8,000 characters of each text. Temporary failures
     (408, 409, 429, 5xx, a dropped or silent connection) are retried for at most `patience` seconds per request, with
-    the pauses that the server asks for. An attempt fails after `timeout` seconds without a complete response. Safe to
+    the pauses that the server requests. An attempt fails after `timeout` seconds without a complete response. Safe to
     call from several threads.
 
     The constructor raises `ConfigError` if the key contains characters that are not allowed in a header, and

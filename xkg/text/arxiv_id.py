@@ -21,7 +21,7 @@ _DOI = "10.48550/arxiv."
 
 
 class ArxivId(NamedTuple):
-    """`number`, such as `2401.01234` or `cs/0112017`, and `version`, such as `v2` ('' for the newest)."""
+    """`number`, such as `2401.01234` or `cs/0112017`, and `version`, such as `v2`, or '' for the newest version."""
 
     number: str
     version: str

@@ -35,7 +35,8 @@ def title_similarity(first: str, second: str) -> float:
 
 
 def same_title(title: str) -> str:
-    """Returns a key that titles with a similarity of 1 share; empty if the title has neither letters nor digits."""
+    """Returns a key that is the same for titles with a similarity of 1, or '' if the title has neither letters nor
+    digits."""
     return "".join(_words(title))
 
 

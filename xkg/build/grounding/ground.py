@@ -141,7 +141,7 @@ def candidates(
     limit: int,
 ) -> Candidates:
     """Returns up to `limit` symbols per technique, ranked as in `ground`. If several symbols have nearly the same code,
-    only one of them is returned, and it is the same one for every technique. Raises `EmbeddingError`."""
+    the same symbol represents them for all techniques. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)

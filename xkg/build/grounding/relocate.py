@@ -3,9 +3,9 @@
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
 without a good match is reported as missing: wrong lines are worse than none.
 
-Files and symbols are compared only if they share a name, a path suffix or a fingerprint band, so that in a repository
-of 3,000 files, each file is compared with only about fifteen others. A band is three digits at a fixed position. One in
-sixteen fingerprint pairs that agree in half of their digits has no band in common."""
+Files and symbols are compared only if they share a name, a path suffix or a fingerprint band. In a repository of 3,000
+files, each file is therefore compared with only about fifteen others. A band is three digits at a fixed position. One
+in sixteen fingerprint pairs that agree in half of their digits has no band in common."""
 
 import difflib
 from collections import Counter

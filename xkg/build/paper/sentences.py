@@ -232,7 +232,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
 
 
 def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """`flat[start:end]` without outer white space, as spans of the source."""
+    """`flat[start:end]` without leading and trailing whitespace, as spans of the source."""
     for run in runs[max(0, bisect_right(flats, start) - 1) : bisect_right(flats, end)]:
         lo, hi = max(start, run.flat), min(end, run.flat + run.length)
         piece = flat[lo:hi]

@@ -271,7 +271,7 @@ def _is_long_text(member: ast.stmt) -> bool:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Whether a statement shares its lines only with comments."""
+    """Whether a statement is alone on its lines, apart from comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

@@ -119,7 +119,8 @@ def interfaces(parts: Sequence[Part]) -> str:
 
 
 def combined(parts: Sequence[Part]) -> str:
-    """Everything that new code can use, with dependencies, in the form produced by `compose`; empty if that fails."""
+    """Everything that new code can use, with dependencies, in the form produced by `compose`. Returns '' if composing
+    fails."""
     names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
@@ -192,8 +193,8 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """A canonical text for each function, class and constant in a module, so that identical definitions compare equal:
-    the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
+    """A canonical text for each function, class and constant in a module, so that identical definitions compare equal.
+    It is based on the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -325,7 +326,7 @@ def _docstring(source: str) -> str:
 
 
 def _with_headings(source: str, names: Mapping[str, str]) -> str:
-    """Replaces the slice's headings with those of the composed module, dropping repeats."""
+    """Replaces the slice's headings with the composed module's headings, dropping repeats."""
     lines: list[str] = []
     last = ""
     for line in source.split("\n"):

@@ -307,8 +307,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value by the time statement `position` runs (None: by the end),
-        and the statements that changed the value since."""
+        """The statements that may have bound a name's value by the time statement `position` runs (by the end, if it is
+        None), and the statements that changed the value since."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)

@@ -77,9 +77,9 @@ def slice_symbols(
 ) -> Slice:
     """Returns one self-contained module for the symbols.
 
-    For each class, the module contains only the methods and attributes that are reached, with the signatures of the
-    rest as comments, unless the class itself is requested or `whole_classes` is set. For a module or function whose id
-    is in `lines`, it contains only the statements on those lines and their dependencies. Functions and methods in
+    A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
+    methods and attributes that are reached, with the signatures of the rest as comments. For a module or function whose
+    id is in `lines`, it contains only the statements on those lines and their dependencies. Functions and methods in
     `ready` are left out unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
@@ -211,8 +211,8 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
-        """The class members or function statements that are needed for a symbol or its `lines`; empty if the whole
-        statement is needed."""
+        """The class members or function statements that are needed for a symbol or its `lines`. Returns an empty list
+        if the whole statement is needed."""
         node = self.need.statement(place).node
         if isinstance(node, Function):
             inside = statements_on([node], lines)

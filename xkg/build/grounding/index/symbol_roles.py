@@ -46,7 +46,7 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file of definitions ranks below its definitions; a script contains no narrower symbol.
+        # A file of definitions ranks below the definitions, but a script contains no narrower symbols.
         return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6
@@ -60,7 +60,7 @@ _BODY = re.compile(
 
 
 def is_abstract(entry: Entry) -> bool:
-    """Whether a function is a placeholder: a short body that only passes or raises `NotImplementedError`."""
+    """Whether a function is a placeholder, with a short body that only passes or raises `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
 
 

@@ -1,5 +1,4 @@
-"""Finds a symbol's working lines: those left after removing signatures, docstrings, comments, imports, logging and
-bookkeeping.
+"""Finds a symbol's working lines: its lines without signatures, docstrings, comments, imports, logging and bookkeeping.
 
 Lines are parsed as text, using brackets and indentation, so one implementation works for all languages."""
 

@@ -226,7 +226,7 @@ class _Paper:
         return _Title(" ".join(found), after)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings recognised by their markup, with the markup's levels. If there are none, returns the plain
+        """Headings recognised by their markup, which also determines their levels. If there are none, returns the plain
         headings."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
@@ -240,7 +240,8 @@ class _Paper:
         return self._marked
 
     def _plain_headings(self) -> list[tuple[Heading, str]]:
-        """The headings in a text without markup, judging by their number or name. Empty if there is only one."""
+        """The headings in a text without markup, judging by their number or name. Returns an empty list if there is
+        only one heading."""
         found: list[tuple[Heading, str]] = []
         for index, (start, end) in enumerate(self.lines[:-1]):
             line = self.text[start : min(end, start + _LONGEST_PLAIN + 1)].strip()

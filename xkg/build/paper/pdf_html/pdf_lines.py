@@ -98,8 +98,8 @@ class PrintedPaper:
 
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
-    """Reads a PDF. Raises `InputError` if it is damaged, truncated, encrypted or without text, or if its fonts do not
-    identify its characters, and `UnsafeInputError` if it has too many pages for a paper."""
+    """Reads a PDF. Raises `InputError` if the PDF is damaged, truncated or encrypted, if it has no text, or if its
+    fonts do not identify their characters. Raises `UnsafeInputError` if it has too many pages for a paper."""
     damaged = InputError(f"{path} is a damaged or truncated PDF; download it again, or use the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
@@ -189,7 +189,7 @@ def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iter
 
 
 def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
-    """The start and end of each run of at most five digits with white space on both sides."""
+    """The start and end of each run of at most five digits with whitespace on both sides."""
     start = 0
     for index, character in enumerate(characters):
         if index and _touches(characters[index - 1], character):
@@ -253,7 +253,7 @@ class _CharacterReader:
         self._box = raw.FS_RECTF()
 
     def at(self, index: int) -> _Character | None:
-        """The character at an index, or None for white space and characters that pdfium generated."""
+        """The character at an index, or None for whitespace and characters that pdfium generated."""
         code = raw.FPDFText_GetUnicode(self._text, index)
         if raw.FPDFText_IsHyphen(self._text, index) == 1:
             code = 0x2D
@@ -297,7 +297,7 @@ class _CharacterReader:
 
 
 def _readable(code: int) -> str:
-    """A character as text, with ligatures split; '' for white space and unreadable characters."""
+    """Returns a character as text, with ligatures split, or '' for whitespace and unreadable characters."""
     if code < 0x21 or code in (0x7F, 0xA0, 0xAD, 0xFFFE, 0xFFFF) or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
         return ""
     character = chr(code)

@@ -262,7 +262,7 @@ class Conditions(Settings):
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
     def _tested(self, name: str, tests: list[str], exists: Callable[[str], bool]) -> bool | None:
-        """The value of a test given in braces."""
+        """The value of a test in braces."""
         first, second = (*tests, "", "")[:2]
         macro = first.lstrip("\\")
         if name.startswith("not") or name in ("ifundef", "ifcsundef", "@ifundefined"):

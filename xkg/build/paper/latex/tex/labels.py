@@ -105,7 +105,7 @@ def printed(
     equations: Mapping[str, str],
 ) -> Printed:
     """The printed names between two offsets. `headings` maps a macro to the heading it expands to, and `labels` maps a
-    macro to the label it sets (see `label_macros`); `equations` maps the labels of displayed equations to their
+    macro to the label it sets (see `label_macros`). `equations` maps the labels of displayed equations to their
     numbers."""
     return _Numbering(text, environments, theorems, headings, labels, equations).run(start, end)
 

@@ -186,7 +186,7 @@ class Settings:
             self.words[name] = word
 
     def is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None for a macro that LaTeX or a package may define."""
+        """Whether a macro is defined. Returns None if LaTeX or a package may define it."""
         if name in self.defined:
             return True
         return None if is_known(name) else False

@@ -471,7 +471,7 @@ def _merged_marks(match: re.Match[str]) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Normalizes whitespace and removes what omitted citations leave behind."""
+    """Normalizes whitespace and removes the remains of omitted citations."""
     paragraphs = []
     for raw in text.split(_BREAK):
         parts = re.split(r"(\$[^$]*\$)", raw.strip())
