@@ -3,7 +3,7 @@ on load.
 
 The model is all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision. The SHA-256 of
 model.safetensors is 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db. Files are checked with BLAKE3,
-which takes a tenth of the time for the 91 MB."""
+which takes a tenth of the time."""
 
 import logging
 import os

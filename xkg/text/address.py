@@ -86,8 +86,9 @@ class Address(NamedTuple):
 
 
 class RepositoryAddress(NamedTuple):
-    """A repository's address. `server` is as in `Address`; `path` is the repository's path as written, without `.git`;
-    `within` is a path inside the repository. `reference` is the text after `@`, or '' if there is none."""
+    """A repository's address. `server` has the same meaning as in `Address`. `path` is the repository's path as
+    written, without `.git`, and `within` is a path inside the repository. `reference` is the text after `@`, or '' if
+    there is none."""
 
     server: str
     path: str
@@ -183,7 +184,8 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """Returns the text with a scheme, and whether it had neither a scheme nor a user that marks it as an address."""
+    """Returns the text as a URL, and whether it was bare, that is, without a scheme or a user that marks it as an
+    address."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):

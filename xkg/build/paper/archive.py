@@ -66,7 +66,7 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
 def require_small_archive(size: int, path: Path) -> None:
     """Raises `UnsafeInputError` if an archive is too large for a paper."""
     if size > LARGEST_ARCHIVE:
-        raise _too_much(path, f"is {size // 1_000_000} MB, more than {LARGEST_ARCHIVE // 1_000_000} MB")
+        raise _too_much(path, f"is {size // 1_000_000} MB, more than the limit of {LARGEST_ARCHIVE // 1_000_000} MB")
 
 
 def _too_much(path: Path, what: str) -> UnsafeInputError:

@@ -49,7 +49,7 @@ def looks_like_latex(text: str) -> bool:
 
 
 def favoured(name: str) -> bool:
-    """Whether a file has a name that is common for papers."""
+    """Whether a file's name is a common name for papers."""
     return _FAVOURED.match(name) is not None
 
 

@@ -1,4 +1,4 @@
-"""Reads a paper from disk: finds its main file and parses it with the parser for its format."""
+"""Reads a paper from disk: finds its main file and parses it according to its format."""
 
 import os
 import posixpath

@@ -93,8 +93,8 @@ def is_heading(section: Section) -> bool:
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """Text that is not running text, as (start, end, mark). A `_FLOAT` may split a sentence in two; `_GLUE` is inside a
-    sentence."""
+    """The spans that are not running text, as (start, end, mark). A `_FLOAT` may split a sentence in two; `_GLUE` is
+    inside a sentence."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]

@@ -206,8 +206,8 @@ class ClassParts(KeptLines):
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """The start of the comments directly above line `first`, but after line `before`. If the mark is '', the start
-        of the empty lines above."""
+        """The start of the comments directly above line `first`, but after line `before`. If the mark is '', returns
+        the start of the empty lines above."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first

@@ -169,7 +169,7 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers. A name that an earlier part already offers is changed."""
+    """Sets the names that each part offers. A name that an earlier part already offers is renamed."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}

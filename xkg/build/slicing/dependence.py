@@ -206,7 +206,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps further parts of the included classes, depending on the names in the slice."""
+        """Keeps additional parts of the included classes that names in the slice require."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -346,7 +346,7 @@ class Dependence:
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
         """Includes statements that fill a registry read by the slice: statements that would run on import and that call
-        (or are decorated by) a function that writes into the registry."""
+        (or are decorated by) a function that writes to the registry."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)

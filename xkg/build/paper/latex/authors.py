@@ -99,7 +99,8 @@ def authors_in(
 
 
 class _Block(NamedTuple):
-    """The names in a block, the names on its first line, and whether its second line starts with something else."""
+    """The names in a block, the names on its first line, and whether its second line starts with something other than a
+    name."""
 
     names: list[str]
     first: list[str]

@@ -322,8 +322,8 @@ class Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """Returns all algorithms in order. References in them are resolved using `labels`, to which the labels of their
-        lines are added."""
+        """Returns all algorithms in order. References are resolved using `labels`, and the labels of the algorithms'
+        lines are added to it."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
             start, end, whole = each.start, each.end, each.environment

@@ -1,8 +1,8 @@
 """Splits the lines of a printed bibliography into entries.
 
 Styles mark the beginning of an entry in one of four ways: a number or label, a hanging indent, an indented first line,
-or a gap. The lines show which way a paper uses: at a true beginning, the previous entry is complete and the new entry
-starts with a letter."""
+or a gap. The lines show which of these a paper uses: at a true beginning, the previous entry is complete and the new
+entry starts with a letter."""
 
 import re
 from collections import Counter

@@ -15,8 +15,8 @@ def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Maps each top-level module that the sources import to the names directly under it that they use, sorted. `from a
-    import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield b for a. If a star import hides
-    the names, there are none. Sources that do not parse are skipped."""
+    import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield b for a. No names are listed if a
+    star import hides them. Sources that do not parse are skipped."""
     found: dict[str, set[str]] = {}
     stars: set[str] = set()
     for source in sources:
