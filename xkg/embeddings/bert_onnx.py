@@ -122,7 +122,6 @@ class _Graph:
         return output
 
     def linear(self, x: str, *names: str) -> list[str]:
-        """Applies the named layers to `x`, and returns their outputs."""
         return [
             self.op("Gemm", x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), transB=1) for name in names
         ]

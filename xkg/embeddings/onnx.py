@@ -171,7 +171,6 @@ def _identity(text: str) -> object:
 
 
 def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of the token vectors, scaled to unit length."""
     return _unit(hidden.mean(axis=0, dtype=np.float64))
 
 

@@ -145,7 +145,6 @@ def _is_cited(technique: Technique, document: Document) -> bool:
 
 
 def _titles(sections: Sequence[Section], offset: int) -> Iterable[str]:
-    """The titles of the sections that contain this offset."""
     for section in sections:
         if section.start <= offset < section.end:
             yield section.title

@@ -72,8 +72,6 @@ def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[L
 
 
 class _Matcher:
-    """Compares a stored repository with a copy of it."""
-
     def __init__(self, stored: Sequence[Symbol], current: Sequence[Symbol], paths: Mapping[str, str]) -> None:
         self._paths = paths
         self._sketched = any(symbol.fingerprint for symbol in stored)

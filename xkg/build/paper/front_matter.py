@@ -181,6 +181,5 @@ def in_order(text: str) -> list[str]:
 
 
 def _may_be_two(name: str) -> bool:
-    """Whether the text may be two names side by side."""
     words = name.split()
     return len(words) >= _WORDS_OF_TWO and all(len(w.strip(".")) > 1 and w.lower() not in _PARTICLES for w in words)

@@ -183,7 +183,6 @@ def _with_warning(document: Document, line: str) -> Document:
 
 
 def _listed(others: list[str]) -> str:
-    """A note on the other papers in a folder."""
     some = ", ".join(others[:_MOST_NAMED]) + (f" and {len(others) - _MOST_NAMED} more" if others[_MOST_NAMED:] else "")
     stand = "are also papers: pass one" if len(others) > 1 else "is also a paper: pass it"
     return f"{some} {stand} to read it instead"

@@ -235,7 +235,6 @@ def _is_constructor(member: ast.stmt) -> bool:
 
 
 def _bound(member: ast.stmt) -> set[str]:
-    """The names that a member binds in the class body."""
     if isinstance(member, Function | ast.ClassDef):
         return {member.name}
     return {n.id for n in ast.walk(member) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

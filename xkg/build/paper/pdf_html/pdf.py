@@ -65,7 +65,6 @@ def _printed(pages: Iterable[Page]) -> str:
 
 
 def _authors(lines: Sequence[Placed], page_blocks: Sequence[Block]) -> tuple[str, ...]:
-    """The authors listed between the title and the start of the text."""
     title = next((block.lines for block in page_blocks if block.kind == "title"), None)
     text = next((block.lines[0] for block in page_blocks if block.kind not in ("title", "front")), None)
     return listed_authors(list(front_rows(lines, title, text))) if title and text else ()
