@@ -8,8 +8,8 @@ def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embe
     """Returns the configured embedder; its `model` is `settings.vectors`. If `queries` is set, returns a faster
     embedder if the provider has one. Its vectors can be compared with stored vectors, but must not be stored.
 
-    Imports only the provider's libraries, and sends no requests. Raises `EmbeddingError` if libraries, weights or a key
-    are missing."""
+    Imports only the provider's libraries, and sends no texts yet. Raises `EmbeddingError` if libraries, weights or a
+    key are missing."""
     if settings.provider == "openai":
         from xkg.embeddings.openai import OpenAIEmbedder
 

@@ -20,10 +20,10 @@ _MOST_WORDS = 5
 def focus(
     search: BlockSearch, i: int, query: TechniqueQuery, symbol: str, part: Block | None = None
 ) -> tuple[LineRange, ...]:
-    """Returns the `working_ranges` in `symbol` that implement technique i of `search`.
+    """Returns up to three of the `working_ranges` in `symbol` that implement technique i of `search`, best first.
 
-    If the symbol is named after the technique, or is a short function and `part` is None, all its working ranges are
-    returned. Otherwise, they come from `part`, if given, or from the best blocks. A stub has no ranges."""
+    The ranges come from the whole symbol if it is named after the technique, or if it is a short function and `part` is
+    None. Otherwise, they come from `part`, if given, or from the best blocks. A stub has no ranges."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
     lines = entry.text.split("\n")
