@@ -311,7 +311,7 @@ def test_weights_cut_short_are_refused(tiny: Path) -> None:
     OnnxEmbedder(tiny, model="tiny")
     whole = (tiny / "model.safetensors").read_bytes()
     (tiny / "model.safetensors").write_bytes(whole[:-100])
-    with pytest.raises(EmbeddingError, match="cut short"):
+    with pytest.raises(EmbeddingError, match="is truncated"):
         OnnxEmbedder(tiny, model="tiny")
 
 

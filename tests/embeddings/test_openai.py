@@ -167,7 +167,7 @@ def item(index: object, embedding: object) -> bytes:
 def test_what_is_no_list_of_embeddings_is_one_line_and_not_tried_again(server: Server, body: bytes) -> None:
     server.faults = [raw(body)]
     line = refused(connected(server))
-    assert "did not answer with a list of 1 embeddings" in line
+    assert "did not return a list of 1 embeddings" in line
     assert "embedding.base_url" in line
     assert len(server.requests) == 1
 
@@ -182,7 +182,7 @@ def test_another_dimension_than_before_is_refused(server: Server) -> None:
     embedder = connected(server)
     embedder.embed(["a"])
     server.faults = [embeddings(5)]
-    assert "gave 5 numbers for a text, and 12 before" in refused(embedder)
+    assert "returned 5 numbers for a text, but 12 before" in refused(embedder)
 
 
 def test_an_answer_without_end_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

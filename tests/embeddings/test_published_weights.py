@@ -50,6 +50,6 @@ def test_a_hub_that_has_other_files_gives_nothing(hub: Path) -> None:
     with pytest.raises(EmbeddingError, match=r"tokenizer\.json is not the published file: run `pip install"):
         OnnxEmbedder()
     (hub / "config.json").unlink()
-    with pytest.raises(EmbeddingError, match=r"config\.json answers HTTP 404"):
+    with pytest.raises(EmbeddingError, match=r"config\.json returned HTTP 404"):
         OnnxEmbedder()
     assert [path.suffix for path in own_folder().parent.iterdir()] == [".lock"]

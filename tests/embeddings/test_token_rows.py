@@ -35,5 +35,5 @@ def test_a_token_without_a_row_is_refused(rows: TokenRows) -> None:
 def test_a_file_that_was_cut_short_meanwhile_is_named(rows: TokenRows, tmp_path: Path) -> None:
     with (tmp_path / "weights").open("r+b") as file:
         file.truncate(100)
-    with pytest.raises(EmbeddingError, match="weights was cut short"):
+    with pytest.raises(EmbeddingError, match="weights is truncated"):
         rows.read(np.array([19]))

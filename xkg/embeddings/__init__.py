@@ -1,3 +1,3 @@
 """Converts text to unit vectors: the `Embedder` protocol, its runtimes and its cache.
 
-May import: config, files, errors."""
+May import from `config`, `files` and `errors`."""

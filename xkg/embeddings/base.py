@@ -1,9 +1,9 @@
 """The `Embedder` protocol, and encoded texts: one vector for the whole text and one for each word (late interaction).
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
-SIGIR 2020. No model is trained for this: the word vectors are those that a sentence embedding model pools. Only the
-sign of each number is stored (48 bytes per word for 384 numbers). A repeated word is stored once, as the mean of its
-occurrences. Neither costs recall on our queries."""
+SIGIR 2020. No model is trained for this: the word vectors come from the token vectors that a sentence embedding model
+pools. Only the sign of each number is stored (48 bytes per word for 384 numbers), and a repeated word is stored once,
+as the mean of its occurrences. Neither reduces recall on our queries."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ENCODED_CHARACTERS = 50_000
 
 
 class Embedder(Protocol):
-    """`embed` returns float32 of shape (len(texts), dimension); row i is the unit vector of texts[i]. Vectors are
-    comparable if their `model` names are equal. Raises `EmbeddingError`."""
+    """`embed` returns a float32 array of shape (len(texts), dimension), in which row i is the unit vector of texts[i].
+    Vectors are comparable if their `model` names are equal. Raises `EmbeddingError`."""
 
     @property
     def model(self) -> str: ...
@@ -32,9 +32,9 @@ class Embedder(Protocol):
 
 
 class EncodedText(NamedTuple):
-    """`vector` has unit length. `words` are distinct, lower-case and without punctuation. Row i of `codes`, of shape
-    (words, dimension / 8), has the signs of the vector of words[i]. Both are empty if the model gives no word
-    vectors."""
+    """`vector` has unit length. `words` are distinct, lower-case and without punctuation. `codes` has shape (words,
+    dimension / 8), and row i contains the signs of the vector for words[i]. `words` and `codes` are empty if the model
+    does not return word vectors."""
 
     vector: NDArray[np.float32]
     words: tuple[str, ...]
@@ -42,7 +42,7 @@ class EncodedText(NamedTuple):
 
 
 class Text(str):
-    """A text whose part from `start` to `end` is context: it affects the vectors, but its words are not listed."""
+    """A text with context: the part from `start` to `end` affects the vectors, but its words are not listed."""
 
     __slots__ = ("end", "start")
 
@@ -56,8 +56,10 @@ class Text(str):
 
 
 class Passage(str):
-    """A text in `segments`, each also encoded alone. The whole text's vector is the mean over the tokens of its
-    segments, and its words are theirs, so encoding both costs no more than encoding the whole."""
+    """A text in `segments`, each of which is also encoded separately.
+
+    The vector of the whole text is the mean over its segments' tokens, and its words are its segments' words. Encoding
+    both therefore costs no more than encoding the whole text."""
 
     __slots__ = ("segments",)
 
@@ -102,7 +104,7 @@ def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
 
 
 def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocuments:
-    """Encodes the texts of an index. Raises `EmbeddingError`."""
+    """Encodes texts for an index. Raises `EmbeddingError`."""
     import numpy as np
 
     if isinstance(embedder, DocumentEncoder):
@@ -115,7 +117,7 @@ def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocumen
 
 
 class WordSums(NamedTuple):
-    """The distinct lower-case words of a text. Row i of `sums` is the sum of the token vectors of words[i]."""
+    """The distinct lower-case words of a text. Row i of `sums` is the sum of the token vectors for words[i]."""
 
     words: tuple[str, ...]
     sums: NDArray[np.float32]
@@ -131,7 +133,7 @@ class WordSums(NamedTuple):
 def words_of(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    """The words of a text and their codes. Takes the arguments of `word_sums`."""
+    """The words of a text and their codes. Takes the same arguments as `word_sums`."""
     found = word_sums(text, hidden, word_ids, offsets)
     return found.words, found.codes
 
@@ -139,8 +141,8 @@ def words_of(
 def word_sums(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> WordSums:
-    """The words of a text and the sums of their vectors. `hidden[i]` is the vector of token i, `word_ids[i]` its word
-    (None for special tokens), `offsets[i]` its span in the text."""
+    """The words of a text and the sums of their vectors. `hidden[i]` is the vector of token i, `word_ids[i]` is the
+    index of its word (None for special tokens), and `offsets[i]` is its span in the text."""
     import numpy as np
 
     others = range(text.start, text.end) if isinstance(text, Text) else range(0)

@@ -1,7 +1,8 @@
-"""Builds the ONNX graph of a BERT encoder over the tensors of a safetensors file, without copying them.
+"""Builds the ONNX graph of a BERT encoder that refers to the tensors in a safetensors file, without copying them.
 
-Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019, in the standard operators of ONNX 23
-(Attention, Gelu, LayerNormalization). The runtime has a kernel for each, so loading needs no optimiser."""
+Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019. The graph uses standard operators
+from ONNX 23 (Attention, Gelu, LayerNormalization). The runtime has a kernel for each, so the graph needs no optimising
+when it is loaded."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from xkg.errors import EmbeddingError
 
 WORDS = "embeddings.word_embeddings.weight"
 BLOCK = 32
-"""Numbers per quantisation scale. With 128, kernels for few and for many tokens differ in the last bits."""
+"""Numbers per quantisation scale. With 128, the kernels for few and for many tokens differ in the last bits."""
 _RUNTIME = "com.microsoft"
 """The domain of the runtime's own operators."""
 
@@ -27,10 +28,11 @@ def prefix_of(tensors: Mapping[str, Any]) -> str:
 
 
 def bert_graph(config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> bytes:
-    """The serialised model. Inputs: `words` float32 (batch, tokens, hidden), the vectors of the tokens from `WORDS` of
-    the weights, and `positions` int64 (tokens). Output: `last_hidden_state` float32 (batch, tokens, hidden). `tensors`
-    is the header of the safetensors file `location`, whose data begins at byte `start`. Raises `EmbeddingError` for
-    another architecture."""
+    """Returns the serialised model.
+
+    Inputs: `words`, float32 (batch, tokens, hidden), the token vectors from the tensor `WORDS`; and `positions`, int64
+    (tokens). Output: `last_hidden_state`, float32 (batch, tokens, hidden). `tensors` is the header of the safetensors
+    file `location`, whose data starts at byte `start`. Raises `EmbeddingError` for other architectures."""
     try:
         return _Graph(config, tensors, location, start).bert()
     except KeyError as error:
@@ -44,11 +46,12 @@ def bert_graph_in_eight_bits(
     start: int,
     read: Callable[[int, Sequence[int]], NDArray[np.float32]],
 ) -> bytes:
-    """Like `bert_graph`, but with the layers' matrices inside, in eight bits: a quarter of the bytes, which dominate
-    the time for a short text. `read` returns numbers of the file from a byte on, in a given shape.
+    """Like `bert_graph`, but the graph itself contains the layers' matrices, in eight bits. They take a quarter of the
+    space, and their size dominates the time for a short text. `read` takes a byte offset in the file and a shape, and
+    returns the numbers.
 
-    Each `BLOCK` numbers of a row share a scale, and so do the numbers that they are multiplied with (`accuracy_level`
-    4): Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. The operator is described in
+    Each block of `BLOCK` numbers in a row shares a scale, as do the numbers it is multiplied by (`accuracy_level` 4).
+    See Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. The operator is described in
     https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits."""
     try:
         return _EightBitGraph(config, tensors, location, start, read).bert()
@@ -57,7 +60,7 @@ def bert_graph_in_eight_bits(
 
 
 def _lacking(location: str, error: KeyError) -> EmbeddingError:
-    return EmbeddingError(f"{location} lacks {error}: only BERT models run from safetensors, use model.onnx")
+    return EmbeddingError(f"{location} lacks {error}: only BERT models run from safetensors; use model.onnx")
 
 
 class _Graph:
@@ -77,7 +80,7 @@ class _Graph:
         if (kind, activation, positions) != ("bert", "gelu", "absolute"):
             raise EmbeddingError(
                 f"{self.location} is {kind} with {activation} and {positions} positions: only BERT with gelu and "
-                "absolute positions runs from safetensors, use model.onnx"
+                "absolute positions runs from safetensors; use model.onnx"
             )
         hidden = config["hidden_size"]
         rows = self.constant("rows", [-1, hidden])
@@ -119,7 +122,6 @@ class _Graph:
         return output
 
     def linear(self, x: str, *names: str) -> list[str]:
-        """The outputs of these layers for `x`."""
         return [
             self.op("Gemm", x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), transB=1) for name in names
         ]
@@ -143,7 +145,7 @@ class _Graph:
         """The shape of a tensor and its byte range in the file."""
         entry = self.tensors[self.prefix + name]
         if entry["dtype"] != "F32":
-            raise EmbeddingError(f"{self.location} holds {entry['dtype']} values: only 32-bit floats are supported")
+            raise EmbeddingError(f"{self.location} contains {entry['dtype']} values: only 32-bit floats are supported")
         first, end = entry["data_offsets"]
         return entry["shape"], self.start + first, self.start + end
 
@@ -161,7 +163,7 @@ class _EightBitGraph(_Graph):
         self.read = read
 
     def linear(self, x: str, *names: str) -> list[str]:
-        """One product for query, key and value: for a short text, running an operator costs as much as its
+        """Computes query, key and value in a single product: for a short text, running an operator costs as much as its
         arithmetic."""
         matrix, bias = (
             np.concatenate([self.numbers(f"{name}.{part}") for name in names]) for part in ("weight", "bias")
@@ -194,8 +196,8 @@ class _EightBitGraph(_Graph):
 
 
 def in_eight_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The codes, of shape (rows, blocks, BLOCK), and the scale of each block, of shape (rows, blocks): a number is
-    about (code - 128) · scale. The last block of a row is padded with zeros."""
+    """The codes, of shape (rows, blocks, BLOCK), and a scale for each block, of shape (rows, blocks). A number is about
+    (code - 128) · scale. The last block in a row is padded with zeros."""
     rows, columns = matrix.shape
     blocks = np.zeros((rows, -(-columns // BLOCK) * BLOCK), np.float32)
     blocks[:, :columns] = matrix

@@ -1,4 +1,4 @@
-"""A cache of vectors and word codes in front of an `Embedder`, in an SQLite file that processes share."""
+"""A cache of vectors and word codes in front of an `Embedder`, in an SQLite file shared by processes."""
 
 from __future__ import annotations
 
@@ -42,16 +42,17 @@ _T = TypeVar("_T")
 
 
 class CachedEmbedder:
-    """An `Embedder` that calls `make` for the real one only if a text is not in the cache file at `path`.
+    """An `Embedder` that calls `make` to create the real one only if a text is not in the cache file at `path`.
 
-    The key is the model's name and the sha256 of the text; each vector has a checksum. A miss is stored when its chunk
-    is embedded, so a killed run repeats little. The cache never fails the work: a corrupt file is renamed to
-    `<name>.corrupt-<time>` and replaced, a read-only one is only read, and without a file the vectors are cached in
-    memory. Each case logs one warning. With `most`, the least recently used texts beyond that number are deleted. Safe
-    to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at most
-    one chunk.
+    The key is the model's name and the SHA-256 of the text, and each vector has a checksum. Misses are stored after
+    each chunk, so a killed run repeats little work. If `most` is set, the least recently used texts beyond that number
+    are deleted.
 
-    Raises `EmbeddingError` if `make` does, or if it returns another model than `model`."""
+    Problems with the file never cause a failure. A corrupt file is renamed to `<name>.corrupt-<time>` and replaced, a
+    read-only file is only read, and without a file, vectors are cached in memory. Each case logs one warning.
+
+    Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
+    most one chunk. Raises `EmbeddingError` if `make` raises it, or if `make` returns a model other than `model`."""
 
     def __init__(
         self, make: Callable[[], Embedder], path: Path, model: str = MINILM, *, most: int | None = None
@@ -80,7 +81,7 @@ class CachedEmbedder:
         return self._encoded(texts, words=False).vectors
 
     def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments:
-        """Like `embed`, with the word codes if the model gives them."""
+        """Like `embed`, but also returns the word codes if the model provides them."""
         return self._encoded(texts, words=True)
 
     def _encoded(self, texts: Sequence[str], *, words: bool) -> EncodedDocuments:
@@ -112,14 +113,15 @@ class CachedEmbedder:
         return EncodedDocuments(vectors, [known[key][1] for key in keys])
 
     def put(self, texts: Sequence[str], encoded: EncodedDocuments) -> None:
-        """Copies the entries of another cache of this model for these texts; existing entries stay."""
+        """Stores the entries for these texts from another cache for the same model. Existing entries are not
+        replaced."""
         keys, _ = _keyed(texts)
         vectors = {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)}
         for table, blobs in (("vectors", vectors), ("words", dict(zip(keys, encoded.codes, strict=True)))):
             self._store(table, blobs, "IGNORE")
 
     def _drop_vectors(self) -> int:
-        """Deletes the vectors of an earlier model of this name, and returns the dimension of the present model."""
+        """Deletes the vectors of an earlier model with this name, and returns the dimension of the current model."""
         self._warn("model", f"embedding cache {self._path}: dropping vectors from a different {self.model}")
         for table in _SCHEMA:
             forget = f"DELETE FROM {table} WHERE model = ?"
@@ -152,7 +154,8 @@ class CachedEmbedder:
     def _read(
         self, keys: Sequence[bytes], dimension: int, *, words: bool
     ) -> dict[bytes, tuple[NDArray[np.float32], bytes]]:
-        """The stored vectors and codes (empty without `words`) of texts that have all of it."""
+        """The stored vectors and codes, for texts that have both. If `words` is not set, texts need only a vector, and
+        the codes are empty."""
         import numpy as np
 
         blobs = self._stored("vectors", keys)
@@ -181,7 +184,7 @@ class CachedEmbedder:
         self._try("write", insert)
 
     def _used(self, keys: Iterable[bytes]) -> None:
-        """Marks these texts as used, and deletes the least recently used ones beyond the limit."""
+        """Marks the texts as used, and deletes the least recently used texts beyond the limit."""
         if self._most is None:
             return
         most, at = self._most, time.time()
@@ -214,7 +217,7 @@ class CachedEmbedder:
             except sqlite3.ProgrammingError as error:
                 if "closed" not in str(error):
                     raise
-                return None  # running calls continue without the cache
+                return None  # in-flight calls continue without the cache
             except sqlite3.DatabaseError as error:
                 self._connection.close()
                 self._connection = self._reopened(error)
@@ -236,9 +239,9 @@ class CachedEmbedder:
                 f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
             )
             connection.execute("SELECT 1 FROM vectors LIMIT 1")
-            self._warn("write", f"embedding cache {self._path}: read-only ({error}); new vectors are not kept")
+            self._warn("write", f"embedding cache {self._path}: read-only ({error}); new vectors are not saved")
         except (sqlite3.Error, OSError):
-            self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not kept")
+            self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
             connection = sqlite3.connect(":memory:", check_same_thread=False)
             for statement in self._schema.values():
                 connection.execute(statement)
@@ -265,7 +268,7 @@ def _rows_of(query: str, values: Sequence[object], connection: sqlite3.Connectio
 
 
 def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
-    """Maps between texts and keys, both ways."""
+    """Returns the key for each text, and a mapping from keys to texts."""
     keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
     return keys, dict(zip(keys, texts, strict=True))
 

@@ -1,13 +1,15 @@
-"""Creates the embedder that the settings choose."""
+"""Creates the configured embedder."""
 
 from xkg.config import EmbeddingSettings
 from xkg.embeddings.base import Embedder
 
 
 def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embedder:
-    """The embedder that the settings choose; its `model` is `settings.vectors`. With `queries`, a faster one if the
-    provider has it: its vectors may be compared but not stored. Imports only that provider's libraries. Raises
-    `EmbeddingError` if libraries, weights or a key are missing. Sends nothing yet."""
+    """Returns the configured embedder; its `model` is `settings.vectors`. If `queries` is set, returns a faster
+    embedder if the provider has one. Its vectors can be compared with stored vectors, but must not be stored.
+
+    Imports only the provider's libraries, and sends no texts yet. Raises `EmbeddingError` if libraries, weights or a
+    key are missing."""
     if settings.provider == "openai":
         from xkg.embeddings.openai import OpenAIEmbedder
 

@@ -33,17 +33,17 @@ class OnnxEmbedder:
     """A sentence-transformers model with BERT's architecture and mean pooling, on the CPU.
 
     Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. Texts are truncated at the model's own limit (256 tokens for
-    all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so nothing is padded, and on one machine
-    the vector of a text is identical to the last bit, whatever its neighbours and the number of threads. Other
-    processors use other kernels, and vectors agree to about 1e-6. Lone surrogates count as `?`. Safe to call from
-    several threads.
+    all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so there is no padding. On one machine,
+    the vector of a text is therefore bit-identical, regardless of the other texts and the number of threads. Other
+    processors use different kernels, and vectors agree to about 1e-6. Lone surrogates are treated as `?`. Safe to call
+    from several threads.
 
-    With `eight_bits`, the matrices of a safetensors model are held in eight bits: a short text takes half the time, and
-    the model 30 MB less. MiniLM's vectors then have a cosine of .9996 with the full ones: good enough for queries,
-    while stored vectors use all bits.
+    If `eight_bits` is set, the matrices of a safetensors model are quantised to eight bits: a short text takes half the
+    time, and the model uses 30 MB less memory. MiniLM's vectors then have a cosine similarity of 0.9996 to the
+    full-precision vectors, which is good enough for queries. Stored vectors use full precision.
 
-    Without `weights`, those of all-MiniLM-L6-v2 are fetched once if no folder has them, and checked on each load.
-    Raises `EmbeddingError` if the weights are missing, changed or unsupported."""
+    If `weights` is None, the weights of all-MiniLM-L6-v2 are downloaded once unless a local folder contains them, and
+    are checked on each load. Raises `EmbeddingError` if the weights are missing, changed or unsupported."""
 
     def __init__(
         self, weights: Path | None = None, model: str = MINILM, threads: int = 2, *, eight_bits: bool = False
@@ -78,8 +78,8 @@ class OnnxEmbedder:
         unknown = set(self._inputs) - {"words", "input_ids", "attention_mask", "token_type_ids", "positions"}
         if unknown or len(self._session.get_outputs()[0].shape) != 3:
             raise EmbeddingError(
-                f"{folder}: not a model of token vectors (inputs {', '.join(self._inputs)}); use the ONNX file of the "
-                "bare transformer, or model.safetensors"
+                f"{folder}: the model does not return token vectors (inputs {', '.join(self._inputs)}); use the "
+                "bare transformer's ONNX file, or model.safetensors"
             )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -90,7 +90,7 @@ class OnnxEmbedder:
         return vectors
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Like `embed`, with the words of each text; a `Passage` is encoded by its segments."""
+        """Like `embed`, but also returns the words of each text. A `Passage` is encoded segment by segment."""
         passages = [text for text in texts if isinstance(text, Passage)]
         inside = {segment for text in passages for segment in text.segments}
         each = {_identity(text): text for text in (*inside, *texts) if not isinstance(text, Passage)}
@@ -115,7 +115,7 @@ class OnnxEmbedder:
         return self._tokenizer.encode_batch([_readable(text) for text in texts])
 
     def _hidden_rows(self, encodings: Sequence[Tokenized]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """The index of each text, and the vectors of its tokens."""
+        """Yields the index of each text and the vectors of its tokens."""
         batches = list(_batches([len(encoding.ids) for encoding in encodings]))
         ids = [np.array([encodings[row].ids for row in rows], np.int64) for rows in batches]
         run = self._map if len(ids) > 1 else map
@@ -148,7 +148,7 @@ class _Sums(NamedTuple):
 
 
 def _joined(segments: Sequence[_Sums]) -> _Sums:
-    """Joins all segments into one text."""
+    """Combines the segments' sums into the sums for the whole text."""
     places: dict[str, int] = {}
     rows = [places.setdefault(word, len(places)) for segment in segments for word in segment.words.words]
     sums = np.zeros((len(places), len(segments[0].total)), np.float32)
@@ -171,7 +171,6 @@ def _identity(text: str) -> object:
 
 
 def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of the token vectors, scaled to unit length."""
     return _unit(hidden.mean(axis=0, dtype=np.float64))
 
 
@@ -188,7 +187,7 @@ def _readable(text: str) -> str:
 def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
     pooling = read_json(folder / "1_Pooling" / "config.json")
     if not pooling.get("pooling_mode_mean_tokens", True):
-        raise EmbeddingError(f"{folder}: only models with mean pooling are supported; choose another embedding.weights")
+        raise EmbeddingError(f"{folder}: only models with mean pooling are supported; change embedding.weights")
     limit = read_json(folder / "sentence_bert_config.json").get("max_seq_length") or 256
     return int(min(limit, config.get("max_position_embeddings") or limit))
 

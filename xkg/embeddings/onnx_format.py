@@ -1,7 +1,7 @@
-"""Writes the ONNX messages that a graph over external weights needs, as protocol buffers.
+"""Writes the ONNX messages needed for a graph with external weights, as protocol buffers.
 
-Field numbers follow <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>, the encoding
-<https://protobuf.dev/programming-guides/encoding/>. The library `onnx` does the same in 23 MB."""
+Field numbers follow <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>, and the encoding follows
+<https://protobuf.dev/programming-guides/encoding/>. The `onnx` library does the same, but takes 23 MB."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ def model(
     opsets: Mapping[str, int],
     ir_version: int,
 ) -> bytes:
-    """A `ModelProto` with one graph; `opsets` gives the version of each operator domain."""
+    """A `ModelProto` with one graph. `opsets` maps operator domains to their versions."""
     # The graph may contain the weights, so parts are joined only once: each copy takes milliseconds.
     graph = [
         *(_bytes(1, each) for each in nodes),
@@ -104,7 +104,7 @@ def _bytes(field: int, value: bytes) -> bytes:
 
 
 def _head(field: int, value: bytes) -> bytes:
-    """The prefix of a value of that length."""
+    """The tag and length that precede a value."""
     return _varint(field << 3 | 2) + _varint(len(value))
 
 

@@ -1,7 +1,7 @@
 """Finds model weights in local folders and loads them into the ONNX runtime.
 
-`model.safetensors` is never copied: a graph of 20 KB (`bert_graph`, stored in the user's cache folder) refers to
-offsets in that file. Token vectors are read as texts need them (`TokenRows`)."""
+`model.safetensors` is never copied: a 20 KB graph (`bert_graph`, stored in the user's cache folder) refers to offsets
+in that file. Token vectors are read on demand (`TokenRows`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ log = logging.getLogger(__name__)
 
 
 def find_weights(model: str) -> Path | None:
-    """The folder of an installed package, of the Hugging Face cache or of our own that has `model`, or None."""
+    """The local folder with the weights of `model`: in an installed package, in xkg's own cache or in the Hugging Face
+    cache. Returns None if no folder contains them."""
     folders = []
     if model == published_weights.MINILM:
         # Located without importing, because the package's own import needs torch.
@@ -48,13 +49,13 @@ def find_weights(model: str) -> Path | None:
 
 
 def weights_file(folder: Path) -> Path | None:
-    """The file to load. Safetensors come first, because they need no optimising and no copy."""
+    """The file to load. Safetensors files are preferred, because they need neither optimising nor copying."""
     names = ("model.safetensors", "model.onnx", "onnx/model.onnx")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file, empty if there is none. Raises `EmbeddingError`."""
+    """The JSON object in a file, or an empty object if the file does not exist. Raises `EmbeddingError`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -84,8 +85,8 @@ class Tokenizer(Protocol):
 
 
 def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
-    """The tokenizer of a model. It truncates texts at `max_tokens` and pads nothing. Uses our own if the model splits
-    text as BERT does, otherwise the library `tokenizers`. Raises `EmbeddingError`."""
+    """Loads a model's tokenizer. It truncates texts at `max_tokens` and does not pad them. Uses `WordPiece` if the
+    model splits text like BERT, and the `tokenizers` library otherwise. Raises `EmbeddingError`."""
     path = folder / "tokenizer.json"
     try:
         return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)
@@ -109,9 +110,9 @@ def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
 
 
 def load_session(weights: Path, config: dict[str, Any], threads: int, *, eight_bits: bool = False) -> Any:
-    """An ONNX runtime session for a file. With `eight_bits`, the matrices of safetensors are quantised to eight bits.
-    Raises `EmbeddingError`."""
-    # Turns off the runtime's telemetry.
+    """Creates an ONNX runtime session for a file. If `eight_bits` is set, the matrices in a safetensors file are
+    quantised to eight bits. Raises `EmbeddingError`."""
+    # Turn off the runtime's telemetry.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -139,7 +140,7 @@ def load_session(weights: Path, config: dict[str, Any], threads: int, *, eight_b
 
 
 def load_token_rows(weights: Path) -> TokenRows:
-    """The token vectors of a safetensors file. Raises `EmbeddingError`."""
+    """Opens the token vectors in a safetensors file. Raises `EmbeddingError`."""
     from xkg.embeddings.bert_onnx import WORDS, prefix_of
 
     tensors, start, _ = _read_header(weights)
@@ -150,7 +151,7 @@ def load_token_rows(weights: Path) -> TokenRows:
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise EmbeddingError(f"{weights} lacks its token vectors ({error}): fetch the model again") from error
     if kind != "F32":
-        raise EmbeddingError(f"{weights} holds {kind} values: only 32-bit floats are supported")
+        raise EmbeddingError(f"{weights} contains {kind} values: only 32-bit floats are supported")
     return rows
 
 
@@ -166,12 +167,13 @@ def _read_header(weights: Path) -> tuple[dict[str, Any], int, bytes]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EmbeddingError(f"{weights} is not a safetensors file: fetch the model again") from error
     if size < start + end:
-        raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
+        raise EmbeddingError(f"{weights} is truncated ({size} of {start + end} bytes): fetch the model again")
     return tensors, start, header
 
 
 def _graph_in_eight_bits(weights: Path, config: dict[str, Any]) -> bytes:
-    """Not cached: it contains the weights, and takes 0.05 s to make."""
+    """Builds the graph with eight-bit matrices. It is not cached, because it contains the weights and takes only 0.05 s
+    to build."""
     from xkg.embeddings.bert_onnx import bert_graph_in_eight_bits
 
     def read(place: int, shape: Sequence[int]) -> NDArray[np.float32]:
@@ -183,8 +185,8 @@ def _graph_in_eight_bits(weights: Path, config: dict[str, Any]) -> bytes:
 
 
 def _graph(weights: Path, config: dict[str, Any]) -> bytes:
-    """The ONNX graph for this file, cached. The key is the hash of everything it depends on (the settings, the tensors'
-    names and offsets), so other weights with the same layout share it."""
+    """The ONNX graph for this file, from a cache. The key is the hash of everything that the graph depends on (the
+    settings, and the tensors' names and offsets), so files with the same layout share a graph."""
     tensors, start, header = _read_header(weights)
     key = hashlib.sha256(json.dumps([5, weights.name, config], sort_keys=True).encode() + header).hexdigest()
     cached = user_cache_folder() / f"bert-{key[:32]}.onnx"

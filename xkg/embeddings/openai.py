@@ -1,6 +1,6 @@
-"""Embeddings from a server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/embeddings.
+"""Embeds text using a server that implements OpenAI's API: https://platform.openai.com/docs/api-reference/embeddings.
 
-The key is `XKG_EMBEDDING_KEY`, or for OpenAI's own service `OPENAI_API_KEY`."""
+The key is read from `XKG_EMBEDDING_KEY` or, for OpenAI's own service, `OPENAI_API_KEY`."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from xkg.openai_server import Patience, access, failure, is_openai
 from xkg.text.unicode import encodable
 
 _BATCH = 32  # the default limit of text-embeddings-inference; other servers accept more
-_CHARACTERS = 8000  # OpenAI refuses texts of more than 8,192 tokens
+_CHARACTERS = 8000  # OpenAI rejects texts of more than 8,192 tokens
 _MAX_BYTES = 64 << 20
 
 
 class OpenAIEmbedder:
-    """Unit vectors of `model` on the server at `base_url`; `Embedder.model` is `openai:<model>`.
+    """Returns unit vectors from `model` on the server at `base_url`. `Embedder.model` is `openai:<model>`.
 
     Sends 32 texts per request, one request at a time, and the first 8,000 characters of each text. Temporary failures
     (408, 409, 429, 5xx, a dropped or silent connection) are retried for at most `patience` seconds per request, with
-    the pauses that the server asks for. An attempt fails after `timeout` seconds without a complete answer. Safe to
+    the pauses that the server requests. An attempt fails after `timeout` seconds without a complete response. Safe to
     call from several threads.
 
-    The constructor raises `ConfigError` for a key that no header can carry, and `EmbeddingError` without a key. Calls
-    raise `EmbeddingError` if the server refuses, does not answer, or does not return vectors of equal length."""
+    The constructor raises `ConfigError` if the key contains characters that are not allowed in a header, and
+    `EmbeddingError` if there is no key. Calls raise `EmbeddingError` if the server returns an error, does not respond,
+    or does not return vectors of equal length."""
 
     def __init__(
         self,
@@ -46,14 +47,14 @@ class OpenAIEmbedder:
         self._access = server = access("embedding", base_url, "XKG_EMBEDDING_KEY")
         if is_openai(base_url) and not server.key:
             raise EmbeddingError(
-                f"no key for {server.at}: set {server.variables}, or embedding.base_url to another server"
+                f"no key for {server.at}: set {server.variables}, or set embedding.base_url to a different server"
             )
         try:
             import openai
         except ModuleNotFoundError as error:
             raise EmbeddingError(str(MissingExtraError("llm", "embedding.provider openai"))) from error
 
-        # This class counts retries, so the SDK must not retry.
+        # This class handles retries, so the SDK must not retry.
         self._client = openai.OpenAI(api_key=server.sent_key, base_url=base_url, max_retries=0)
         self._requested = model
         self._at = server.at
@@ -63,13 +64,13 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Asks the server once, with a text of one word."""
+        """The dimension of the vectors, determined by one request with a single word."""
         if not self._dimension:
             self._vectors(["dimension"])
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        # OpenAI refuses empty text.
+        # OpenAI rejects empty text.
         readable = [encodable(text[:_CHARACTERS]) or " " for text in texts]
         batches = [self._vectors(readable[start : start + _BATCH]) for start in range(0, len(readable), _BATCH)]
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
@@ -80,7 +81,7 @@ class OpenAIEmbedder:
             vectors = np.array(rows, np.float64)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise EmbeddingError(
-                f"{self._at} did not answer with a list of {len(texts)} embeddings: check embedding.base_url (it "
+                f"{self._at} did not return a list of {len(texts)} embeddings: check embedding.base_url (it "
                 "often ends in /v1) and embedding.model"
             ) from None
         with np.errstate(over="ignore"):
@@ -90,15 +91,15 @@ class OpenAIEmbedder:
         dimension = vectors.shape[1]
         if self._dimension and dimension != self._dimension:
             raise EmbeddingError(
-                f"{self._at} gave {dimension} numbers for a text, and {self._dimension} before: something else answers "
-                f"as {self._requested!a} now; start again when it is the model you want"
+                f"{self._at} returned {dimension} numbers for a text, but {self._dimension} before: a different model "
+                f"is now running as {self._requested!a}; start again once it is the model you want"
             )
         self._dimension = dimension
         result: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
         return result
 
     def _answer(self, texts: list[str]) -> bytes:
-        """The body of the answer, after as many attempts as `patience` allows."""
+        """The body of the response, after as many attempts as `patience` allows."""
         import httpx2
         import openai
 
@@ -148,5 +149,5 @@ def _rows(body: bytes, count: int) -> list[list[float]]:
             raise TypeError("no vector")
         rows[item["index"]] = row
     if len(data) != count:
-        raise ValueError("another number of vectors")
+        raise ValueError("wrong number of vectors")
     return [rows[index] for index in range(count)]

@@ -1,8 +1,9 @@
-"""The default model's files as published on the model hub: fetched once if no folder has them, and checked on load.
+"""The default model's files as published on the model hub: downloaded once unless a local folder has them, and checked
+on load.
 
-all-MiniLM-L6-v2 of sentence-transformers, Apache-2.0, at a fixed revision. The SHA-256 of model.safetensors is
-53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db; BLAKE3 reads its 91 MB in a tenth of the time.
-"""
+The model is all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision. The SHA-256 of
+model.safetensors is 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db. Files are checked with BLAKE3,
+which takes a tenth of the time."""
 
 import logging
 import os
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 MINILM = "all-MiniLM-L6-v2"
 _REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _SECONDS = 30.0
-"""Seconds for which the hub may send nothing during a download."""
+"""Maximum number of seconds without data during a download."""
 
 
 class _File(NamedTuple):
@@ -37,7 +38,7 @@ FILES: Mapping[str, _File] = {
 
 
 def check(folder: Path) -> None:
-    """Raises `EmbeddingError` if a file is not the published one."""
+    """Raises `EmbeddingError` if a file differs from the published file."""
     for name, published in FILES.items():
         try:
             same = blake3_of(folder / name) == published.blake3
@@ -56,8 +57,9 @@ def own_folder() -> Path:
 
 
 def fetch() -> Path:
-    """The folder with the files, after they were fetched from the model hub (`HF_ENDPOINT`, as its own library reads
-    it), each with its digest checked. One process fetches, others wait. Raises `EmbeddingError`."""
+    """Downloads the files from the model hub (or from `HF_ENDPOINT`, as in the hub's own library), checks their
+    digests, and returns their folder. If several processes need the files, one downloads them and the others wait.
+    Raises `EmbeddingError`."""
     folder = own_folder()
     hub = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     remedy = (
@@ -99,7 +101,7 @@ def _download(url: str, path: Path) -> None:
     try:
         with httpx2.stream("GET", url, follow_redirects=True, timeout=_SECONDS) as response, path.open("wb") as file:
             if response.status_code != httpx2.codes.OK:
-                raise _UnfetchedError(f"{url} answers HTTP {response.status_code}")
+                raise _UnfetchedError(f"{url} returned HTTP {response.status_code}")
             for block in response.iter_bytes():
                 left -= len(block)
                 if left < 0:

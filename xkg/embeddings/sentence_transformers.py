@@ -1,7 +1,7 @@
-"""Any sentence-transformers model, on a GPU if torch finds one.
+"""Embeds text with any sentence-transformers model, on a GPU if torch finds one.
 
-Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. With the weights of all-MiniLM-L6-v2 the vectors equal those of the
-default runtime (to 3e-7 on 405 texts, CPU), so both share an index and a cache."""
+Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. With the weights of all-MiniLM-L6-v2, the vectors equal the default
+runtime's (to within 3e-7 on 405 texts, on the CPU), so both runtimes share an index and a cache."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _BATCH = 64
 
 
 class SentenceTransformersEmbedder:
-    """Loads `model` from the folder `weights`, otherwise from the folder that `find_weights` finds, otherwise from the
-    model hub. `threads` limits its CPU threads in the whole process.
+    """Loads `model` from the folder `weights`, from the folder that `find_weights` returns, or from the model hub, in
+    that order. `threads` limits torch's CPU threads in the whole process.
 
-    Code that comes with a model is never run. Safe to call from several threads. Raises `EmbeddingError` if the package
+    Code included with a model is never run. Safe to call from several threads. Raises `EmbeddingError` if the package
     is missing, or if the model cannot be loaded or does not return one vector per text."""
 
     def __init__(self, model: str, weights: Path | None = None, threads: int = 2) -> None:
@@ -34,7 +34,7 @@ class SentenceTransformersEmbedder:
             from transformers.utils.logging import disable_progress_bar
         except ImportError as error:
             raise EmbeddingError(
-                f"embedding.provider is sentence-transformers, and {error.name or 'its package'} cannot be imported: "
+                f"embedding.provider is sentence-transformers, but {error.name or 'its package'} cannot be imported: "
                 "run `pip install '.[st]'` where xkg was cloned"
             ) from error
         disable_progress_bar()  # a command must print only its result
@@ -50,7 +50,7 @@ class SentenceTransformersEmbedder:
             ) from error
         dimension = self._encoder.get_embedding_dimension()
         if dimension is None:
-            raise EmbeddingError(f"{source} does not return vectors of a fixed length: choose another embedding.model")
+            raise EmbeddingError(f"{source} does not return vectors of a fixed length: change embedding.model")
         self.model = model
         self.dimension = int(dimension)
 
@@ -62,7 +62,7 @@ class SentenceTransformersEmbedder:
         return result
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Like `embed`, with the words of each text if the tokenizer gives offsets."""
+        """Like `embed`, but also returns the words of each text if the tokenizer provides offsets."""
         tokenizer: Any = getattr(self._encoder, "tokenizer", None)
         if not texts or not getattr(tokenizer, "is_fast", False):
             none = np.empty((0, 0), np.uint8)

@@ -1,7 +1,7 @@
-"""Reads the token vectors of a model from its file as texts need them.
+"""Reads a model's token vectors from its file on demand.
 
-They are half of a model's weights (47 of MiniLM's 90 MB), and a text needs one row per token. With memory mapping, each
-row would load the 64 KB around it, and after some hundred texts all rows would be in memory."""
+Token vectors are half of a model's weights (47 of MiniLM's 90 MB), but a text needs only one row per token. With memory
+mapping, each row would load the 64 KB around it, and after a few hundred texts, all rows would be in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TokenRows:
-    """The rows of a matrix of 32-bit floats that begins at byte `start` of a file. Safe to use from several threads.
+    """The rows of a matrix of 32-bit floats that starts at byte `start` of a file. Safe to use from several threads.
     Raises `OSError` if the file cannot be opened."""
 
     def __init__(self, path: Path, start: int, count: int, width: int) -> None:
@@ -42,7 +42,7 @@ class TokenRows:
         except OSError as error:
             raise EmbeddingError(f"{self._path} cannot be read ({error.strerror}): fetch the model again") from error
         if len(read) != size * len(wanted):
-            raise EmbeddingError(f"{self._path} was cut short: fetch the model again")
+            raise EmbeddingError(f"{self._path} is truncated: fetch the model again")
         rows: NDArray[np.float32] = np.frombuffer(read, "<f4").reshape(*numbers.shape, self._width)
         return rows
 

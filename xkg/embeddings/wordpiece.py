@@ -1,8 +1,8 @@
-"""Splits text into the word pieces of a BERT model, as its `tokenizer.json` defines them.
+"""Splits text into a BERT model's word pieces, as defined by its `tokenizer.json`.
 
 Devlin et al., NAACL 2019, and Wu et al., "Google's Neural Machine Translation System", arXiv:1609.08144, 2016. The
-library `tokenizers` gives the same result (`tests/embeddings/test_wordpiece.py`), but installs 33 MB for downloading
-models."""
+`tokenizers` library gives the same result (`tests/embeddings/test_wordpiece.py`), but also installs 33 MB of code for
+downloading models."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Kind = Literal["letter", "space", "mark"]
 
 
 class Pieces(NamedTuple):
-    """Token i has the vocabulary number `ids[i]`, belongs to word `word_ids[i]` of the text (None for special tokens),
-    and spans the characters `offsets[i][0]` to `offsets[i][1]`."""
+    """Token i has the vocabulary index `ids[i]`, belongs to word `word_ids[i]` in the text (None for special tokens),
+    and spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
 
     ids: list[int]
     word_ids: list[int | None]
@@ -64,14 +64,14 @@ class WordPiece:
         self._added: dict[str, int] = {}
         for token in definition.get("added_tokens") or ():
             if token["normalized"] or token["lstrip"] or token["rstrip"] or token["single_word"]:
-                raise ValueError("it has tokens with an unknown type")
+                raise ValueError("it has tokens of an unknown type")
             self._added[token["content"]] = token["id"]
         longest_first = sorted(self._added, key=len, reverse=True)
         self._names = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
         self._words: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def encode(self, text: str) -> Pieces:
-        """The tokens of a text."""
+        """Splits a text into tokens."""
         pieces = Pieces([self._first], [None], [(0, 0)])
         for number, (word, places) in enumerate(self._split(text)):
             if len(pieces.ids) > self._room:
@@ -97,8 +97,8 @@ class WordPiece:
         return [self.encode(text) for text in texts]
 
     def _split(self, text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        """Each normalised word with the span in `text` of each of its characters. Names in `added_tokens` are found
-        first and have one span."""
+        """Yields each normalised word with the span of each of its characters in `text`. Added tokens are matched
+        first, and have a single span."""
         start = 0
         for name in self._names.finditer(text) if self._names else ():
             yield from self._split_plain(text, start, name.start())
@@ -125,7 +125,7 @@ class WordPiece:
             yield "".join(word), places
 
     def _looked_up(self, word: str) -> tuple[tuple[int, int], ...]:
-        """The vocabulary number and length of each piece, always the longest match from the left."""
+        """The vocabulary index and length of each piece, always the longest match from the left."""
         found = self._longest_pieces(word) if len(word) <= self._longest else None
         pieces = tuple(found) if found is not None else ((self._unknown, len(word)),)
         if len(self._words) < _CACHED_WORDS:
@@ -148,7 +148,7 @@ class WordPiece:
 
 
 def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
-    """The tokens that begin and end a text. Raises `ValueError` for any other form."""
+    """The tokens at the start and end of a text. Raises `ValueError` for any other form."""
     if processor["type"] == "BertProcessing":
         return processor["cls"][1], processor["sep"][1]
     match processor:
@@ -163,7 +163,7 @@ def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class _Characters(dict[str, tuple[tuple[str, Kind], ...]]):
-    """The normalised form of a character (BERT's cleaning, accents and case), computed once."""
+    """A cache of each character's normalised form (BERT's cleaning, accents and case)."""
 
     def __init__(self, *, clean: bool, spaced: bool, stripped: bool, lowercase: bool) -> None:
         super().__init__()

@@ -1,4 +1,3 @@
-"""Titles and arXiv ids, and text that is safe to store and print.
+"""Parses titles, addresses and ids, and makes text safe to store and print.
 
-May import: nothing from xkg.
-"""
+Must not import from the rest of xkg."""

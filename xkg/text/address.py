@@ -1,7 +1,7 @@
 """Reduces all spellings of a server's or repository's address to one canonical form.
 
-Addresses are compared only in this form, and the compared form is the one that is fetched, so a spelling that another
-program reads differently gains nothing."""
+Addresses are compared only in this form, and the compared form is the form that is fetched. A spelling that another
+program parses differently therefore cannot bypass a check."""
 
 import re
 import socket
@@ -14,7 +14,7 @@ _PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
 _SCHEME = re.compile(r"(?i)(?:git\+)?(https?(?=:)|(?:ssh|git)(?=:/)):/*")
 _SCP = re.compile(r"(?:[^@/:]+@([^@/:]+):|([^@/:]+):(?!\d+(?:/|$)))(?!//)")
 _GITHUB, _GIST, _GITLAB, _HUGGING_FACE = "github.com", "gist.github.com", "gitlab.com", "huggingface.co"
-# Hosts of one forge, with what stands before the repository. All of them ignore the case of names.
+# Each forge's hosts, including any path before the repository. All these forges ignore case in names.
 _FORGES = {
     place: forge
     for forge, places in {
@@ -32,32 +32,32 @@ _FORGES = {
     }.items()
     for place in places.split()
 }
-# No project of GitLab has one of these names: https://docs.gitlab.com/user/reserved_names.
+# GitLab does not allow projects with these names: https://docs.gitlab.com/user/reserved_names.
 _WITHIN_GITLAB = frozenset(
     "- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update "
     "wikis".split()
 )
-_WITHIN_ANY = frozenset("- blob src tree".split())  # of GitLab, Gitea and GitHub on servers that are not known
+_WITHIN_ANY = frozenset("- blob src tree".split())  # for GitLab, Gitea and GitHub on unknown servers
 _WITHIN_HUGGING_FACE = frozenset("blob commit commits discussions raw resolve tree".split())
 _SHOWN = re.compile(
     r"(?:-/)?(?:tree|blob|blame|edit|raw|resolve|commits?|src/(?:branch|tag|commit)|src|branch|tags?"
     r"|releases/(?:tag|download)|(?<=-/)releases)/(?:refs/(?:heads|tags)/)?(?P<reference>[^/]+)(?:/item(?=/|$))?"
 )
-# GitLab has the reference as a separate part, before the file.
+# In GitLab's addresses, the reference is a separate segment before the file name.
 _ARCHIVED = re.compile(
     r"(?:-/archive/(?P<of_gitlab>.+)/[^/]+|(?:archive|get|zip|tar\.gz|legacy\.(?:zip|tar\.gz)|(?:zip|tar)ball)"
     r"/(?:refs/(?:heads|tags)/)?(?P<reference>.+?)(?:\.(?:zip|tar(?:\.gz|\.bz2)?|tgz|bundle))?)"
 )
 _RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com", "mybinder.org"))
-"""Hosts on which a reference follows the repository at once."""
+"""Hosts on which a reference directly follows the repository."""
 _PAPERS = re.compile(r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv|doi)\.org|(?:scirate|emergentmind)\.com|papers\.cool)")
-"""Hosts that have papers and no repositories."""
+"""Hosts with papers but no repositories."""
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
 class Address(NamedTuple):
-    """A parsed address. `host` is in lower-case ASCII, without a trailing dot, with IP numbers in canonical form;
-    `path` is as written, without query and fragment."""
+    """A parsed address. `host` is lower-case ASCII without a trailing dot, with IP addresses in canonical form. `path`
+    is as written, without the query and fragment."""
 
     scheme: str
     user: str
@@ -73,7 +73,7 @@ class Address(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """The decoded segments of the path, without dot segments and empty segments."""
+        """The decoded segments of the path, without dot segments or empty segments."""
         return _walked(unquote(word, errors="surrogateescape") for word in self.path.split("/"))
 
     @property
@@ -86,8 +86,9 @@ class Address(NamedTuple):
 
 
 class RepositoryAddress(NamedTuple):
-    """A repository's address. `server` is as in `Address`; `path` is the repository's path as written, without `.git`;
-    `within` is a path inside the repository. `reference` is the text after `@`, '' if there is none."""
+    """A repository's address. `server` has the same meaning as in `Address`. `path` is the repository's path as
+    written, without `.git`, and `within` is a path inside the repository. `reference` is the text after `@`, or '' if
+    there is none."""
 
     server: str
     path: str
@@ -100,24 +101,24 @@ class RepositoryAddress(NamedTuple):
 
     @property
     def is_of_forge(self) -> bool:
-        """Whether the server is a forge that is known, which has a repository at an https address too."""
+        """Whether the server is a known forge. Every repository on a known forge also has an https address."""
         return self.server in _FORGES
 
     @property
     def name(self) -> str:
-        """Canonical name, equal for all addresses of a repository."""
+        """The canonical name, which is the same for all addresses of a repository."""
         return f"{self.server}/{self.path.lower() if self.is_of_forge else self.path}"
 
 
 def address(url: str) -> Address:
-    """Parses an address. Raises `ValueError` unless it is an https, http, ssh or git address that all programs read
+    """Parses an address. Raises `ValueError` unless it is an https, http, ssh or git address that all programs parse
     alike."""
     plain = re.split(r"[?#]", url, maxsplit=1)[0]
     if not plain.isprintable() or " " in plain or "\\" in plain:
-        raise ValueError("it has characters that no address has")
+        raise ValueError("it contains characters that are not allowed in an address")
     parts = urlsplit(plain)
     if parts.scheme not in _PORTS:
-        raise ValueError("it begins with no scheme that is known")
+        raise ValueError("it does not start with a known scheme")
     port = _PORTS[parts.scheme] if parts.port is None else parts.port
     user = parts.netloc.rpartition("@")[0]
     return Address(parts.scheme, user, canonical_host(parts.hostname or ""), port, parts.path)
@@ -146,7 +147,8 @@ def canonical_host(host: str) -> str:
 
 
 def same_server(one: str, other: str) -> bool:
-    """Whether two addresses lead to the same server: each at its scheme's default port, or both at the same port."""
+    """Whether two addresses refer to the same server. The ports must be the same, or each must be its scheme's
+    default."""
     try:
         return address(one).server == address(other).server
     except ValueError:
@@ -155,8 +157,8 @@ def same_server(one: str, other: str) -> bool:
 
 def repository_address(text: str) -> RepositoryAddress | None:
     """Returns the repository behind an address: a web page, an API URL or a git remote, with or without a scheme,
-    optionally with `@reference`. A forge's page for a branch, tag or commit sets that reference. Returns None for
-    anything else."""
+    optionally with `@reference`. If the address is a forge's page for a branch, tag or commit, the reference is that
+    branch, tag or commit. Returns None for anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)
@@ -182,7 +184,8 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """Returns the text with a scheme, and whether it had neither a scheme nor a user that marks it as an address."""
+    """Returns the text as a URL, and whether it was bare, that is, without a scheme or a user that marks it as an
+    address."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):
@@ -206,7 +209,7 @@ def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
         forge = _FORGES.get("/".join([host, *map(str.lower, words[:count])]), "") if count <= len(words) else ""
         if forge:
             rest = words[count:]
-            if forge == _GITLAB and count:  # its API takes a path as one word
+            if forge == _GITLAB and count:  # GitLab's API takes a path as a single segment
                 return forge, [*_walked(rest[0].split("/")), "-", *rest[1:]] if rest else []
             words = rest
             break
@@ -216,7 +219,7 @@ def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
 
 
 def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
-    """Splits path segments into those of the repository and those of a path inside it."""
+    """Splits path segments into the repository's segments and the segments of a path inside it."""
     if forge == _GIST:
         found = [name for word in words[1::-1] if _GIST_ID.fullmatch(name := _without_git(word, forge))]
         return found[:1], words[2:]
@@ -244,7 +247,7 @@ def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_git(word: str, forge: str) -> str:
-    """Removes every trailing `.git`, since a remaining one would be read as part of another name."""
+    """Removes every trailing `.git`, since any that remained would be treated as part of a different name."""
     return re.sub(r"(?i:\.git)+$" if forge else r"(?:\.git)+$", "", word)
 
 

@@ -16,12 +16,12 @@ _HOST = re.compile(
 _PAGES = frozenset("abs pdf html ps src e-print format overview".split())
 _MAY_NAME = re.compile(r"(?i)[x5]iv|%|[^\x00-\x7f]|\.com?/papers/")
 _PREFIX = re.compile(r"(?i)(?:oai:)?arxiv(?:\.org)?:\s*")
-_CATEGORY = re.compile(r"\s{0,4}\[[\w.-]{1,40}\](?:\s{1,4}\d{1,2} \w{3} \d{4})?$")  # as arXiv prints it on the margin
+_CATEGORY = re.compile(r"\s{0,4}\[[\w.-]{1,40}\](?:\s{1,4}\d{1,2} \w{3} \d{4})?$")  # as arXiv prints it in the margin
 _DOI = "10.48550/arxiv."
 
 
 class ArxivId(NamedTuple):
-    """`number`, such as `2401.01234` or `cs/0112017`, and `version`, such as `v2` ('' for the newest)."""
+    """`number`, such as `2401.01234` or `cs/0112017`, and `version`, such as `v2`, or '' for the newest version."""
 
     number: str
     version: str
@@ -45,7 +45,7 @@ def arxiv_id(spec: str) -> ArxivId | None:
 
 
 def _named_elsewhere(text: str) -> str:
-    """Returns the part of a page's address or DOI that may be an id; '' if there is none."""
+    """Returns the part of a page's address or DOI that may be an id, or '' if there is none."""
     try:
         place = address(text if "://" in text else f"https://{text}")
     except ValueError:

@@ -1,11 +1,11 @@
-"""Titles of works: whether text from a bibliography can be a title, and how similar two titles are."""
+"""Checks whether text from a bibliography can be a title, and measures how similar two titles are."""
 
 import re
 import unicodedata
 from collections import Counter
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-# What stands after a title in every style: the venue, its volume and pages, addresses and identifiers.
+# Text that follows a title, in any style: the venue, its volume and pages, addresses and identifiers.
 _AFTER_TITLE = re.compile(
     r"(?:In(?::|\s+(?:In\b|Proc\.|Proceedings\b|Advances\b|[A-Z][\w.]*\s+[A-Z][\w.]*,\s*eds?\b|[^,]{3,80}\(eds?\.\)))"
     r"|Proc\.|Proceedings\s+of\s+the\b|Advances\s+in\s+Neural\s+Information\b|Advances$|Proceedings$|Springer$|PMLR\b"
@@ -17,7 +17,7 @@ _BROKEN = re.compile(r"(?:[^\W\d_]-|\b(?:a|an|and|by|for|from|of|or|the|via|with
 
 def is_title(text: str) -> bool:
     """Whether text can be a title. False for fragments from a misread bibliography: "PMLR", "In In", "Advances", "pages
-    3-14", text that breaks off at a hyphen or before a noun."""
+    3-14", and text that breaks off at a hyphen or before a noun."""
     text = text.strip()
     return bool(_WORD.search(text)) and not _AFTER_TITLE.match(text) and not _BROKEN.search(text)
 
@@ -35,7 +35,8 @@ def title_similarity(first: str, second: str) -> float:
 
 
 def same_title(title: str) -> str:
-    """Returns a key that titles with a similarity of 1 share; empty if the title has neither letters nor digits."""
+    """Returns a key that is the same for titles with a similarity of 1, or '' if the title has neither letters nor
+    digits."""
     return "".join(_words(title))
 
 

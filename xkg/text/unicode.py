@@ -1,13 +1,13 @@
-"""Text that UTF-8 can encode, and lines that are safe on a terminal."""
+"""Makes text encodable as UTF-8, and lines safe to print on a terminal."""
 
 
 def encodable(text: str) -> str:
-    """Replaces lone surrogates, which UTF-8 cannot encode, by `?`."""
+    """Replaces lone surrogates, which UTF-8 cannot encode, with `?`."""
     return text.encode("utf-8", "replace").decode()
 
 
 def one_line(text: str) -> str:
-    """Replaces each run of white space, including line ends, by one space."""
+    """Replaces each run of whitespace, including line breaks, with one space."""
     return " ".join(text.split())
 
 

@@ -36,7 +36,7 @@ from xkg.errors import InputError
         ("a.org", "#+TITLE: x\n* A\n", "an Org file"),
         ("a.typ", "= Title\n", "a Typst file"),
         ("a.docx", "PK", "a Word document"),
-        ("a.bin", "\x7fELF\0\0\0\0", "not text: use the paper as LaTeX"),
+        ("a.bin", "\x7fELF\0\0\0\0", "not text: pass the paper as LaTeX"),
         ("a.pdf", "II*\0\x08\0\0\0", "an image"),
         ("a.pdf", "PK\x03\x04" + 26 * "\0" + "mimetypeapplication/epub+zip", "an EPUB or OpenDocument file"),
         ("a.pdf", "PK\x03\x04" + 26 * "\0" + "[Content_Types].xml", "a Microsoft Office document"),

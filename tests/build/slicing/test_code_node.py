@@ -63,7 +63,9 @@ def test_what_cannot_be_sliced_comes_as_its_own_lines() -> None:
     node, sources = code_node("p#t", "local:tern@1:old.py::speak", parsed(FILES))
     assert node.implementation == "# --- old.py:1-2 @ 0123456789ab\ndef speak((x, y)):\n    print x\n"
     assert sources == ("local:tern@1:old.py::speak",)
-    assert "Only its own lines, without the code that it needs: old.py is not Python 3" in node.documentation
+    assert (
+        "Contains only the symbol's own lines, not the code that it needs: old.py is not Python 3" in node.documentation
+    )
 
 
 def test_the_same_symbol_gives_the_same_id_and_another_technique_another() -> None:

@@ -295,9 +295,9 @@ def test_a_paper_without_any_file(server: Arxiv, told: Told) -> None:
 @pytest.mark.parametrize(
     ("source", "what"),
     [
-        (tarball({"main.tex": TEX, "../../outside.tex": b"x"}), "'../../outside.tex', a path outside it"),
-        (tarball({"/etc/cron.d/x": b"x", "main.tex": TEX}), "a path outside it"),
-        (zipped(bytes(30_000_000)), "one file of more than 8 MB"),
+        (tarball({"main.tex": TEX, "../../outside.tex": b"x"}), "'../../outside.tex', a path outside the archive"),
+        (tarball({"/etc/cron.d/x": b"x", "main.tex": TEX}), "a path outside the archive"),
+        (zipped(bytes(30_000_000)), "a file larger than 8 MB"),
         (tarball({"a.tex": TEX, "figure.eps": bytes(60_000_000)}), "unpacks to more than 300 times its size"),
     ],
     ids=["..", "absolute", "a bomb of one file", "a bomb in an archive"],

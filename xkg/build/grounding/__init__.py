@@ -1,3 +1,3 @@
-"""Locates a technique in a repository or working copy: from its description to symbols and lines.
+"""Locates techniques in a repository or working copy by mapping their descriptions to symbols and lines.
 
-May import: index, techniques, code, sources, and the layers below build."""
+May import from `index`, `techniques`, `code`, `sources` and any layer below `build`."""

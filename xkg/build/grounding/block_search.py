@@ -15,13 +15,13 @@ _SYMBOL_WEIGHT = 0.5
 _RENDERED_WORDS = 40
 _EMBEDDED = 700
 _EMBEDDED_EACH = 60
-# MiniLM's cosine similarity between a paper's paragraph and the matching code is rarely higher.
+# MiniLM's cosine similarity between a paragraph in a paper and the matching code is rarely above this.
 _HIGH_COSINE = 0.6
 
 
 class BlockSearch:
-    """Scores a repository's blocks for each of a paper's techniques: `scores[i]` maps block ids to 0..1, best first,
-    for technique i."""
+    """Scores a repository's blocks for each technique in a paper. `scores[i]` maps block ids to scores (0 to 1) for
+    technique i, best first."""
 
     def __init__(
         self,
@@ -31,8 +31,8 @@ class BlockSearch:
         embedder: Embedder,
         near: Sequence[Iterable[str]],
     ) -> None:
-        """`vectors[i]` is the embedding of technique i. `near[i]` are symbols whose blocks are compared with technique
-        i by embedding, in addition to the blocks that share most of its words. Raises `EmbeddingError`."""
+        """`vectors[i]` is the embedding of technique i. `near[i]` lists symbols whose blocks are compared with
+        technique i by embedding, in addition to the blocks with the best BM25 scores. Raises `EmbeddingError`."""
         self.index = index
         self._of_symbol: dict[tuple[int, str], list[tuple[IndexedBlock, float]]] = {}
         lexical = []
@@ -52,14 +52,14 @@ class BlockSearch:
         self.scores = [_fused(ranking, similar) for ranking, similar in zip(lexical, cosine, strict=True)]
 
     def best_of_symbols(self, i: int) -> dict[str, float]:
-        """Symbol id → the highest score for technique i among the blocks directly in that symbol."""
+        """Maps each symbol id to the highest score for technique i among the blocks directly in that symbol."""
         best: dict[str, float] = {}
         for block, score in self.scores[i].items():
             best.setdefault(self.index.blocks[block].symbol, score)
         return best
 
     def of_symbol(self, i: int, symbol: str) -> list[tuple[IndexedBlock, float]]:
-        """A symbol's blocks with their scores for technique i, best first; ties are in line order."""
+        """A symbol's blocks with their scores for technique i, best first, with ties in line order."""
         if (i, symbol) not in self._of_symbol:
             found = [(block, self.scores[i].get(block.id, 0.0)) for block in self.index.inside(symbol)]
             self._of_symbol[i, symbol] = sorted(found, key=lambda pair: -pair[1])
@@ -75,7 +75,7 @@ class BlockSearch:
 
 
 def _interleaved(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Each id once: first the top of each ranking, then the second of each, and so on."""
+    """Interleaves the rankings without duplicates: the top of each, then the second of each, and so on."""
     longest = max(map(len, rankings), default=0)
     return list(dict.fromkeys(ranking[at] for at in range(longest) for ranking in rankings if at < len(ranking)))
 

@@ -1,4 +1,5 @@
-"""Decides whether a technique's first place is certain: its score is high, and no code in another file comes close."""
+"""Decides whether a technique's top-ranked place is certain: it scores high, and no code in another file comes
+close."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,13 +12,14 @@ _LEAD = 0.2
 
 
 def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> bool:
-    """Whether `best` is certain among `ranked`, the technique's candidates. `entries` contains all symbols."""
+    """Whether `best` is a certain match. `ranked` lists the technique's candidates, and `entries` contains all
+    symbols."""
     return best.evidence.score >= max(_SCORE, _LEAD + _rival(best, ranked, entries))
 
 
 def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> float:
-    """The score of the best candidate in another file. Variants and parts of a technique are often neighbours, so
-    candidates in the same file count only if there are none in other files."""
+    """The highest score in another file. Variants and parts of a technique are often in the same file, so candidates in
+    the same file are considered only if other files have none."""
     own = entries[best.symbol]
     others = [(entries[each.symbol], each.evidence.score) for each in ranked]
     elsewhere = [(entry, score) for entry, score in others if entry.source.symbol.path != own.source.symbol.path]
@@ -26,7 +28,7 @@ def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, E
 
 
 def _nested(one: Entry, other: Entry) -> bool:
-    """Whether two symbols in one file are the same, or one contains the other and is not the file itself."""
+    """Whether two symbols in a file are the same or one contains the other, ignoring the file's module."""
     outer, inner = sorted((one, other), key=lambda entry: -entry.lines)
     first, second = outer.source.symbol, inner.source.symbol
     return first.id == second.id or (

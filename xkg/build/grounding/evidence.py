@@ -9,7 +9,7 @@ from xkg.build.grounding.index.symbol_roles import role_factor
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_search import SymbolSearch
 
-# The weight of a name's word, keyed by the field that contains it.
+# Weights for words from a technique's name, keyed by the field in which they occur.
 _NAME_FIELDS: Mapping[str, float] = {
     "name": 1.0,
     "joined": 1.0,
@@ -19,21 +19,23 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The weight of a word that the repository lacks. It is lower than the weight of the rarest word present, since a name
-# often differs by one word between paper and code.
+# The maximum weight of a word. It mainly limits words missing from the repository, because a technique's names in the
+# paper and in the code often differ by one word.
 _UNSEEN = 0.8
 _CALLED = 0.8
-# If the combined `rarity` of a name's words is below this, the name is too general: "batch step".
+# A name such as "batch step" is too general if the combined `rarity` of its words is below this.
 _SPECIFIC = 0.6
-# Words in a name that only state the kind of symbol.
+# Words in a name that only describe the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence for a symbol, each kind in 0..1. `words`: the words of the technique's name and definition, relative
-    to the best symbol. `name`: the technique's name or acronym, in names and prose; `own_name` is the same without
-    prose. `lines`: the score of the symbol's best block. `role` is below 1 for tests and the like."""
+    """The evidence for a symbol, as scores from 0 to 1.
+
+    `words` is the match with the technique's name and definition, relative to the best symbol. `name` is the match with
+    the technique's name or acronym in names and prose; `own_name` ignores prose. `lines` is the score of the symbol's
+    best block. `role` is below 1 for tests and similar code."""
 
     words: float
     name: float
@@ -43,7 +45,7 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """The score for ranking, 0..1: the mean of `words`, `name` and `lines`, times `role`."""
+        """The ranking score (0 to 1): the mean of `words`, `name` and `lines`, multiplied by `role`."""
         return (self.words + self.name + self.lines) / 3 * self.role
 
 
@@ -61,19 +63,19 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, 
 
 
 def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The fraction (0 to 1) of the technique's name that occurs in names in the symbol's code, ignoring comments."""
+    """How much of the technique's name (0 to 1) occurs in the symbol's code, ignoring comments."""
     return _name_evidence(query, entry, index, _CODE_FIELDS)
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Whether a symbol is named after the technique, so that all of it implements the technique."""
+    """Whether a symbol is named after the technique, so that all its lines are assumed to implement the technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 
 
 def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex, weights: Mapping[str, float]) -> float:
-    """The fraction of one form of the name that occurs in the symbol, with words weighted by their rarity in the
-    repository. It is lower if the symbol's own name has many other words. `weights` are the field weights, highest
-    first."""
+    """How much of the technique's name (0 to 1) occurs in the symbol, for the form of the name that matches best. Words
+    are weighted by their rarity in the repository. The result is lower if the symbol's own name has many other words.
+    `weights` are the field weights, highest first."""
     fields = {name: frozenset(entry.fields[name]) for name in weights}
 
     def value(word: str) -> float:
@@ -103,7 +105,7 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
 
 
 def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The fraction of a symbol's own name that the technique's words explain."""
+    """The fraction of the words in a symbol's own name that come from the technique, weighted by rarity."""
     vocabulary = index.vocabulary
     name_words = {word for form in query.forms for word in form}
     name_words |= {related for word in name_words for related in vocabulary.related(word)}

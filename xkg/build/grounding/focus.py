@@ -12,7 +12,7 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Further ranges are returned only if they score at least this fraction of the best range's score.
+# Other ranges are returned only if they score at least this fraction of the best range's score.
 _NEARLY = 0.7
 _MOST_WORDS = 5
 
@@ -20,9 +20,10 @@ _MOST_WORDS = 5
 def focus(
     search: BlockSearch, i: int, query: TechniqueQuery, symbol: str, part: Block | None = None
 ) -> tuple[LineRange, ...]:
-    """The `working_ranges` of `symbol` that implement technique i of `search`. They cover all of a short function, or
-    of a symbol named after the technique; otherwise they lie in `part`, if given, or in the best blocks. Empty for a
-    stub."""
+    """Returns up to three of the `working_ranges` in `symbol` that implement technique i of `search`, best first.
+
+    The ranges come from the whole symbol if it is named after the technique, or if it is a short function and `part` is
+    None. Otherwise, they come from `part`, if given, or from the best blocks. A stub has no ranges."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
     lines = entry.text.split("\n")
@@ -66,8 +67,7 @@ def focus(
 
 
 def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: BlockSearch) -> str:
-    """The technique's words that occur in the lines, rarest first, or else the words that occur in the symbol's
-    name."""
+    """The technique's words that occur in the lines, rarest first, or, if there are none, in the symbol's name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
     for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "its name contains")):

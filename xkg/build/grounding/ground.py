@@ -24,22 +24,25 @@ from xkg.value import Value
 PLACES = 20
 """Maximum number of places ranked and stored for a technique."""
 _RANKED = 50  # symbols, some of which are merged into a single place
-# If another technique's name fits a place better by this much, the place belongs to that technique.
+# A place belongs to another technique if that technique's name fits it better by this much.
 _BETTER = 0.2
-# If a first place matches less of the technique's name than this, it and all later places are weak.
+# If the top place matches less of the technique's name than this, all the technique's places are weak.
 _NAMED = 0.3
 
 
 class Grounding(Value):
-    """`locations` are in the order of the techniques, best first; a technique whose words do not occur in the
-    repository has none. `primaries` maps each technique whose code is sliced to the symbol to slice from."""
+    """The techniques' locations in a repository.
+
+    `locations` follows the order of the techniques, with the best location for each technique first. A technique whose
+    words do not occur in the repository has no locations. `primaries` maps techniques to the symbols from which their
+    code is sliced."""
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
 
     @property
     def certain(self) -> frozenset[str]:
-        """The techniques that have a certain place."""
+        """The techniques whose best place is certain."""
         return self._best("certain")
 
     @property
@@ -64,10 +67,12 @@ def ground(
     *,
     index: BlockIndex | None = None,
 ) -> Grounding:
-    """Ranks the places for each technique in a repository: at most `PLACES` places with scores in 0..1 and ranks from
-    1, or none if neither words nor meaning match. The paper's `document` adds abbreviations, and the names in equations
-    and algorithms near a technique's excerpts. `index` is the codebase's index if it was already built. Results are
-    deterministic for a given embedding model. Raises `EmbeddingError`."""
+    """Ranks up to `PLACES` places in a repository for each technique, with scores from 0 to 1 and ranks from 1. A
+    technique has no places if no code matches its words or meaning.
+
+    The paper's `document` contributes abbreviations, and names from equations and algorithms near a technique's
+    excerpts. `index` is the codebase's index, if it is already built. Results are deterministic for a given embedding
+    model. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
@@ -118,8 +123,9 @@ def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[Techni
 
 @dataclass(frozen=True)
 class Candidates:
-    """The best-ranked symbols for each technique, best first, whatever their score: the caller decides. `focus` returns
-    the line ranges in a symbol that implement a technique, best first."""
+    """The highest-ranked symbols for each technique, best first. There is no minimum score: the caller decides which
+    symbols to use. `focus` takes a technique and a symbol, and returns the line ranges in the symbol that implement the
+    technique, best first."""
 
     index: SymbolIndex
     symbols: Mapping[str, tuple[str, ...]]
@@ -134,8 +140,8 @@ def candidates(
     *,
     limit: int,
 ) -> Candidates:
-    """At most `limit` symbols for each technique, ranked as in `ground`. If several symbols have nearly the same code,
-    only one is returned, the same one for all techniques. Raises `EmbeddingError`."""
+    """Returns up to `limit` symbols per technique, ranked as in `ground`. If several symbols have nearly the same code,
+    the same symbol represents them for all techniques. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)
@@ -157,8 +163,8 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """The symbol to slice a technique's code from, given its symbols, best first. It is the first symbol, with two
-    exceptions: a file of definitions is replaced by a located symbol inside it, and a special method by its class."""
+    """Returns the symbol to slice a technique's code from. It is the first symbol in `symbols` (best first), with two
+    exceptions: a file of definitions is replaced by the best symbol inside it, and a special method by its class."""
     best = index.entries[symbols[0]]
     if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

@@ -11,7 +11,7 @@ from xkg.build.grounding.index.symbol_roles import SUPPORTING
 from xkg.build.grounding.ranking import Candidate
 
 _LARGE_CLASS = 150  # lines
-# Fewer than one in a hundred pairs of unrelated functions in a repository are more similar than 0.4.
+# Fewer than 1% of the pairs of unrelated functions in a repository have a similarity above 0.4.
 _TWINS = 0.8
 
 
@@ -29,7 +29,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method count as one place if they rank high because of the same lines.
+        # A class and its method are a single place if they rank high because of the same lines.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue
@@ -44,7 +44,8 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
 
 
 def _narrowed(ranked: Sequence[Candidate], search: BlockSearch, i: int) -> list[Candidate]:
-    """The candidates without duplicates. A large class or module is replaced by the symbol with its best block."""
+    """Removes duplicate candidates, and replaces each large class or module by the symbol that contains its best
+    block."""
     entries = search.index.symbols.entries
     narrowed: dict[str, Candidate] = {}
     for candidate in ranked:

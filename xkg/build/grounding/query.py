@@ -1,4 +1,4 @@
-"""The search query for a technique: the variants of its name, its acronyms, and the words in its definition."""
+"""The search query for a technique: variants of its name, its acronyms, and the words in its definition."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
 _TEX_NAME = re.compile(
     r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
 )
-# TeX layout commands. Greek letters and functions (\exp, \log, \max) are not listed because they name things in code.
+# TeX layout commands. Greek letters and functions (\exp, \log, \max) are not listed because code uses them as names.
 _LAYOUT = frozenset(
     stems(
         """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg
@@ -34,19 +34,21 @@ _LAYOUT = frozenset(
 )
 _OF_OTHERS = (Role.RELATED, Role.BACKGROUND, Role.EXPERIMENTS)
 _DEFINITION_WORDS = 80
-# The weight of an equation number relative to a word in the definition.
+# The weight of an equation number; a word in the definition has weight 1.
 _NUMBER_WEIGHT = 2.0
-# An equation within this many characters of an excerpt belongs to it.
+# An equation belongs to an excerpt if it starts at most this many characters before or after the excerpt.
 _BEFORE, _AFTER = 100, 300
 
 
 @dataclass(frozen=True)
 class TechniqueQuery:
-    """`forms` are the stems of the name and of each alias, `acronyms` are short names (stem → confidence). `definition`
-    maps the definition's stems to weights. `text` is for an embedding model. `symbols` are the symbols in its
-    equations, spelled like identifiers; `numbers` are the numbers of its equations and algorithms, in the form of
-    `numbered.references`. `cited` is set if the paper describes the technique only in sections on other work or
-    experiments."""
+    """The search terms for one technique.
+
+    `forms` contains the stems of the name and of each alias. `acronyms` maps short names (as stems) to confidences, and
+    `definition` maps the definition's stems to weights. `text` is the text to embed. `symbols` contains the symbols in
+    the technique's equations, spelled like identifiers. `numbers` contains its equation and algorithm numbers, in the
+    format of `numbered.references`. `cited` is true if the paper describes the technique only in sections on other work
+    or experiments."""
 
     technique: str
     forms: tuple[tuple[str, ...], ...]
@@ -58,17 +60,17 @@ class TechniqueQuery:
     cited: bool = False
 
     def content_words(self) -> dict[str, str]:
-        """Stem → word, for the words in name and definition."""
+        """Maps the stem of each word in the name and definition to the word."""
         return {stem(word): word for word in reversed(words(self.text))}
 
     @property
     def about(self) -> frozenset[str]:
-        """All stems in name and definition."""
+        """All stems in the name and definition."""
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
     def plain_weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights for symbols: equal weights for the words in name and definition, plus the numbers that comments
-        refer to."""
+        """BM25 weights for symbols: a weight of at most 1 for each word in the name and definition, plus weights for
+        the equation and algorithm numbers that comments refer to."""
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         return {word: min(1.0, self.definition.get(word, 1.0)) for word in sorted(self.about)} | numbers
 
@@ -86,8 +88,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """BM25 weights: half for the name (`name_weights`), half for the words in the definition and for the equation
-        and algorithm numbers that comments in the repository refer to."""
+        """BM25 weights, half for the name (`name_weights`) and half for the definition. The definition's half also
+        covers equation and algorithm numbers that comments in the repository refer to."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -100,7 +102,7 @@ class TechniqueQuery:
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
     """One query per technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the technique
-    itself does not state it."""
+    itself does not mention it."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
     return [_query(technique, acronyms, document) for technique in techniques]
@@ -143,7 +145,6 @@ def _is_cited(technique: Technique, document: Document) -> bool:
 
 
 def _titles(sections: Sequence[Section], offset: int) -> Iterable[str]:
-    """The titles of the sections that contain this offset."""
     for section in sections:
         if section.start <= offset < section.end:
             yield section.title
@@ -162,7 +163,7 @@ def _contains(phrase: Sequence[str], part: Sequence[str]) -> bool:
 def _definition(technique: Technique, document: Document | None) -> dict[str, float]:
     weights: dict[str, float] = {}
     for word in content_stems(technique.definition)[:_DEFINITION_WORDS]:
-        # A repeated word counts more, but less than proportionally.
+        # Repetition increases a word's weight, but less than proportionally.
         weights[word] = weights.get(word, 0.0) * 0.5 + 1.0
     for word in _formal_words(technique, document) if document else ():
         weights.setdefault(word, 0.5)
@@ -178,8 +179,8 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """The numbers of the equations and algorithms in or near the technique's excerpts, and of any that the excerpts
-    refer to."""
+    """The numbers of equations and algorithms in or near the technique's excerpts, and of any that the excerpts refer
+    to."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)
@@ -196,7 +197,7 @@ def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
 
 
 def _algorithms(technique: Technique, document: Document) -> Iterable[tuple[int, Algorithm]]:
-    """The algorithms that overlap the technique's excerpts, with their numbers; 0 for algorithms without a caption."""
+    """Each algorithm that overlaps the technique's excerpts, with its number, or 0 if it has no caption."""
     for excerpt in technique.excerpts:
         captioned = 0
         for algorithm in document.algorithms:

@@ -13,12 +13,12 @@ from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.embeddings.base import Embedder
 
 _CANDIDATES = 50
-_BLOCKS_OF = 8  # symbols, best first
+_BLOCKS_OF = 8  # the number of top symbols whose blocks are all embedded
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A symbol with its evidence. `part` is set if the evidence covers only these lines."""
+    """A symbol with its evidence. `part` contains the lines covered by the evidence, or None for the whole symbol."""
 
     symbol: str
     evidence: Evidence

@@ -3,9 +3,9 @@
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
 without a good match is reported as missing: wrong lines are worse than none.
 
-Files and symbols are compared only if they share a name, the end of a path or a band of the fingerprint, so that each
-of 3,000 files is compared with about fifteen others. A band is three digits at one position. Of the fingerprint pairs
-that agree in half of their digits, one in sixteen shares no band."""
+Files and symbols are compared only if they share a name, a path suffix or a fingerprint band. In a repository of 3,000
+files, each file is therefore compared with only about fifteen others. A band is three digits at a fixed position. One
+in sixteen fingerprint pairs that agree in half of their digits has no band in common."""
 
 import difflib
 from collections import Counter
@@ -18,16 +18,17 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.fingerprint import similarity
 from xkg.model import LineRange, Symbol
 
-# Fewer than one in a hundred pairs of unrelated functions in a repository are more similar than 0.4.
+# Fewer than 1% of the pairs of unrelated functions in a repository have a similarity above 0.4.
 _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# A copy that shares fewer names is a different repository that just happens to have a `train.py` with a `main`.
+# A copy that shares a smaller fraction of symbols is a different repository that just happens to have a `train.py` with
+# a `main`.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
-_DEEPEST = 16  # parts in a path
+_DEEPEST = 16  # path components
 # A key shared by more files or symbols than this is not distinctive.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
@@ -37,15 +38,16 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Match:
-    """A symbol in the copy. `likeness` is 1 if name, place and body are unchanged, otherwise lower."""
+    """A matching symbol in the copy. `likeness` is 1 if the name, place and body are unchanged, and lower otherwise."""
 
     symbol: Symbol
     likeness: float
 
 
 def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codebase) -> dict[str, Match]:
-    """Maps ids in `requested` to their matches in `copy`, omitting missing symbols. `stored` are all symbols in the
-    repository that `requested` come from. A symbol in the copy matches at most one stored symbol in its category."""
+    """Maps the ids of the `requested` symbols to their matches in `copy`, omitting missing symbols. `stored` contains
+    all symbols in the repository that the requested symbols come from. Each symbol in the copy matches at most one
+    stored symbol."""
     current = [source.symbol for source in copy.symbols().values()]
     paths = _paths(stored, current)
     matcher = _Matcher(stored, current, paths)
@@ -61,8 +63,8 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
 
 
 def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[LineRange, ...]:
-    """The ranges in `old`, moved to `new`. Empty if the length changed, since the lines inside the symbol are then
-    unknown."""
+    """Shifts line ranges in `old` to `new`. Returns no ranges if the symbol's length changed, since it is unknown which
+    lines changed."""
     if new.end_line - new.start_line != old.end_line - old.start_line:
         return ()
     by = new.start_line - old.start_line
@@ -70,8 +72,6 @@ def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[L
 
 
 class _Matcher:
-    """Compares one stored repository with one copy of it."""
-
     def __init__(self, stored: Sequence[Symbol], current: Sequence[Symbol], paths: Mapping[str, str]) -> None:
         self._paths = paths
         self._sketched = any(symbol.fingerprint for symbol in stored)
@@ -89,7 +89,7 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """The requested symbols and the stored symbols that compete for the same matches: symbols with the same name
+        """The requested symbols, plus the stored symbols that compete with them for matches: symbols with the same name
         and place, and symbols missing from their place."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
@@ -97,12 +97,12 @@ class _Matcher:
         return list({symbol.id: symbol for symbol in (*requested, *rivals)}.values())
 
     def candidates(self, old: Symbol) -> Iterable[tuple[Symbol, float]]:
-        """Possible matches of `old` in the copy, with scores in 0..1."""
+        """Possible matches for `old` in the copy, with scores from 0 to 1."""
         own = (_category(old), self._place(old))
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Consider only added symbols: a new symbol with the name and place of another stored symbol is that stored
+        # Consider only added symbols: a symbol that has the name and place of another stored symbol matches that
         # symbol.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
@@ -146,8 +146,8 @@ class _Matcher:
 
 
 def _category(symbol: Symbol) -> str:
-    """The category of a symbol. Kinds that can turn into one another share a category, because a function moved into a
-    class becomes a method."""
+    """The symbol's kind, except that a method is treated as a function, since a function moved into a class becomes a
+    method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
 
@@ -164,7 +164,7 @@ T = TypeVar("T", str, Symbol)
 
 
 class _KeyIndex(Generic[T]):
-    """An inverted index: key → items. Keys with more than `most` items are omitted."""
+    """An inverted index from keys to items. Keys with more than `most` items are omitted."""
 
     def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
         self._by_key: dict[Hashable, list[T]] = {}
@@ -174,7 +174,7 @@ class _KeyIndex(Generic[T]):
         self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
     def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
-        """The items that have any of these keys, each once."""
+        """The items that have any of these keys, without duplicates."""
         by_id: dict[str, T] = {}
         for key in keys:
             for thing in self._by_key.get(key, ()):
@@ -206,7 +206,7 @@ def _bands(fingerprint: str) -> Iterator[tuple[int, str]]:
 
 
 def _paths(stored: Sequence[Symbol], current: Sequence[Symbol]) -> dict[str, str]:
-    """Stored paths → paths in the copy, omitting missing files."""
+    """Maps stored paths to paths in the copy, omitting missing files."""
     old, new = _files(stored), _files(current)
     renamed = {path: path for path in old if path in new}
     added = _KeyIndex(((path, _file_keys(path, file)) for path, file in new.items() if path not in old), _MOST_ALIKE)

@@ -16,11 +16,11 @@ _DEPTH = 200
 
 
 class SymbolSearch:
-    """The searches for all techniques over one codebase, in one batch. Each mapping goes from the id of a symbol, or
-    part of a symbol, to its score, best first.
+    """Searches a codebase for all techniques in one batch.
 
-    `lexical[i]` is the BM25 score for the words in name and definition, `named[i]` for the name alone, and
-    `similarity[i]` the cosine similarity."""
+    `lexical[i]` contains BM25 scores for the words in the name and definition of technique i, `named[i]` contains BM25
+    scores for the name alone, and `similarity[i]` contains cosine similarities. All of them map ids of symbols, or of
+    parts of symbols, to scores, best first."""
 
     def __init__(
         self, index: SymbolIndex, queries: Sequence[TechniqueQuery], vectors: NDArray[np.float32], embedder: Embedder
@@ -53,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Whether a symbol has content of its own: that is, it is neither a file of definitions nor a supporting method."""
+    """Whether a symbol is worth embedding: it is neither a file of definitions nor a supporting method."""
     return not entry.supports and (entry.kind != "module" or entry.is_script)
 
 

@@ -1,4 +1,4 @@
-"""Caches parsed working copies, for repeated queries while a user edits them."""
+"""Caches parsed working copies for repeated queries while a user edits the code."""
 
 import hashlib
 import threading
@@ -17,7 +17,7 @@ from xkg.build.parsing.parsers import Parsers, deadly, elsewhere
 from xkg.build.repositories.checkout import Checkout, read_folder
 
 _CACHE_SIZE = 4
-_BATCH = 500  # files in memory
+_BATCH = 500  # files in memory at a time
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class WorkingCopy:
 
 
 class WorkingCopies:
-    """A least-recently-used cache of parsed folders. A folder is parsed again only if a source file in it changed.
-    Thread-safe: requests for a folder that is being parsed wait for that parse; other requests do not."""
+    """A least-recently-used cache of parsed folders. A folder is parsed again only if one of its source files changed.
+    Thread-safe: requests for a folder that is being parsed wait for the parse to finish; other requests do not."""
 
     def __init__(self, parsers: Parsers) -> None:
         self._parsers = parsers
@@ -46,9 +46,9 @@ class WorkingCopies:
         self._parsed: OrderedDict[Path, tuple[str, Future[WorkingCopy]]] = OrderedDict()
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
-        """The folder's current content, including uncommitted changes. Raises `InputError` if the folder has no
-        readable source, plus anything that `Parsers.repository` raises. `roots` has the same meaning as in
-        `read_folder`."""
+        """The folder's current content, including uncommitted changes. `roots` has the same meaning as in
+        `read_folder`. Raises `InputError` if the folder has no readable source, plus anything that `Parsers.repository`
+        raises."""
         checkout = read_folder(folder, roots)
         place, state = folder.resolve(), _content_hash(checkout)
         with self._lock:
@@ -71,8 +71,7 @@ class WorkingCopies:
 
 
 def _content_hash(checkout: Checkout) -> str:
-    """A hash of the sources. It is used because modification times are too coarse to detect an edit made right after a
-    query."""
+    """Hashes the source files. Modification times are too coarse to detect an edit made right after a query."""
     digest = hashlib.sha256(f"{checkout.repository.commit}\0".encode())
     skipped = Skips()
     paths = [f.path for f in checkout.files if is_wanted(f, skipped)]

@@ -1,3 +1,3 @@
-"""Reads a paper from disk into a `Document`: one package per format, plus code that the formats share.
+"""Parses papers into `Document`s, with one package per format plus shared code.
 
-May import: the layers below build."""
+May import from any layer below `build`."""

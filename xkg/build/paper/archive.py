@@ -35,8 +35,8 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
     """The text files in a .tar, .tar.gz or .zip, or the single TeX file in a .gz (named `main.tex`), keyed by path.
     Error messages refer to the archive as `path`.
 
-    Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for archives too large for a
-    real paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
+    Figures are skipped. Raises `UnsafeInputError` for paths outside the archive, for links and devices, and for
+    archives too large for a paper. Raises `InputError` for a corrupt or encrypted archive."""
     require_small_archive(len(data), path)
     file = io.BytesIO(data)
     try:
@@ -64,17 +64,17 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
 
 
 def require_small_archive(size: int, path: Path) -> None:
-    """Raises `UnsafeInputError` for an archive that is larger than any real paper's."""
+    """Raises `UnsafeInputError` if an archive is too large for a paper."""
     if size > LARGEST_ARCHIVE:
-        raise _too_much(path, f"has {size // 1_000_000} MB, more than {LARGEST_ARCHIVE // 1_000_000} MB")
+        raise _too_much(path, f"is {size // 1_000_000} MB, more than the limit of {LARGEST_ARCHIVE // 1_000_000} MB")
 
 
 def _too_much(path: Path, what: str) -> UnsafeInputError:
-    return UnsafeInputError(f"{path} {what}: this is implausible for a paper's source, so it was not unpacked")
+    return UnsafeInputError(f"{path} {what}, which is implausible for a paper's source; it was not unpacked")
 
 
 class _Counted(io.RawIOBase):
-    """A decompressed stream that raises `UnsafeInputError` if it grows too large for a real paper."""
+    """A decompressed stream that raises `UnsafeInputError` if it grows too large for a paper."""
 
     def __init__(self, stream: IO[bytes], path: Path, compressed: int) -> None:
         self._stream, self._path, self._compressed, self._count = stream, path, compressed, 0
@@ -106,14 +106,14 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
         while piece := counted.read(1 << 20):
             data += piece
             if len(data) > LARGEST_TEXT:
-                raise _too_much(path, f"contains one file of more than {LARGEST_TEXT // 1_000_000} MB")
+                raise _too_much(path, f"contains a file larger than {LARGEST_TEXT // 1_000_000} MB")
     if data.startswith(b"%PDF"):
         raise InputError(f"{path} contains a PDF; pass the LaTeX or Markdown source")
     return {"main.tex": bytes(data)}
 
 
 def _old_tar(head: bytes) -> bool:
-    """Whether a file is a pre-ustar tar, which has no magic number but is identified by its header checksum."""
+    """Whether a file is a pre-ustar tar, which has no magic number but can be identified by its header checksum."""
     if len(head) < 512:
         return False
     try:
@@ -135,7 +135,7 @@ class _Files:
             raise _too_much(self.path, f"contains more than {MOST_MEMBERS} files")
         normal = inside(name.rstrip("/") or "/")
         if normal is None and posixpath.normpath(name) != ".":
-            raise UnsafeInputError(f"{self.path} contains {name!r}, a path outside it; it was not unpacked")
+            raise UnsafeInputError(f"{self.path} contains {name!r}, a path outside the archive; it was not unpacked")
         if ".." in name.replace("\\", "/").split("/"):
             raise UnsafeInputError(f"{self.path} contains {name!r}, a path with '..'; it was not unpacked")
         return normal or ""
@@ -184,11 +184,11 @@ def _unzip(path: Path, file: IO[bytes]) -> dict[str, bytes]:
             if unpacked > MOST_UNPACKED or (
                 member.file_size > _RATIO_COUNTS_FROM and member.file_size > HIGHEST_RATIO * member.compress_size
             ):
-                raise _too_much(path, "unpacks to far more than its size")
+                raise _too_much(path, "unpacks to far more than its compressed size")
             if member.is_dir():
                 continue
             if member.flag_bits & 1:
-                raise InputError(f"{path} is encrypted; use one without a password")
+                raise InputError(f"{path} is encrypted; use an archive without a password")
             with archive.open(member) as content:
                 files.take(name, content)
     return files.files

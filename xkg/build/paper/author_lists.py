@@ -1,4 +1,4 @@
-"""Finds where the list of authors ends in a bibliography entry, based on the format of the names."""
+"""Finds the end of the author list in a bibliography entry, based on the format of the names."""
 
 import re
 
@@ -10,7 +10,7 @@ _INITIALS = rf"{_CAPITAL}[^\W\d_]?\.(?:[ ~-]?[^\W\d_]\.){{0,8}}+"
 _BARE = rf"{_CAPITAL}(?:[ -]?{_CAPITAL}){{0,3}}(?!\w)"  # initials without full stops
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _STOPS = rf"(?=[,.:;]|\s(?:and|&|\(|et\s|{_YEAR}))"
-# The formats that a name can have. All names in one list have the same format.
+# Formats of author names. All names in a list have the same format.
 _FORMS = tuple(
     re.compile(form)
     for form in (
@@ -28,13 +28,14 @@ _AFTER = re.compile(
 )
 _ODD = re.compile(r"[^,;:]{1,40},\s(?:and\s)?")  # a name in a different format
 _CUT = re.compile(r"\w\.,")  # within initials
-# After a comma: the rest of a list of names.
+# Matches text after a comma that is still part of the list of names.
 _NO_TITLE = re.compile(r"(?:and|&)\s|(?:\S{1,40}\s)?[A-Z][^\s.,]{0,40}[.,]\s|(?:[^.:]|\b[A-Z]\.){0,300},\s(?:and|&)\s")
 _ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 
 
 def authors_end(text: str) -> int | None:
-    """The offset at which a list of authors followed by a year ends and the title starts; None for any other text."""
+    """Returns the offset at which the authors, and the year, if any, end and the title starts. Returns None if the text
+    does not start with a list of authors."""
     for form in _FORMS:
         at = end = 0
         between = None

@@ -1,4 +1,5 @@
-"""`Document`, a parsed paper. Every paper parser returns a `Document`, and extraction and grounding read only that."""
+"""`Document`, a parsed paper. All paper parsers return a `Document`, and extraction and grounding read papers only in
+this form."""
 
 from typing import Literal
 
@@ -9,12 +10,12 @@ from xkg.value import Value
 
 
 class Section(Value):
-    """A heading and its text: offsets into `Document.text`, end exclusive.
+    """A heading and its text, as offsets into `Document.text` (end exclusive).
 
     `start` is at the heading, `body_start` after it, and `end` at the next heading of the same or a higher level, so a
-    section includes its subsections. `level` is 1 for a section, 2 for a subsection, … 4 for a run-in paragraph
-    heading. `number` is the heading's number ("3.1", "A"), which `title` omits; `appendix` is True from the appendix
-    on."""
+    section includes its subsections. `level` is 1 for a section, 2 for a subsection, and so on, up to 4 for a run-in
+    paragraph heading. `number` is the heading's number ("3.1", "A"), which `title` omits. `appendix` is True from the
+    start of the appendix on."""
 
     title: str
     level: int
@@ -38,8 +39,8 @@ class Equation(Value):
 
 
 class Algorithm(Value):
-    """`title` is the caption as readable text without "Algorithm 1", `body` the steps as readable text, one per
-    line."""
+    """An algorithm. `title` is its caption without "Algorithm 1", and `body` contains its steps, one per line. Both are
+    readable text."""
 
     start: int
     end: int
@@ -50,9 +51,9 @@ class Algorithm(Value):
 
 class Aside(Value):
     """A block of LaTeX outside the running text, with its readable text. The kinds are `table` (the caption, then one
-    row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, by its printed
-    name), `listing`, and `float` (its remaining content, often empty). A `float` contains the other blocks inside
-    it."""
+    row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, after its printed
+    name), `listing`, and `float` (the rest of a float's content, often empty). The span of a `float` includes the other
+    blocks inside it."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
@@ -84,10 +85,10 @@ class Document(Value):
 
     `text` keeps the author's markup. In a LaTeX paper, inputs are inserted and comments removed; a Markdown paper is
     unchanged; a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
-    (ascending, not overlapping) map every offset to a file and a line. `xkg.build.paper.plain` returns readable text
-    for a span. `asides` are complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
-    "Equation 3"). `macros` maps a name to (number of arguments, body), and `macro_defaults` to the default of its first
-    argument if that is optional."""
+    (ascending, non-overlapping) maps every offset to a file and a line. `xkg.build.paper.plain` returns readable text
+    for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
+    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). `macro_defaults` contains the default
+    of the first argument, for macros where it is optional."""
 
     format: Literal["latex", "markdown", "pdf", "html"]
     title: str

@@ -1,4 +1,4 @@
-"""Reads the files of one paper, only from inside its folder, and counts, decodes and hashes them."""
+"""Reads, decodes and hashes a paper's files, and never opens a file outside the paper's folder."""
 
 import contextlib
 import hashlib
@@ -16,10 +16,11 @@ from charset_normalizer import from_bytes
 from xkg.errors import InputError, UnsafeInputError
 
 LARGEST_TEXT = 8_000_000
-"""Maximum bytes in one text file and characters in a whole paper. The largest arXiv sources have about 2 MB of text."""
+"""Maximum size of a text file in bytes, and of a whole paper in characters. The largest arXiv sources have about 2 MB
+of text."""
 _MOST_ENTRIES = 20_000
 _ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252"]
-"""Encodings used by papers other than UTF-8."""
+"""Encodings other than UTF-8 that occur in papers."""
 _DECLARED = re.compile(
     rb"^[^%\n]{0,200}\\(?:usepackage\s*\[(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\]\s*\{inputenc\}|inputencoding\{(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\})",
     re.M,
@@ -30,13 +31,13 @@ _KANA = re.compile(r"[ぁ-ん].{0,20}[ぁ-ん].{0,20}[ぁ-ん]")
 _LFS = "version https://git-lfs.github.com/"
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
-"""Maximum number and fraction of control characters in a text. Prose has almost none in any encoding; in compressed
-data, 10% are control characters."""
+"""Maximum number and fraction of control characters in a text. Prose has almost none in any encoding; compressed data
+has about 10%."""
 
 
 class Reader(Protocol):
     """Reads a paper's files. `read` returns None for a path that is missing or not a regular file. Paths are relative,
-    use '/', and are normalized. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
+    use '/', and are normalized. Raises `UnsafeInputError` for a file larger than `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 
@@ -62,7 +63,7 @@ class FolderReader:
         return sorted(names)
 
     def read(self, path: str) -> bytes | None:
-        """The file's bytes. Raises `InputError` if the file may not be read."""
+        """The file's bytes. Raises `InputError` if the file's permissions do not allow reading it."""
         try:
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -106,11 +107,12 @@ class MemoryReader:
 
 def too_large(path: str, size: int) -> str:
     limit = LARGEST_TEXT // 1_000_000
-    return f"{path} has {size / 1_000_000:.0f} MB, over the limit of {limit} MB for a paper's text; pass its source"
+    return f"{path} is {size / 1_000_000:.0f} MB, over the limit of {limit} MB for a paper's text; pass its source"
 
 
 class PaperFiles:
-    """Text keyed by path, relative to `folder` (the main file's folder). `warnings` lists irregularities."""
+    """A paper's text files. Paths are relative to `folder`, the main file's folder. `warnings` lists irregularities in
+    the files."""
 
     def __init__(self, reader: Reader, folder: str = "") -> None:
         self._reader = reader
@@ -137,7 +139,7 @@ class PaperFiles:
         return text
 
     def text(self, path: str) -> str | None:
-        """The file's text with normalized line ends, or None if it is missing, outside the reader's files, or too
+        """The file's text with normalized line endings, or None if it is missing, outside the reader's files, or too
         large."""
         normal = inside(path, self._folder)
         if normal is None:
@@ -154,8 +156,8 @@ class PaperFiles:
             return None
 
     def only(self, name: str) -> str | None:
-        """The text of the only file with this name among all the reader's files, even outside the folder. None if there
-        is no such file, or more than one."""
+        """The text of the file with this name, even if it is outside `folder`. Returns None if there is no such file,
+        or more than one."""
         try:
             paths = [path for path in self._reader.names() if posixpath.basename(path) == name]
             data = self._reader.read(paths[0]) if len(paths) == 1 else None
@@ -167,7 +169,7 @@ class PaperFiles:
         return self._decode(name, data)
 
     def digest(self) -> str:
-        """SHA-256 over the bytes of all files read, in the order in which they were first read."""
+        """The SHA-256 hash of all files read, in the order in which they were first read."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:
@@ -192,7 +194,7 @@ class PaperFiles:
             text, encoding = _decoded(data, self._encoding)
             self._warn(f"{path} is not UTF-8; it was read as {encoding}")
         if "\0" in text:
-            self._warn(f"{path} contains NUL characters; they were read as spaces")
+            self._warn(f"{path} contains NUL characters; they were replaced with spaces")
         return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
 
     def _warn(self, line: str) -> None:
@@ -201,8 +203,8 @@ class PaperFiles:
 
 
 def _decoded(data: bytes, declared: str) -> tuple[str, str]:
-    """The text, decoded with the encoding that the paper declares or else with the likeliest encoding, and the
-    encoding's name."""
+    """Returns the decoded text and the name of its encoding: the encoding declared by the paper or, failing that, the
+    most likely encoding."""
     try:
         return data.decode(declared), declared
     except (LookupError, ValueError):
@@ -216,7 +218,7 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
 
 
 def inside(path: str, folder: str = "") -> str | None:
-    """The normalized path, relative to `folder` like `path`, or None if it leads out of the paper's root folder."""
+    """Normalizes `path`, which is relative to `folder`. Returns None if it points outside the paper's root folder."""
     plain = path.strip().replace("\\", "/")
     whole = posixpath.normpath(posixpath.join(folder, plain))
     if whole.startswith(("/", "../")) or whole in ("..", ".") or "\0" in path or ":" in plain.split("/")[0]:

@@ -1,4 +1,4 @@
-"""Extracts identifiers, year and author names from a paper's front matter."""
+"""Extracts identifiers, the year and author names from a paper's front matter."""
 
 import re
 import unicodedata
@@ -67,14 +67,14 @@ NOBODY = re.compile(
     r"|(?:paper|submission) id|作者名?"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
-# Names do not contain digits; digits and signs, raised or not, refer to affiliations and notes.
+# Names do not contain digits: digits and symbols, superscript or not, refer to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
     r"(?i)(?:(?:graduate|student|senior|life|associate|affiliate)\s)*(?:member|fellow)|ieee|acm|osa|siam"
     r"|ph\.?\s?d\.?|m\.?d\.?"
 )
-_ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?\s*:|by\b\s*:?)")  # an affiliation, or the name of the row
+_ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?\s*:|by\b\s*:?)")  # an affiliation or a row label
 _SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
@@ -83,8 +83,8 @@ _LONGEST_PAIR = 200  # maximum characters in two names
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A row between the title and the text, with raised signs as `*` or `†`. `look` is its font; `apart` says whether
-    there is a gap above it."""
+    """A row between the title and the body text, with superscript symbols as `*` or `†`. `look` is the row's font, and
+    `apart` is true if there is a gap above the row."""
 
     text: str
     look: Hashable = ""
@@ -92,8 +92,8 @@ class FrontRow:
 
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
-    """The names in rows that contain only names, in lists or in blocks that have a name above its affiliation. Returns
-    () if there are none, or if it is uncertain which words are names."""
+    """The names in rows that contain only names: either lists of names, or blocks with a name above its affiliation.
+    Returns () if there are none, or if it is unclear which words are names."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -110,7 +110,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
             first, above = first or row, "names" if several else "name"
             names += pieces
         elif above in ("names", "name") and not row.apart:
-            return ()  # two names, or a name and its place
+            return ()  # may be two names, or a name and its place
         else:
             above = "other"
     if any(TEMPLATE_AUTHOR in name for name in names):
@@ -119,7 +119,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
 
 
 def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
-    """The rows, merging a row that starts with the rest of a name into the row above."""
+    """Yields the rows, merging a row that continues a name into the row above."""
     before: FrontRow | None = None
     for row in rows:
         if before is not None and not row.apart and row.look == before.look and _is_cut(before.text, row.text):
@@ -158,8 +158,7 @@ def may_be_names(text: str) -> list[str]:
 
 
 def _two_names(piece: str) -> list[str]:
-    """The piece itself, or the names in it if they are separated by "and" in another language. "Ortega y Gasset" is one
-    name."""
+    """Splits a piece of text at "and" in another language if both sides are names. "Ortega y Gasset" is one name."""
     for word in _AND.finditer(piece[:_LONGEST_PAIR]):
         pair = [piece[: word.start()], piece[word.end() :]]
         if all(map(is_person, pair)):
@@ -168,7 +167,8 @@ def _two_names(piece: str) -> list[str]:
 
 
 def in_order(text: str) -> list[str]:
-    """Names written like "Lee, Ann and Cho, Bo", in the usual order. Empty for any other text."""
+    """Converts a list of names such as "Lee, Ann and Cho, Bo" to the usual order. Returns an empty list for any other
+    text."""
     names = []
     for part in filter(str.strip, re.split(r"[;&\n]|\s(?:and|AND)\s", text)):
         pair = [each.strip() for each in part.split(",")]
@@ -181,6 +181,5 @@ def in_order(text: str) -> list[str]:
 
 
 def _may_be_two(name: str) -> bool:
-    """Whether the text may be two names side by side."""
     words = name.split()
     return len(words) >= _WORDS_OF_TWO and all(len(w.strip(".")) > 1 and w.lower() not in _PARTICLES for w in words)

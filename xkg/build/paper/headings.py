@@ -1,4 +1,4 @@
-"""Parses headings in any markup: their numbers, run-in headings, and the tree of sections."""
+"""Parses headings in any markup: their numbers, run-in headings, and the section tree."""
 
 import re
 import unicodedata
@@ -18,15 +18,14 @@ KNOWN_TITLE = re.compile(
     r"(?i)(?:abstract|introduction|related works?|background|preliminaries|methods?|methodology|experiments?|results"
     r"|discussion|conclusions?|references|bibliography|acknowledge?ments?|appendi(?:x|ces)|limitations|evaluation)$"
 )
-"""Sections that most papers have."""
+"""Matches the titles of sections that most papers have."""
 REFERENCES = re.compile(r"(?i)^(references|bibliography|literature cited|works cited|literature)\W*$")
 _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical appendi(x|ces))\W*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading as found in the text. `title` is readable text; it starts with the number unless `number` contains
-    it."""
+    """A heading as found in the text. `title` is readable text, and includes the number unless `number` is set."""
 
     title: str
     level: int
@@ -49,7 +48,7 @@ def split_number(title: str) -> tuple[str | None, str]:
 
 
 def normalised(title: str) -> str:
-    """Letters and digits only, case-folded, for comparing titles."""
+    """Reduces a title to its letters and digits, case-folded, for comparison."""
     return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", title).casefold()))
 
 
@@ -58,8 +57,8 @@ def is_references(title: str) -> bool:
 
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
-    """The headings with number and title split. A two-part number makes a subsection, whatever the markup. Headings
-    without a number are shifted by as many levels as the numbered headings around them."""
+    """Splits each heading into number and title. A heading with a two-part number is a subsection, whatever its markup.
+    Headings without a number are shifted by as many levels as the numbered heading before them."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -92,7 +91,7 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
 
 
 def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
-    """Whether a letter numbers a subsection of a section with a Roman numeral, as IEEE prints it."""
+    """Whether a letter is the number of a subsection in a section with a Roman numeral, as in IEEE style."""
     last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
     if last is None or last.appendix:
         return False
@@ -110,14 +109,14 @@ def _is_roman(number: str, before: Sequence[Heading]) -> bool:
 
 
 def repeats_title(heading: str, title: str, *, once: bool = True) -> bool:
-    """Whether a heading is the paper's title, or a long prefix of it."""
+    """Whether a heading is the paper's title or a long prefix of the title."""
     whole, name = normalised(title), normalised(heading)
     return bool(name) and (name == whole or (whole.startswith(name + " ") and name.count(" ") >= (3 if once else 2)))
 
 
 def without_running_heads(headings: Sequence[Heading], title: str) -> list[Heading]:
-    """The headings except page headers, which repeat the title or its beginning without a number. One subsection may
-    have the same name."""
+    """Removes page headers, that is, unnumbered headings that repeat the paper's title or its first words. A single
+    subsection may have the same name as the paper."""
     count: dict[str, int] = {}
     for heading in headings:
         count[normalised(heading.title)] = count.get(normalised(heading.title), 0) + 1
@@ -190,11 +189,11 @@ _LONGEST_RUN_IN = 110
 
 
 def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
-    """The short title that begins the paragraph at `start` as a run-in heading ("Batch Step. This step …"), and the
-    offset of the text after it. Returns None for a plain sentence, a caption, a theorem or a proof.
+    """Returns the run-in heading at the start of a paragraph ("Batch Step. This step …") and the offset of the text
+    after it. Returns None for a plain sentence, a caption, a theorem or a proof.
 
-    The title has no markup, because Mathpix drops bold. So the title must look like a noun phrase (all words
-    capitalised, or only a few words and no finite verb), and at least one sentence must follow."""
+    Mathpix drops bold, so headings have to be recognised without markup. A run-in heading must look like a noun phrase
+    (all words capitalised, or only a few words and no finite verb), and at least one sentence must follow."""
     if not (text[start].isupper() or text[start].isdigit()):
         return None
     for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):

@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from xkg.build.paper.document import Document
 
-SUPPORTED = "use the paper as LaTeX, Markdown, HTML or PDF"
+SUPPORTED = "pass the paper as LaTeX, Markdown, HTML or PDF"
 _BY_START = (
     (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
     (rb"404: Not Found\s*$", "an error page: download the paper again"),
@@ -41,7 +41,7 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """What kind of file this is, with a remedy, if it is not a paper."""
+    """Describes a file that is not a paper, with a remedy. Returns None if the file may be a paper."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):
@@ -51,8 +51,8 @@ def not_a_paper(name: str, head: bytes) -> str | None:
 
 
 def notice(document: Document) -> str | None:
-    """What kind of short text this is, if it is not a paper: a withdrawal notice, or a web page about something
-    else."""
+    """Describes a short text that is not a paper: a withdrawal notice, or a web page about something else. Returns None
+    for any other text."""
     title = document.title
     if title.startswith("Title:"):
         return "arXiv's page about the paper, not the paper itself: use its id, or the PDF or HTML"

@@ -1,4 +1,4 @@
-"""Reads a paper from disk: finds its main file and the parser for it."""
+"""Reads a paper from disk: finds its main file and parses it according to its format."""
 
 import os
 import posixpath
@@ -30,8 +30,8 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """A paper's path before parsing. `reader` returns the files in the folder, or in the file's folder. `head` is the
-    start of a file, `size` its number of bytes, and `whole` reads all of it."""
+    """A paper's path before parsing. `reader` reads the files in a folder, or in the folder that contains a file. For a
+    file, `head` is its first bytes, `size` is its number of bytes, and `whole` reads all of it."""
 
     path: Path
     folder: bool
@@ -45,8 +45,8 @@ def parse_paper(path: Path) -> Document:
     """Parses the paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as downloaded from arXiv
     (.tar.gz, .tar, .zip, .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined process.
 
-    Raises `InputError` if there is no paper in it, and `UnsafeInputError` if it is too large for a real paper or
-    reaches outside its folder. Other irregularities are listed in `Document.warnings`."""
+    Raises `InputError` if `path` does not contain a paper, and `UnsafeInputError` if it is too large for a paper or
+    refers to files outside its folder. Other irregularities are listed in `Document.warnings`."""
     return parse_opened(paper_on_disk(path))
 
 
@@ -80,7 +80,7 @@ def _whole(path: Path) -> bytes:
 
 
 def parse_opened(paper: PaperOnDisk) -> Document:
-    """The parsed paper. Raises anything that `parse_paper` raises."""
+    """Parses an opened paper. Raises anything that `parse_paper` raises."""
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
     if document is not None:
@@ -145,7 +145,7 @@ def _main_text(files: PaperFiles, name: str, path: Path) -> str:
 def _require_at_most(most: int, paper: PaperOnDisk) -> None:
     if paper.size > most:
         raise UnsafeInputError(
-            f"{paper.path} has {paper.size // 1_000_000} MB, too large for a paper; use the paper's LaTeX source"
+            f"{paper.path} is {paper.size // 1_000_000} MB, too large for a paper; use the paper's LaTeX source"
         )
 
 
@@ -170,7 +170,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
-    """The reason why a folder does not contain a paper: if a file is named like a paper, what kind of file it is."""
+    """Explains why a folder does not contain a paper: for example, because its files are not in a supported format."""
     for name in names[:_MOST_LOOKED_AT]:
         with suppress(InputError):
             if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):
@@ -183,9 +183,8 @@ def _with_warning(document: Document, line: str) -> Document:
 
 
 def _listed(others: list[str]) -> str:
-    """A note on the other papers in a folder."""
     some = ", ".join(others[:_MOST_NAMED]) + (f" and {len(others) - _MOST_NAMED} more" if others[_MOST_NAMED:] else "")
-    stand = "are papers too: pass one" if len(others) > 1 else "is a paper too: pass it"
+    stand = "are also papers: pass one" if len(others) > 1 else "is also a paper: pass it"
     return f"{some} {stand} to read it instead"
 
 
@@ -204,7 +203,7 @@ def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
 
 
 def _named(path: Path, document: Document) -> Document:
-    """The document, with the arXiv id from the file name if the text does not state one."""
+    """Adds the arXiv id from the file name if the text does not contain one."""
     match = _ARXIV_NAME.match(path.name)
     if match is None or document.arxiv_id:
         return document

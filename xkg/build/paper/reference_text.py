@@ -1,6 +1,6 @@
 """Finds the title, year and identifiers in the readable text of one bibliography entry.
 
-Styles differ mainly in what ends the list of authors: quotation marks, a year after the authors, initials ("Blei, D. M.
+Bibliography styles differ mainly in how the list of authors ends: with quotation marks, a year, initials ("Blei, D. M.
 Title. Venue, 2017."), or simply the first full stop."""
 
 import re
@@ -36,7 +36,7 @@ _LONGEST = 4000
 
 
 def reference_from_text(text: str, key: str | None = None) -> Reference:
-    """The text as a `Reference`; its title is None if no style is recognised."""
+    """Parses the text of a bibliography entry. The title is None if its style is not recognised."""
     clean = " ".join(text[:_LONGEST].split())
     clean = _LEADING.sub("", clean)
     arxiv_id, doi = arxiv_of(clean), doi_of(clean)

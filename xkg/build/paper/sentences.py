@@ -86,15 +86,15 @@ _MARKS = " \n\t\x01\x02\x04"
 
 def is_heading(section: Section) -> bool:
     """Whether a section's title is really a heading. False for sentence fragments that look like a run-in heading, such
-    as "The objective in eq." and the like."""
+    as "The objective in eq."."""
     if section.level < 4:
         return True
     return not re.search(r"(?i)\b(?:eqs?|figs?|secs?|tabs?|refs?|al|e\.g|i\.e|cf|vs)\.?$", section.title)
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """Text that is not running text, as (start, end, mark). A `_FLOAT` may split a sentence in two; `_GLUE` is inside a
-    sentence."""
+    """The spans that are not running text, as (start, end, mark). A `_FLOAT` may split a sentence in two; `_GLUE` is
+    inside a sentence."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -180,8 +180,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """`flat` with formulas, citations and addresses overwritten, so that no punctuation in them ends a sentence, and
-    the offsets of its displayed equations."""
+    """Returns `flat` with formulas, citations and addresses overwritten, so that punctuation in them does not end a
+    sentence, and the offsets of its displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]
@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Offsets at which a sentence ends, each with True if a paragraph ends there too. If `lines` is set, every line is
-    a paragraph."""
+    """The offsets at which sentences end, each with True if a paragraph ends there too. If `lines` is set, every line
+    is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]
@@ -232,7 +232,7 @@ def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
 
 
 def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """`flat[start:end]` without outer white space, as spans of the source."""
+    """`flat[start:end]` without leading and trailing whitespace, as spans of the source."""
     for run in runs[max(0, bisect_right(flats, start) - 1) : bisect_right(flats, end)]:
         lo, hi = max(start, run.flat), min(end, run.flat + run.length)
         piece = flat[lo:hi]
@@ -243,7 +243,7 @@ def _spans(flat: str, runs: list[_Run], flats: list[int], start: int, end: int) 
 
 
 def sentences(document: Document) -> list[Sentence]:
-    """The sentences of the running text in order, abstract included."""
+    """The sentences in the running text, including the abstract, in order."""
     flat, runs = _flatten(document)
     shadow, displays = _shadow(document, flat, runs)
     flats = [run.flat for run in runs]

@@ -1,5 +1,5 @@
 """Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and any
-members that set attributes read by these. The signatures of all other members appear as comments."""
+members that set attributes they read. All other members are replaced with comments that contain their signatures."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -25,8 +25,8 @@ class Gap:
 
 @dataclass
 class Mentions:
-    """The attributes that code reads or changes: `own` on its own object (`self.a`), `other` on any other object.
-    `escapes` means that the object itself is passed on, `dynamic` that an attribute's name is computed."""
+    """The attributes that code reads or changes: `own` on the object itself (`self.a`), `other` on any other object.
+    `escapes` is True if the object itself is passed on, and `dynamic` is True if an attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -41,8 +41,8 @@ class Mentions:
 
 
 def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -> Mentions:
-    """The attributes that a node mentions. `selves` are the names of the object itself. Attributes of `foreign` names
-    (imported packages) do not count."""
+    """The attributes that a node mentions. `selves` contains the names of the object itself. Attributes of `foreign`
+    names (imported packages) are ignored."""
     found = Mentions()
     bases: set[int] = set()
     every = list(ast.walk(node))
@@ -69,9 +69,9 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class KeptLines(ABC):
-    """The part of a top-level class or function that is kept: all of it if `whole` is set, otherwise everything that
-    its inner statements `roots` need. `gaps` are the omitted lines, in order, and `mentions` the attributes in the kept
-    part."""
+    """The part of a top-level class or function that is kept. If `whole` is set, all of it is kept; otherwise,
+    everything that the inner statements in `roots` need. `gaps` contains the omitted lines, in order, and `mentions`
+    the attributes that the kept part mentions."""
 
     def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
         self.node = node
@@ -104,13 +104,13 @@ class KeptLines(ABC):
 
     @property
     def inherited(self) -> frozenset[int]:
-        """The identities of the names in the class's bases."""
+        """The ids of the name nodes in the class's bases."""
         bases: list[ast.expr] = getattr(self.node, "bases", [])
         return frozenset(id(n) for base in bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
 
 class ClassParts(KeptLines):
-    """The requested members of a class and everything they reach, except methods that are `ready` elsewhere."""
+    """The requested members of a class and everything they reach, except other members in `ready`."""
 
     def __init__(
         self,
@@ -206,8 +206,8 @@ class ClassParts(KeptLines):
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """The first of the lines between `before` and `first` that are directly above `first` and are comments, or
-        empty lines if the mark is ''."""
+        """The start of the comments directly above line `first`, but after line `before`. If the mark is '', returns
+        the start of the empty lines above."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
@@ -224,7 +224,7 @@ def last_line(node: ast.stmt) -> int:
 
 
 def _root(node: ast.expr) -> ast.expr:
-    """The first name of `a.b[i].c(x)`: `a`."""
+    """The root of an expression, such as `a` in `a.b[i].c(x)`."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
@@ -235,7 +235,6 @@ def _is_constructor(member: ast.stmt) -> bool:
 
 
 def _bound(member: ast.stmt) -> set[str]:
-    """The names that a member binds in the class body."""
     if isinstance(member, Function | ast.ClassDef):
         return {member.name}
     return {n.id for n in ast.walk(member) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -256,8 +255,7 @@ def _stored(method: ast.stmt, selves: Collection[str]) -> set[str]:
 
 
 def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
-    """The names in the parts of a member that run together with the class body: decorators, defaults, bases,
-    aliases."""
+    """The names in the parts of a member that run with the class body: decorators, defaults, bases and aliases."""
     parts: Iterable[ast.AST] = [member]
     if isinstance(member, Function):
         parts = (*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None))
@@ -272,7 +270,7 @@ def _is_long_text(member: ast.stmt) -> bool:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Whether a statement shares its lines only with comments."""
+    """Whether a statement is alone on its lines, apart from comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno

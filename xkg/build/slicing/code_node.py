@@ -10,11 +10,11 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 
 
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
-    """The candidate for a technique, and the ids of the symbols in it.
+    """Returns the candidate code node for a technique, and the ids of the symbols in it.
 
-    If a symbol cannot be sliced (another language, Python 2, a file that does not parse), the candidate contains the
-    symbol's own lines, and its level records that it was not tried or does not parse. Raises `UnknownIdError` for a
-    symbol that is not in the codebase."""
+    A symbol cannot be sliced if it is in another language or Python 2, or if its file does not parse. The candidate
+    then contains only the symbol's own lines, and its level records that it was not tried or does not parse. Raises
+    `UnknownIdError` for a symbol that is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language
@@ -43,10 +43,10 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
     if source.docstring:
         lines += ["", source.docstring.strip()]
     if cut.refused:
-        lines += ["", f"Only its own lines, without the code that it needs: {cut.refused}."]
+        lines += ["", f"Contains only the symbol's own lines, not the code that it needs: {cut.refused}."]
     if cut.cut:
         names = ", ".join(c.rpartition("::")[2] for c in cut.cut[:8])
-        lines += ["", f"Left out, to stay within {len(cut.source.splitlines())} lines: {names}."]
+        lines += ["", f"Left out to stay within {len(cut.source.splitlines())} lines: {names}."]
     for name, why in cut.missing.items():
         lines += ["", f"Uses {name}: {why}."]
     for note in cut.notes:
@@ -55,7 +55,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
 
 
 def _placeholders(source: str) -> dict[str, str]:
-    """Variables that a module reads but never sets to anything except None or 0."""
+    """The variables that a module reads but sets only to None or 0."""
     tree = syntax_tree(source)
     values: dict[str, set[str]] = {}
     for statement in tree.body:

@@ -1,8 +1,8 @@
 """Combines components and the code that calls them into one complete module.
 
 Components and new code become modules in a temporary package, in which the new code imports the names that it uses. The
-result is a slice of the new code. It contains only reachable definitions, in an order that runs, with merged imports
-and distinct names. Definitions shared by two components occur once."""
+result is a slice of the new code. It contains only reachable definitions, in an order in which they can run, with
+merged imports and distinct names. Definitions shared by several components occur once."""
 
 import ast
 import hashlib
@@ -41,7 +41,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Composed:
-    """A composed module. `used` are the indices of the parts included. If there is a `problem`, `source` is empty."""
+    """A composed module. `used` contains the indices of the included parts. If there is a `problem`, `source` is
+    empty."""
 
     source: str
     used: tuple[int, ...] = ()
@@ -70,9 +71,9 @@ class _Module:
 
 
 def compose(new: str, parts: Sequence[Part]) -> Composed:
-    """The new code, preceded by the definitions that it reaches in the parts. Undefined names refer to the parts (see
-    `interfaces`). A comment before each section says where it comes from. New code that uses no part is returned
-    unchanged."""
+    """Returns the new code, preceded by the definitions in the parts that it reaches. Undefined names in the new code
+    refer to the parts (see `interfaces`). A comment above each section states its origin. New code that uses no part is
+    returned unchanged."""
     try:
         return _compose(new, parts)
     except RecursionError:
@@ -96,7 +97,7 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
     except InputError as error:
         return Composed("", problem=str(error))
     if len(codebase.modules) < len(files):
-        return Composed("", problem="one of the parts was not read as source")
+        return Composed("", problem="one of the parts was not recognised as source")
     cut = slice_symbols(codebase, [f"{_REPOSITORY}:{_NEW}"], max_lines=_MAX_LINES, whole_classes=True)
     if cut.refused:
         return Composed("", problem=cut.refused)
@@ -118,7 +119,8 @@ def interfaces(parts: Sequence[Part]) -> str:
 
 
 def combined(parts: Sequence[Part]) -> str:
-    """Everything that new code can use, with dependencies, in the form produced by `compose`; empty if that fails."""
+    """Everything that new code can use, with dependencies, in the form produced by `compose`. Returns '' if composing
+    fails."""
     names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
@@ -167,7 +169,7 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers. A name that an earlier part already offers is changed."""
+    """Sets the names that each part offers. A name that an earlier part already offers is renamed."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -191,8 +193,8 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """A canonical text for each function, class and constant in a module, so that identical definitions compare equal:
-    the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
+    """A canonical text for each function, class and constant in a module, so that identical definitions compare equal.
+    It is based on the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -264,7 +266,7 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """The part's source, changed to import any definition that an earlier part duplicates."""
+    """Returns the part's source, with an import in place of each definition that duplicates one in an earlier part."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():
@@ -324,7 +326,7 @@ def _docstring(source: str) -> str:
 
 
 def _with_headings(source: str, names: Mapping[str, str]) -> str:
-    """Replaces the slice's headings with those of the composed module, dropping repetitions."""
+    """Replaces the slice's headings with the composed module's headings, dropping repeats."""
     lines: list[str] = []
     last = ""
     for line in source.split("\n"):

@@ -45,25 +45,27 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. For each name that it binds, records the alias if the import is kept,
-    otherwise the assignments that replace it as (bound name, target); empty if it is removed."""
+    """An import inside an included statement. For each name that the import binds, `names` contains the alias if the
+    import is kept, or else the assignments that replace it, as (bound name, target). There are no assignments if the
+    import is removed."""
 
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
 
 
-# Names in annotations or constructors count as more distant than names called by a method.
+# Names in annotations or constructors are treated as more distant than names called by a method.
 _FAR = 3
 
 
 class Dependence:
-    """Grows from the seeds, nearest dependencies first, until nothing is missing or `max_lines` is reached.
+    """The statements in a slice. It grows from the seeds, nearest dependencies first, until nothing is missing or
+    `max_lines` is reached.
 
-    `included` maps each statement to its references; `cut` lists the definitions beyond the limit. `parts` are the
-    classes and functions with their kept lines; if `whole_classes` is set, classes are kept whole. `ready` lists
-    definitions, and `ready_members` class members, that are used but not included. Definitions in `outlined` files
-    count as beyond the limit."""
+    `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
+    in `outlined` files are always cut. `parts` contains the kept lines of classes and functions; if `whole_classes` is
+    set, classes are kept whole. `ready` contains definitions, and `ready_members` class members, that are used but not
+    included."""
 
     def __init__(
         self,
@@ -204,7 +206,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Keeps further parts of the included classes, depending on the names in the slice."""
+        """Keeps additional parts of the included classes that names in the slice require."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -280,7 +282,8 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value, as a namespace with everything that it defines or re-exports."""
+        """Includes a module that is used as a value. It becomes a namespace with everything that the module defines or
+        re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
@@ -304,8 +307,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value by the time statement `position` runs (None: by the end),
-        and the statements that changed the value since."""
+        """The statements that may have bound a name's value by the time statement `position` runs (by the end, if it is
+        None), and the statements that changed the value since."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -343,7 +346,7 @@ class Dependence:
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
         """Includes statements that fill a registry read by the slice: statements that would run on import and that call
-        (or are decorated by) a function that writes into the registry."""
+        (or are decorated by) a function that writes to the registry."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)

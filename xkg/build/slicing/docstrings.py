@@ -1,4 +1,4 @@
-"""Shortens the docstrings in code that was not itself located."""
+"""Shortens docstrings in source code."""
 
 import ast
 import re

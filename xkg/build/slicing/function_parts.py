@@ -14,8 +14,9 @@ from xkg.model import LineRange
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """A statement with its enclosing statements, outermost first. If some of its `inner` statements are units of their
-    own, only its other `nodes` count. `reads` and `changes` are names."""
+    """A statement, with its enclosing statements in `above`, outermost first. If some of its `inner` statements are
+    separate units, `nodes` contains only the other nodes. `reads` and `changes` contain the names that `nodes` reads
+    and changes."""
 
     statement: ast.stmt
     above: tuple[ast.stmt, ...]
@@ -26,8 +27,8 @@ class _Unit:
 
 
 class FunctionParts(KeptLines):
-    """The part of a function that is kept: all of it if `whole` is set, otherwise the statements in `roots`, the
-    statements they need, and return statements that use only their values."""
+    """The part of a function that is kept. If `whole` is set, all of it is kept; otherwise, the statements in `roots`,
+    the statements they need, and return statements that use only their values."""
 
     def __init__(
         self, node: ast.stmt, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]
@@ -50,7 +51,7 @@ class FunctionParts(KeptLines):
 
 
 def statements_on(statements: Iterable[ast.stmt], lines: Sequence[LineRange]) -> list[ast.stmt]:
-    """The innermost statements on some lines. If its first lines are included, a statement counts as a whole."""
+    """The innermost statements on the given lines. A statement is returned whole if its first lines are included."""
     found: list[ast.stmt] = []
     for each in statements:
         first, inner = first_line(each), _blocks(each)

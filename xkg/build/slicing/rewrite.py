@@ -34,8 +34,8 @@ class Source:
         return self.data[self.line_starts[number - 1] : self.line_starts[number] - 1]
 
     def exchange(self, node: ast.expr, path: tuple[str, ...], text: str, inside: ast.expr | None) -> Iterator[Edit]:
-        """Edits that replace the dotted name `path` at `node` with `text`. In strings and f-strings, where Python's
-        positions are unreliable, all occurrences are replaced."""
+        """Yields edits that replace the dotted name `path` at `node` with `text`. In strings and f-strings, where
+        Python's positions are unreliable, all occurrences are replaced."""
         if inside is None:
             yield Edit(*self.span(node), text)
             return
@@ -51,7 +51,7 @@ class Source:
             yield Edit(start + match.start(), start + match.end(), text)
 
     def heading(self, node: ast.AST, name: str, text: str) -> Iterator[Edit]:
-        """Edits that rename a definition, a handler's name, a pattern's name or a `global` declaration."""
+        """Yields edits that rename a definition, a handler's name, a pattern's name or a `global` declaration."""
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             pattern = rb"(?:def|class)\s+(" + re.escape(name.encode()) + rb")(?!\w)"
         elif isinstance(node, ast.ExceptHandler):

@@ -2,8 +2,8 @@
 
 The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements. A statement is needed if it binds
 or changes a name that a needed statement uses. Statements are written in the order in which importing the repository
-would run them, so import cycles still work. A name is changed only if two modules define it; imports from the
-repository disappear, and all other imports are merged at the top. Nothing is run."""
+would run them, so import cycles still work. A name is changed only if two modules define it. Imports from the
+repository are removed, and all other imports are merged at the top. Nothing is run."""
 
 import ast
 import sys
@@ -36,21 +36,23 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 MAX_LINES = 1500
-_NOT_READ = "is not Python 3 that this Python can read"
+_NOT_READ = "is not Python 3 code that this Python can parse"
 _PYTHON_2 = (
-    "is Python 2, given in Python 3's syntax: there `/` of two integers floors (`//`), and range, map, filter, zip and "
-    "keys() give lists"
+    "is Python 2, shown in Python 3 syntax: in Python 2, `/` floors the quotient of two integers (`//`), and range, "
+    "map, filter, zip and keys() return lists"
 )
 
 
 class Slice(Value):
-    """`source` is one module; it is empty if `refused` says why there is none (another language, Python 2, a broken
-    file).
+    """A self-contained module.
 
-    `derived_from` lists the ids of the requested symbols, then of all other symbols in the module, in order. `packages`
-    are top-level imports from outside the standard library. `missing` maps names that nothing defines to the reason;
-    `cut` lists ids of dependencies beyond the length limit, `outlines` their signatures; `gaps`, keyed by path, are
-    lines left out of included definitions, in order; `notes` describe code that static slicing cannot follow."""
+    `source` is the module's code. If slicing is not possible (another language, Python 2, a broken file), `source` is
+    empty and `refused` states the reason. `derived_from` lists the ids of the requested symbols, then of all other
+    symbols in the module, in order. `packages` lists top-level imports from outside the standard library.
+
+    `missing` maps undefined names to the reason. `cut` lists the ids of dependencies beyond the length limit, and
+    `outlines` lists their signatures. `gaps` maps paths to the lines left out of included definitions, in order.
+    `notes` describes code that static slicing cannot follow."""
 
     source: str
     derived_from: tuple[str, ...] = ()
@@ -73,23 +75,25 @@ def slice_symbols(
     ready: Collection[str] = (),
     outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
-    """One self-contained module for these symbols. For each class, it contains only the methods and attributes that are
-    reached, with the signatures of the rest as comments, unless the class is a requested symbol itself or
-    `whole_classes` is set. If the module would be longer than `max_lines`, the most distant dependencies are cut, but
-    never the statements of the symbols themselves. For a module or function whose id is in `lines`, it contains only
-    the statements on these lines and their dependencies. Functions and methods that are `ready` elsewhere are left out
-    unless they are requested, and definitions in `outlined` files are cut. Raises `UnknownIdError` for an id that is
-    not in the codebase.
-    """
+    """Returns one self-contained module for the symbols.
+
+    A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
+    methods and attributes that are reached, with the signatures of the rest as comments. For a module or function whose
+    id is in `lines`, it contains only the statements on those lines and their dependencies. Functions and methods in
+    `ready` are left out unless they are requested.
+
+    If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
+    the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
+    not in the codebase."""
     known = codebase.symbols()
     for identity in (*symbol_ids, *ready):
         if identity not in known:
-            raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; use an id of a parsed symbol")
+            raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; use the id of a parsed symbol")
     try:
         slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes, outlined)
         return slicer.slice(symbol_ids, lines, ready)
     except RecursionError:
-        return Slice(source="", refused="the source is nested more deeply than this Python can follow")
+        return Slice(source="", refused="the source is nested too deeply for this Python")
 
 
 class _Identity:
@@ -143,7 +147,7 @@ class _Slicer:
                 why = (
                     _NOT_READ
                     if not _parses(self.codebase.module(symbol).text)
-                    else f"has nothing at lines {symbol.start_line} that can stand alone"
+                    else f"has no statement at line {symbol.start_line} that can stand alone"
                 )
                 return Slice(source="", refused=f"{symbol.path} {why}")
             for place in found:
@@ -159,7 +163,7 @@ class _Slicer:
         cut = {symbol_id(self.codebase.repository.id, d.path, d.name): None for d in self.need.cut}
         written = module_scope(source)
         if written is None:
-            return Slice(source="", refused="its parts do not make one module that this Python can read")
+            return Slice(source="", refused="its parts do not form a module that this Python can parse")
         left_out = {self.flat.get(d, d.name) for d in (*self.need.cut, *self.need.ready)}
         for name in undefined_names(written):
             if name not in missing and name not in left_out:
@@ -207,8 +211,8 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
-        """The class members or function statements that are needed for a symbol or its `lines`; empty if the whole
-        statement is needed."""
+        """The class members or function statements that are needed for a symbol or its `lines`. Returns an empty list
+        if the whole statement is needed."""
         node = self.need.statement(place).node
         if isinstance(node, Function):
             inside = statements_on([node], lines)
@@ -274,7 +278,7 @@ class _Slicer:
         return found or [external.module]
 
     def _imported(self, prefix: str) -> list[str]:
-        """Modules with this prefix that the included modules import without `as`, each once."""
+        """Modules with this prefix that the included modules import without `as`, in order and without duplicates."""
         found: dict[str, None] = {}
         for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
             for statement in self.need.scope(path).statements:

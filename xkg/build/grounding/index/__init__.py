@@ -1,3 +1,3 @@
-"""Indexes a repository's symbols and statement blocks as search documents, using words that papers and code share.
+"""Indexes a repository's symbols and statement blocks as search documents, using words shared by papers and code.
 
-May import: code, and the layers below build."""
+May import from `code` and any layer below `build`."""

@@ -17,7 +17,7 @@ _FIELDS = {
     "code": FieldWeight(weight=1.0, length=0.6),
     "comments": FieldWeight(weight=2.0, length=0.4),
     "owner": FieldWeight(weight=0.7, length=0.2),
-    # Whole identifiers, marked so that they match only symbols in equations.
+    # Whole identifiers, prefixed so that they match only symbols from equations.
     "identifiers": FieldWeight(weight=1.0, length=0.6),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -35,7 +35,7 @@ class IndexedBlock:
 
 
 class BlockIndex:
-    """The blocks in all functions, methods and scripts of a repository, and in class bodies between methods."""
+    """The blocks in a repository's functions, methods and scripts, and in class bodies between methods."""
 
     def __init__(self, index: SymbolIndex) -> None:
         self.symbols = index
@@ -81,7 +81,7 @@ def _own_blocks(entry: Entry, index: SymbolIndex) -> Iterable[IndexedBlock]:
 
 
 def _runs(count: int, covered: set[int]) -> Iterable[tuple[int, int]]:
-    """The ranges of the numbers from 1 to `count` that are not covered."""
+    """Yields the ranges of numbers from 1 to `count` that are not in `covered`."""
     first = 1
     for line in [*sorted(covered), count + 1]:
         if line > first:

@@ -1,8 +1,7 @@
-"""Splits a symbol into blocks: paragraphs of 3 to 15 lines, the unit in which an ablation edits code.
+"""Splits a symbol into blocks: paragraphs of 3 to 15 lines, the unit that ablations edit.
 
-Blocks are found only by indentation and blank lines, as a reader would see them. This works for all languages and takes
-linear time in the number of lines. A comment belongs to the statements below it; a docstring of more than 15 lines is a
-separate block."""
+Blocks are found using only indentation and blank lines, which works for all languages and takes linear time. A comment
+belongs to the statements below it; a docstring longer than 15 lines is a separate block."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -44,13 +43,13 @@ class _Statement:
 
 
 def blocks(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> list[Block]:
-    """The blocks in lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` starts
-    a comment."""
+    """The blocks in lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` is the
+    string that starts a comment."""
     return _grouped(_tree(list(_commented(lines, first, last, mark=mark))))
 
 
 def _commented(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[_Statement]:
-    """Each statement with the comments above it. A docstring counts as a comment if it is short."""
+    """Yields each statement with the comments above it. A short docstring is treated as a comment."""
     current: _Statement | None = None
     end, above, separate = first - 1, 0, False
     for each in statements(lines, first, min(last, len(lines)), mark=mark):
@@ -72,7 +71,7 @@ def _commented(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
-    """Assigns more deeply indented statements to the one above them."""
+    """Nests more deeply indented statements under the statement above them."""
     top: list[_Statement] = []
     open_: list[_Statement] = []
     for statement in statements:
@@ -104,7 +103,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
         if statement.body and (paragraphs or lines > MOST_LINES):
             flush()
             inner = _grouped(statement.body)
-            # The header of a compound statement joins the first block of its body.
+            # The header of a compound statement is merged into the first block of its body.
             head = Block(statement.first, inner[0].first - 1)
             if head.lines + inner[0].lines <= MOST_LINES:
                 inner[0] = Block(head.first, inner[0].last)
@@ -120,7 +119,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
 
 
 def _merged(found: Sequence[Block]) -> list[Block]:
-    """Joins a block of fewer than three lines with its neighbour if the two have at most 15 lines together."""
+    """Merges a block of fewer than three lines with an adjacent block if the result has at most 15 lines."""
     merged: list[Block] = []
     for block in found:
         before = merged[-1] if merged else None

@@ -27,10 +27,10 @@ def equation_symbols(latex: str) -> frozenset[str]:
 
 
 def inline_formulas(text: str) -> str:
-    """The formulas between dollar signs in a text, joined together."""
+    """The formulas between dollar signs in a text, joined with spaces."""
     return " ".join(_INLINE.findall(text))
 
 
 def normalized(identifier: str) -> str:
-    """The form in which identifiers are compared: lower case, without underscores."""
+    """Normalises an identifier for comparison: lower case, without underscores."""
     return identifier.replace("_", "").lower()

@@ -1,4 +1,4 @@
-"""BM25F over documents with several fields: a repository's symbols or statement blocks."""
+"""BM25F search over documents with several fields, such as a repository's symbols or statement blocks."""
 
 import math
 from collections import Counter
@@ -8,11 +8,11 @@ from types import MappingProxyType
 from xkg.value import Value
 
 _K1 = 1.4
-_FEWEST = 20  # minimum documents for estimating word rarity
+_FEWEST = 20  # minimum number of documents assumed when estimating rarity
 
 
 class FieldWeight(Value):
-    """`weight` is the weight of one occurrence in this field; `length`, 0..1, is how strongly long fields are
+    """`weight` is the weight of one occurrence in this field; `length` (0 to 1) is how strongly long fields are
     penalised."""
 
     weight: float
@@ -21,8 +21,8 @@ class FieldWeight(Value):
 
 class FieldedIndex:
     """BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004) over
-    `documents` (id → field → stems). Document frequency is computed over `counted`, or over all documents if it is
-    None. `parts` are searched too, but do not affect the documents' scores."""
+    `documents` (id → field → stems). Document frequency is computed over the documents in `counted`, or over all
+    documents if it is None. `parts` are searched too, but do not affect the documents' scores."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class FieldedIndex:
         return word in self._postings
 
     def search(self, query: Mapping[str, float]) -> dict[str, float]:
-        """Scores for documents that contain any stem in `query` (stem → weight), best first, ties in id order."""
+        """Scores the documents that contain any stem in `query` (stem → weight), best first, with ties in id order."""
         scores: dict[str, float] = {}
         for word, weight in query.items():
             gain = weight * self.rarity(word)

@@ -19,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words, and words that papers use with every technique and that therefore do not identify any.
+# Function words, and words that papers use for every technique, so they do not help to identify a technique.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -40,14 +40,15 @@ def _stemmer() -> TextAnalyzer:
 
 @cache
 def stem(word: str) -> str:
-    """The stem of a lower-case word by the English Snowball stemmer (Porter 2001), or the word if it has none."""
+    """Stems a lower-case word with the English Snowball stemmer (Porter 2001). Words of up to two letters are
+    unchanged."""
     tokens = _stemmer().analyze(word) if len(word) > 2 else []
     return tokens[0] if len(tokens) == 1 else word
 
 
 @cache
 def _segment_words(segment: str) -> tuple[str, ...]:
-    # Splitting `BaM`, `LoRALayer`, `GPT2` or `BBox` at case and digits leaves fragments, which are joined again.
+    # Splitting `BaM`, `LoRALayer`, `GPT2` or `BBox` at case and digits leaves fragments, which are rejoined.
     if not segment.isascii():
         return (segment.lower(),) if len(segment) > 1 else ()
     whole: list[str] = []
@@ -84,16 +85,18 @@ def content_stems(text: str) -> list[str]:
 
 
 def initials(text: str) -> set[str]:
-    """The initials of a phrase, with and without stop words, if there are two to six: "batch and match" → bm, bam."""
+    """The initials of a phrase, with and without stop words, if there are two to six of them: bm and bam for "batch and
+    match"."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
 
 
 class Vocabulary:
-    """The stems in a repository's names, which can be looked up by words from the paper.
+    """The stems in a repository's names, for lookup by words from the paper.
 
-    Code shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or its consonants (`ctrl`)."""
+    Code often shortens a word to a prefix (`init`, `reg`, `patchify` for patchification) or to its consonants
+    (`ctrl`)."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self.known = frozenset(known)

@@ -1,5 +1,5 @@
-"""Turns equation and algorithm numbers into words: a comment that says "Eq. (8)" refers to the technique near equation
-8 in the paper."""
+"""Turns references to equations and algorithms into search terms. A comment with "Eq. (8)", for example, refers to the
+technique near equation 8 in the paper."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,8 @@ _LONGEST_RANGE = 12
 
 
 def references(text: str) -> Iterator[str]:
-    """The equations and algorithms that a text refers to, as `eq:8` or `alg:2`; a range yields all its numbers."""
+    """Yields the equations and algorithms that a text refers to, as `eq:8` or `alg:2`, including every number in a
+    range."""
     for match in _REFERENCE.finditer(text):
         kind = "eq" if match["kind"][0] in "eE" else "alg"
         last = ""

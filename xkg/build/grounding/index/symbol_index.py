@@ -25,7 +25,7 @@ _FIELDS: Mapping[str, FieldWeight] = {
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # words
 _MOST_EMBEDDED = 45  # words
-_LONG = 60  # lines; the blocks in a longer function are also documents
+_LONG = 60  # lines; blocks in longer functions are indexed as documents, too
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
     "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),
@@ -34,14 +34,14 @@ _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
-# The methods that run a class; other dunder methods only support it.
+# The methods that do a class's actual work; other dunder methods only support them.
 FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol as indexed for search, or the part of it at lines `at`. `fields` maps each field to its stems; `lines`
-    is the length in lines, `inner` the number of lines in its members."""
+    """A symbol in the search index, or the part of it on lines `at`. `fields` maps field names to stems. `lines` is the
+    number of lines in the symbol, and `inner` is the number of lines in its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -82,8 +82,9 @@ class SymbolIndex(FieldedIndex):
     """The symbols in a codebase that can implement something: functions, methods, classes and modules, but not
     constants.
 
-    `titled` are the stems of the repository's own name. Document frequency counts only outermost functions and methods,
-    since a class or module repeats the words of its members, and a function repeats those of its inner functions."""
+    `titled` contains the stems of the repository's own name. Document frequency is computed only over outermost
+    functions and methods, because a class or module repeats its members' words, and a function repeats its inner
+    functions' words."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
@@ -108,7 +109,7 @@ class SymbolIndex(FieldedIndex):
         return self.entries.get(identity) or self.parts[identity]
 
     def symbol_of(self, identity: str) -> str:
-        """The id of the symbol that this document represents, fully or in part."""
+        """The id of the symbol that this document covers, in whole or in part."""
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
@@ -120,13 +121,13 @@ class SymbolIndex(FieldedIndex):
 
 
 def _repository_name(repository: str) -> str:
-    """`name` from `host/owner/name@commit` or `local:name@hash`."""
+    """Extracts `name` from `host/owner/name@commit` or `local:name@hash`."""
     return re.split(r"[/:]", repository.rpartition("@")[0] or repository)[-1]
 
 
 def rendering(entry: Entry) -> str:
-    """The text to embed for a symbol: its name as words, docstring, comments and used names, at most 45 words.
-    With twice as many words, embedding was slower and less discriminating."""
+    """The text to embed for a symbol: its name as words, its docstring and comments, and the names it uses, up to 45
+    words. With twice as many words, embeddings were slower to compute and less discriminating."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
@@ -215,8 +216,8 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:
-    """The source without comments and docstrings. Other strings are kept, since settings and messages contain names
-    too."""
+    """Removes comments and docstrings from the source. Other strings are kept because settings and messages contain
+    names, too."""
     return _NOT_CODE[comment_mark(language)].sub("", text)
 
 

@@ -8,9 +8,9 @@ from xkg.build.grounding.index.identifier_words import stem, words
 from xkg.build.grounding.index.symbol_index import Entry
 from xkg.build.grounding.index.working_lines import LOGGING, working_ranges
 
-# Words in a path or name that indicate a role. A role lowers a candidate's score by `_ASIDE`, unless the technique's
-# name or definition contains one of its words. Whole words are compared, not stems, so that a mathematical "set" does
-# not count as settings.
+# Words in a path or name that indicate a role. A candidate with any of these roles has its score multiplied by
+# `_ASIDE`, unless the technique's name or definition contains one of the role's words. Whole words are compared, not
+# stems, so that a mathematical "set" does not match "settings".
 _ROLES = tuple(
     frozenset(text.split())
     for text in (
@@ -24,7 +24,7 @@ _ROLES = tuple(
 )
 _ASIDE = 0.7
 
-_STEP, ATTRIBUTE = 0.9, 0.8  # for parts of a long function or a constructor: whole symbols rank above them
+_STEP, ATTRIBUTE = 0.9, 0.8  # score factors for parts of a long function and of a constructor
 
 SUPPORTING = 0.55
 """Score factor for methods that only support their class, such as `__init__`, which mentions every setting but does
@@ -32,8 +32,8 @@ little."""
 
 
 def role_factor(entry: Entry, about: Set[str]) -> float:
-    """The score factor (0 to 1) for a symbol's location and shape; 1 for an ordinary function or class. `about` are the
-    stems of the technique's words."""
+    """The score factor (0 to 1) for a symbol's location and shape; 1 for an ordinary function or class. `about`
+    contains the stems of the technique's words."""
     symbol = entry.source.symbol
     named = {*words(f"{symbol.path} {symbol.qualified_name}")}
     if symbol.path.endswith(".ipynb"):
@@ -46,7 +46,7 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # A file of definitions ranks below its definitions; a script contains no narrower symbol.
+        # A file of definitions ranks below the definitions, but a script contains no narrower symbols.
         return 0.85 if entry.is_script else 0.6
     if is_abstract(entry):
         return 0.6
@@ -60,7 +60,7 @@ _BODY = re.compile(
 
 
 def is_abstract(entry: Entry) -> bool:
-    """Whether a function is a placeholder: a short body that only passes or raises `NotImplementedError`."""
+    """Whether a function is a placeholder, with a short body that only passes or raises `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
 
 
@@ -68,8 +68,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Whether a symbol cannot implement the technique: it is a stub or a class of settings, or it only reads data
-    although the technique is not about data. `about` are the stems of the technique's words."""
+    """Whether a symbol cannot implement the technique: it is a stub or a settings class, or it handles data although
+    the technique is not about data. `about` contains the stems of the technique's words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
     if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):

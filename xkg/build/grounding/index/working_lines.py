@@ -1,7 +1,6 @@
-"""Finds a symbol's working lines: those left after removing signatures, docstrings, comments, imports, logging and
-bookkeeping.
+"""Finds a symbol's working lines: its lines without signatures, docstrings, comments, imports, logging and bookkeeping.
 
-Lines are read as text, using brackets and indentation, so that one implementation serves all languages."""
+Lines are parsed as text, using brackets and indentation, so one implementation works for all languages."""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -43,8 +42,8 @@ _NEUTRAL = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """Lines `first` to `last` of a statement, without its body. `text` has no comments, and each string is replaced by
-    `s`."""
+    """A statement on lines `first` to `last`, without its body. In `text`, comments are removed and each string is
+    replaced by `s`."""
 
     first: int
     last: int
@@ -55,8 +54,8 @@ class Statement:
 def working_ranges(
     lines: Sequence[str], first: int, last: int, *, mark: CommentMark, signed: Container[int] = ()
 ) -> list[tuple[int, int]]:
-    """The runs of working lines within lines `first` to `last` (1-based, inclusive). `mark` begins a comment; `signed`
-    are the first lines of symbols, where signatures begin."""
+    """The ranges of working lines within lines `first` to `last` (1-based, inclusive). `mark` is the string that starts
+    a comment. `signed` contains the line numbers on which signatures start."""
     found = list(statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
     if "working" not in states:  # recording a loop's results may be all that a function does
@@ -79,8 +78,8 @@ def working_ranges(
 
 
 def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
-    """The statements in a constructor that create an attribute, such as `self.act = GELU()`, as first line, last line
-    and attribute name."""
+    """Yields the first line, last line and attribute name of each statement in a constructor that creates an attribute,
+    such as `self.act = GELU()`."""
     for statement in statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
@@ -99,7 +98,8 @@ def _state(text: str) -> str:
 
 
 def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[Statement]:
-    """The statements that begin on lines `first` to `last`, in order. `mark` begins a comment."""
+    """Yields the statements that start on lines `first` to `last`, in order. `mark` is the string that starts a
+    comment."""
     start = depth = indent = 0
     inside, parts = "", list[str]()  # the mark that closes an open multi-line string or comment
     for number in range(first, last + 1):
@@ -118,8 +118,8 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """A line without comments and with each string replaced by `s`, and the mark that closes a string or comment still
-    open at the end of the line."""
+    """Returns a line without comments and with each string replaced by `s`, plus the closing mark of a string or
+    comment still open at the end of the line."""
     text = ""
     while True:
         if inside:

@@ -1,3 +1,3 @@
-"""Reads LaTeX into a `Document`.
+"""Parses LaTeX papers into a `Document`.
 
-May import: tex, and code shared by the formats of papers."""
+May import from `tex` and from code shared by all paper formats."""

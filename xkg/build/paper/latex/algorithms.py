@@ -28,7 +28,8 @@ _WORDS = {
     "endwhile": "end while", "endif": "end if", "endloop": "end loop", "endprocedure": "end procedure",
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
-# algorithm2e's block commands and how their blocks end. The last argument is the content of the block.
+# algorithm2e's block commands, and the line that ends each block. A command's last argument is the content of the
+# block.
 _BLOCKS = {
     "for": "end for", "forall": "end for", "foreach": "end for", "forpar": "end for", "while": "end while",
     "if": "end if", "uif": "", "elseif": "end if", "uelseif": "", "else": "end if", "uelse": "", "eif": "end if",
@@ -65,9 +66,10 @@ def latex_algorithms(
     title: str = "",
     labels: Mapping[str, str] | None = None,
 ) -> dict[Algorithm, dict[str, int]]:
-    r"""The algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`, each with the
-    labels of its lines (counted from 1). There are several if `source` contains as many captions as inner `algorithmic`
-    environments (`inner`), otherwise there is one. `title` is used for an algorithm without a caption."""
+    r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`. Maps
+    each algorithm to the labels of its lines (counted from 1). `source` contains several algorithms if it has one
+    caption for each environment in `inner` (its `algorithmic` environments); otherwise, it contains one. `title` is
+    used for an algorithm without a caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:
@@ -92,14 +94,14 @@ def latex_algorithms(
 
 
 def code(body: str) -> str:
-    """The lines of a listing, without options and common indentation."""
+    """The lines of a listing, without its options and common indentation."""
     lines = _LISTING_OPTIONS.sub("", body).strip("\n").split("\n")
     return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of the algorithm rather than of a line in it: the label in or next to its caption, otherwise the
-    first."""
+    """The label of the algorithm itself rather than of one of its lines: the label in or next to its caption, or else
+    the first label."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -108,7 +110,7 @@ def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
 
 
 def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[int, int]]:
-    """The spans of the algorithms in a float that contains several, each with its caption."""
+    """Splits a float that contains several algorithms into spans, each with one algorithm and its caption."""
     captions = [m.start() for m in CAPTION.finditer(source)]
     if len(inner) < 2 or len(captions) != len(inner):
         return [(0, len(source))]
@@ -138,7 +140,7 @@ def caption(
 
 
 def unnumbered(title: str) -> str:
-    """A caption without "Algorithm 1:"."""
+    """Removes "Algorithm 1:" from the start of a caption."""
     return _NUMBERED.sub("", title).strip()
 
 
@@ -148,7 +150,7 @@ def numbered_steps(
     defaults: Mapping[str, str],
     labels: Mapping[str, str] | None,
 ) -> tuple[str, dict[str, int]]:
-    """The steps as readable lines, and the numbers of the labelled lines, counted from 1."""
+    """Returns the steps as readable lines, and the line number of each label, counted from 1."""
     own = {name: value for name, value in macros.items() if name.lower() not in _WORDS}
     written, keywords = _without_settings(source)
     marked: list[str] = []
@@ -170,8 +172,8 @@ def numbered_steps(
 
 
 def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    r"""The source without settings, and the words that these settings define, as macros:
-    `\SetKwFunction{FSum}{Sum}`."""
+    r"""Returns the source without settings, and the words that the settings define, as macros. An example of a setting
+    is `\SetKwFunction{FSum}{Sum}`."""
     tex = Tex(source)
     keywords: dict[str, tuple[int, str]] = {}
     for match in _KEYWORD.finditer(source):
@@ -188,7 +190,7 @@ def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
 
 
 class _Lines:
-    """Marks where lines and blocks end, and inserts the words that commands stand for."""
+    """Marks the ends of lines and blocks, and replaces commands with the words they print."""
 
     def __init__(self, source: str, keywords: Mapping[str, tuple[int, str]]) -> None:
         self.source = source
@@ -243,13 +245,13 @@ class _Lines:
             self._block(end, _BLOCKS[known], bare=known in _BARE_BLOCKS)
 
     def _ends_line(self, at: int) -> None:
-        """A braced argument at the end of a source line also ends the step."""
+        """Ends the step after a braced argument at the end of a source line."""
         group = self.tex.group(at)
         if group is not None and _AT_END.match(self.source, group.after):
             self.edits.append((group.after, group.after, _BREAK))
 
     def _call(self, at: int) -> bool:
-        r"""Handles `{name}{arguments}` in a call or a head. Returns False for a block."""
+        r"""Handles `{name}{arguments}` in a call or a function header. Returns False if the braces contain a block."""
         name = self.tex.group(at)
         given = self.tex.group(name.after) if name is not None else None
         if given is None or re.search(r"\\;|\\[A-Z][a-zA-Z]*\s*\{|\n[ \t]*\n", self.tex.inner(given)):
@@ -258,7 +260,7 @@ class _Lines:
         return True
 
     def _block(self, at: int, ending: str, *, bare: bool) -> None:
-        """Marks the line ends in a block in braces: after its condition, and after its content."""
+        """Marks the line breaks in a braced block: after its condition and after its content."""
         at = self.tex.skip_options(at)
         condition = None if bare else self.tex.group(at)
         if condition is None and not bare:

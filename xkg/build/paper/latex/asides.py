@@ -1,4 +1,4 @@
-"""Finds content outside the running text of a LaTeX paper: tables, captions, footnotes, statements, listings."""
+"""Finds content outside the running text of a LaTeX paper: tables, captions, footnotes, statements and listings."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -33,7 +33,7 @@ class _Caption:
 
 
 class AsideReader:
-    """Reads the asides between two offsets, except those inside algorithms."""
+    """Extracts the asides between two offsets, except asides inside algorithms."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
-# Names in scripts without upper case. Names of institutions are longer.
+# Names in scripts without upper case. Institutions have longer names.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _SEPARATOR = re.compile(
     r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # between blocks of lines
@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution
 _LARGE = re.compile(r"(\{(?:\\[a-zA-Z]{1,20}|\s){0,10}+)?\\(Huge|huge|LARGE|Large)(?![a-zA-Z])")
 _SIZES = ("Huge", "huge", "LARGE", "Large")
 _LARGEST_PAGE = 10_000
-_ROW_END = re.compile(  # in the group: with a gap below
+_ROW_END = re.compile(  # the group matches a row end with a gap below
     r"\\\\(?![*\[])|(\\\\\*?(?:\[[^\]\n]{0,20}\])?|\n[ \t]*+\n|\\(?:par|(?:small|med|big)skip"
     r"|vspace\*?\s*\{[^{}]{0,40}\}|vfill|normalsize|[lL]arge|small|footnotesize|(?:begin|end)\s*\{[a-z]{1,20}\})(?![a-zA-Z]))"
 )
@@ -99,7 +99,8 @@ def authors_in(
 
 
 class _Block(NamedTuple):
-    """The names in a block, the names on its first line, and whether its second line begins with something else."""
+    """The names in a block, the names on its first line, and whether its second line starts with something other than a
+    name."""
 
     names: list[str]
     first: list[str]

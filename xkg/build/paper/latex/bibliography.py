@@ -22,7 +22,7 @@ _BIB_FILES = re.compile(
 )
 _NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")  # each creates NAME.bbl
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?![a-zA-Z]*citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
-_PARAMETER = re.compile(r"[#\\]")  # in the definition of a citation command
+_PARAMETER = re.compile(r"[#\\]")  # occurs in the definition of a citation command
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*+)")
@@ -35,7 +35,7 @@ _MOST = 5000
 
 
 def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
-    """The references in order of appearance, and warnings."""
+    """Returns the references, in order of appearance, and any warnings."""
     inside = parse_bbl(text) if "\\bibitem" in text else ()
     if inside:
         return inside, ()
@@ -64,12 +64,12 @@ def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ..
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references from a `.bbl` file with a different name, in the folder or below. The file that covers the most
-    cited works is used. None if no file covers half of them."""
+    """The references in a differently named `.bbl` file in the folder or a subfolder. If there are several files, the
+    file that covers the most cited works is used. Returns None if no file covers half of the cited works."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
-    except InputError:  # more files than in any paper's folder
+    except InputError:  # too many files for a paper
         return None
     found = {name: parse_bbl(files.text(name) or "") for name in names[:20]}
     known = {name: len(cited & {r.key for r in references}) for name, references in found.items()}
@@ -102,12 +102,12 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
 
 
 def cited_keys(text: str) -> list[str]:
-    r"""The keys in all `\cite…` and `\nocite` commands, each once, in order."""
+    r"""The keys in all `\cite…` and `\nocite` commands, in order, without duplicates."""
     return list(dict.fromkeys(key for _, keys in citations(text) for key in keys))
 
 
 def citations(text: str) -> list[tuple[int, list[str]]]:
-    r"""The offset of each `\cite…` and `\nocite` command, with the keys it cites."""
+    r"""The offset of each `\cite…` and `\nocite` command, with the keys that it cites."""
     tex = Tex(text)
     found: list[tuple[int, list[str]]] = []
     for match in _CITE.finditer(text):
@@ -119,7 +119,7 @@ def citations(text: str) -> list[tuple[int, list[str]]]:
 
 
 def reference_of(entry: bibtex.Entry) -> Reference:
-    """An entry from a BibTeX file, as a reference."""
+    """Converts a BibTeX entry to a reference."""
     fields = entry.fields
     title = _line(fields.get("title", "")).rstrip(".") or None
     year = re.search(r"(?:1[89]|20)\d\d", fields.get("year") or fields.get("date") or "")
@@ -252,7 +252,7 @@ def _parse_biblatex(text: str) -> tuple[Reference, ...]:
 
 
 def _biblatex_names(parts: list[tuple[str, str]]) -> str:
-    """The names in BibTeX form."""
+    """Formats the names as in a BibTeX file."""
     names: list[str] = []
     for kind, value in parts[:100]:
         if kind == "family":

@@ -14,7 +14,7 @@ _MONTHS = {m: m for m in ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry with its fields, keyed by lower-case name. Values are TeX."""
+    """A BibTeX entry. `fields` maps lower-case field names to TeX."""
 
     kind: str
     key: str
@@ -22,7 +22,7 @@ class Entry:
 
 
 def entries(text: str) -> list[Entry]:
-    """All entries in order, with `@string` abbreviations replaced, and without `@comment` and `@preamble`."""
+    """All entries in order, with `@string` abbreviations replaced and without `@comment` and `@preamble`."""
     entries: list[Entry] = []
     strings = dict(_MONTHS)
     at = 0
@@ -74,7 +74,7 @@ def _value(text: str, at: int, strings: Mapping[str, str]) -> tuple[str | None, 
 
 
 _LONGEST_VALUE = 20_000
-# Abbreviations may refer to one another, so a few lines could expand to more than fits into memory.
+# Abbreviations can refer to one another, so a few lines could expand to more text than fits in memory.
 _LONGEST_STRING, _MOST_PARTS = 1_000, 20
 _CLOSE = re.compile(r"\\.|[{}\"]", re.DOTALL)
 

@@ -1,5 +1,6 @@
-r"""Finds algorithms in boxes, that is, in environments from `tcolorbox`, `mdframed` or `framed`, or in environments
-that the paper derives from them. The box has a title "Algorithm 1: …", or contains nothing but one algorithm."""
+r"""Finds algorithms in boxes: environments from `tcolorbox`, `mdframed` or `framed`, and environments that the paper
+derives from them. A box contains an algorithm if its title is similar to "Algorithm 1: …", or if it has a title and
+contains an `algorithmic` environment."""
 
 import re
 from collections.abc import Mapping
@@ -28,15 +29,15 @@ _LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The number of braced arguments of a box environment, and its title as LaTeX with `#1` …; the title is "" if it is
-    given only in the options."""
+    """A box environment: the number of its braced arguments, and its title in LaTeX, with parameters such as `#1`. The
+    title is "" if it is specified only in the options."""
 
     arguments: int = 0
     title: str = ""
 
 
 def boxes_in(text: str) -> dict[str, Box]:
-    """The box environments, standard or defined by the paper, keyed by name."""
+    """The standard box environments and the box environments defined by the paper, keyed by name."""
     found = dict.fromkeys(_KINDS, Box())
     if _DEFINED.search(text) is None:
         return found
@@ -56,8 +57,8 @@ def boxes_in(text: str) -> dict[str, Box]:
 def boxed_algorithm(
     text: str, tex: Tex, environment: Environment, box: Box, macros: Mapping[str, tuple[int, str]]
 ) -> tuple[str, int] | None:
-    """The title of the algorithm in a box, and the offset of its first step. None if the box has a different kind of
-    title."""
+    """Returns the title of the algorithm in a box and the offset of its first step, or None if the box does not contain
+    an algorithm."""
     option = tex.option(environment.body_start)
     at = tex.skip_options(environment.body_start)
     given: list[str] = []

@@ -1,4 +1,4 @@
-"""Reads a LaTeX paper from its main file into a `Document`."""
+"""Parses a LaTeX paper, given its main file, into a `Document`."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}
 
 
 def parse_latex(files: PaperFiles, main: str) -> Document:
-    """The paper whose main file is `main`. Raises `InputError` if it has no text."""
+    """Parses the paper whose main file is `main`. Raises `InputError` if it has no text."""
     flat = flatten(files, main)
     text = flat.text
     own = find_macros(text)
@@ -115,7 +115,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, including the macros it uses from its own style files."""
+    """The paper's macros, plus the macros that it uses from its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]

@@ -14,7 +14,7 @@ _PARAGRAPH_START = re.compile(
 DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
 ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
-# Matches after a title that has no text; a formula counts as text.
+# Matches if no text follows a title. A formula is text, too.
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
@@ -23,9 +23,9 @@ _MOST_WORDS = 12
 
 
 def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest: int) -> tuple[str, int, int] | None:
-    """The title, its offset and the offset of the text after it, if the emphasised text in a span is the title of a
-    paragraph and is followed by a full stop, a colon or a dash. A bold title before a sentence needs none of these. The
-    paragraph begins at `earliest` or later."""
+    """Returns the paragraph's title, its offset, and the offset of the text after it, or None if the emphasised text in
+    `span` is not the title of a paragraph. The title must be followed by a full stop, a colon or a dash, unless it is
+    bold and a new sentence follows. The paragraph starts at `earliest` or later."""
     start, end = span
     follows = text[end : end + 1]
     stopped = printed.endswith((".", ":", "?", "—", "―"))

@@ -154,7 +154,7 @@ class Scan:
                 at = self._dollar(match)
             else:
                 at = match.end()
-        if self.structure.abstract is None:  # some classes put it before the body
+        if self.structure.abstract is None:  # some classes put the abstract before the body
             self.structure.abstract = self._own_abstract() or self._headed_abstract()
         return self.structure
 
@@ -185,7 +185,7 @@ class Scan:
         return any(a <= at < b for a, b in self.macros.definitions)
 
     def _headed_abstract(self) -> tuple[int, int] | None:
-        """The text between "Abstract", in a heading or in bold, and the next heading."""
+        """The text from "Abstract", in a heading or in bold, to the next heading."""
         headings = self.structure.headings
         starts = [h.body_start for h in headings[:2] if h.title.lower() in ("abstract", "summary")]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(ENDS).lower() == "abstract"]
@@ -224,7 +224,7 @@ class Scan:
             return self._emphasis(word, start, after)
         elif word == "item" and (label := self.tex.option(after)):
             title = one_line(self.readable(label.start, label.end))
-            if re.search(r"[^\W\d_]{3}", title):  # a list item in a description, whose label is bold
+            if re.search(r"[^\W\d_]{3}", title):  # an item in a description list, whose label is bold
                 self.structure.emphases.append(
                     Emphasis(start=label.start, end=label.end, text=f"{title.rstrip(ENDS)}:", style="bold")
                 )
@@ -277,14 +277,14 @@ class Scan:
         return at
 
     def _is_float(self, environment: Environment) -> bool:
-        """Whether an unknown environment contains an algorithm and a caption, and no headings."""
+        """Whether an unknown environment contains an algorithm and a caption but no headings."""
         start, end = environment.start, environment.end
         if end - start > _LONGEST_ALGORITHM or not between(self.algorithm_list, start + 1, end):
             return False
         inside = (
             e.name for e in between(self.environment_list, start + 1, end) if not e.name.startswith("algorithmic")
         )
-        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # algorithms inside it have captions of their own
+        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # algorithms inside have their own captions
             return False
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
@@ -310,8 +310,8 @@ class Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Whether a box is an algorithm. A box that contains a float is not, because the float has a separate
-        caption."""
+        """Adds the algorithm in a box, and returns whether there is one. A box that contains a float has none, because
+        the float has a separate caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
         if found is None or any(not e.name.startswith("algorithmic") for e in inside):
@@ -322,8 +322,8 @@ class Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """All algorithms in order; `labels` resolves the references in them. The labels of their lines are added to
-        `labels`."""
+        """Returns all algorithms in order. References are resolved using `labels`, and the labels of the algorithms'
+        lines are added to it."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
             start, end, whole = each.start, each.end, each.environment
@@ -342,7 +342,7 @@ class Scan:
         return sorted(found, key=lambda a: a.start)
 
     def _written_out(self, environment: Environment) -> str:
-        """The source of an environment that the paper defines, with its begin and end code written out."""
+        """The source of an environment that the paper defines, with its begin and end code expanded."""
         key = begin_key(environment.name)
         count, before = self.macros.table[key]
         given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))

@@ -42,7 +42,7 @@ def rows(source: str, name: str, render: Callable[[str], str]) -> str:
 
 
 def _split(source: str) -> list[list[str]]:
-    """The cells in each row. Separators inside braces or an environment do not count."""
+    """The cells in each row. Separators inside braces or an environment are ignored."""
     rows: list[list[str]] = [[]]
     depth, at = 0, 0
     for match in _PIECE.finditer(source):

@@ -1,3 +1,3 @@
-"""Reads Markdown, including Mathpix's, into a `Document`.
+"""Parses Markdown, including Mathpix output, into a `Document`.
 
-May import: latex, for formulas and algorithms, and code shared by the formats."""
+May import from `latex`, for formulas and algorithms, and from code shared by all paper formats."""

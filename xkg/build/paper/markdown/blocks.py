@@ -1,9 +1,9 @@
-"""Finds the parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions,
+"""Finds the parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions and
 footnotes.
 
-There are two dialects: Markdown written by people, and Mathpix's output from a PDF. Mathpix's output contains LaTeX
-headings and formulas inside Markdown, one line per paragraph, figures and footnotes at their place on the page, and
-fences that do not always match."""
+There are two dialects: Markdown written by people, and Mathpix output. Mathpix output mixes Markdown with LaTeX
+headings and formulas, and has one line per paragraph. Figures and footnotes are at their place on the page, and fences
+do not always match."""
 
 import bisect
 import re
@@ -28,7 +28,7 @@ _STATED = re.compile(  # fields, as written by Jina's reader and by models
     r"(?:\n*+Markdown Content:\n)?+"
 )
 _PANDOC = re.compile(r"%(?=[ \t\n])[^\n]*+(?:\n(?:%|[ \t]++\S)[^\n]*+){0,50}+(?=\n[ \t]*\n)")  # title, authors and date
-_MARK = re.compile(  # text that converters write in place of a page or picture
+_MARK = re.compile(  # text that converters write instead of a page or picture
     r"[*_]{0,3}(?:\[[A-Z]+(?:_[A-Z]+)+(?::\w+)?\]"
     r"|(?:-{3,}|={2,})>?\s?(?:Start of (?P<part>[\w ]{1,40}\w)|\w[^\n]{0,200}?)\s?<?(?:-{3,}|={2,}))[*_]{0,3}(?:<br>)?$"
 )
@@ -53,7 +53,7 @@ def is_mathpix(text: str) -> bool:
 
 
 def lines_of(text: str) -> list[tuple[int, int]]:
-    """Where each line starts and ends, excluding the line end."""
+    """The start and end of each line, excluding the line break."""
     spans, at = [], 0
     for line in text.split("\n"):
         spans.append((at, at + len(line)))
@@ -62,7 +62,7 @@ def lines_of(text: str) -> list[tuple[int, int]]:
 
 
 def regions(text: str, *, mathpix: bool) -> list[Region]:
-    """The blocks in `text`, in order; they do not overlap."""
+    """The blocks in `text`, in order and without overlap."""
     return _Blocks(text, mathpix).find()
 
 
@@ -73,7 +73,7 @@ def inside_any(spans: list[Region], offset: int) -> Region | None:
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The fence that closes the fence at `index`: it has the same character, is at least as long, and has nothing after
+    """The fence that closes the fence at `index`: it has the same character, is at least as long, and has no text after
     it."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))

@@ -1,4 +1,4 @@
-"""Reads Markdown papers, including Mathpix output, from a file into a `Document`."""
+"""Parses Markdown papers, including Mathpix output, into a `Document`."""
 
 import bisect
 import datetime
@@ -70,7 +70,7 @@ _EMPHASIS = re.compile(
     r"|\\(?:textit|emph)\{(?P<tex_italic>[^{}\n]{1,150})\}|\\textbf\{(?P<tex_bold>[^{}\n]{1,150})\}"
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
-_LISTED = re.compile(r"^\[\d{4}\.\d{4,5}(?:v\d+)?\]\s++")  # as arXiv titles its pages
+_LISTED = re.compile(r"^\[\d{4}\.\d{4,5}(?:v\d+)?\]\s++")  # the format of arXiv's page titles
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
@@ -87,7 +87,8 @@ _SIGNS = "*∗†‡ "
 """Footnote signs around a heading."""
 _LONGEST_PLAIN = 100  # characters in a heading or title without markup
 _BEFORE_TITLE = 300
-"""Maximum number of characters, such as a conference name, before a title whose heading level does not identify it."""
+"""Maximum number of characters (such as a conference name) before a title that is not identified by its heading
+level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class _Title:
 
 
 def parse_markdown(files: PaperFiles, main: str) -> Document:
-    """The paper in the file `main`. Raises `InputError` if it has no text."""
+    """Parses the paper in the file `main`. Raises `InputError` if it has no text."""
     text = files.main(main)
     own = find_macros(text) if "\\newcommand" in text or "\\def" in text else None
     paper = _Paper(text)
@@ -158,7 +159,7 @@ class _Paper:
         return front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
-        """The title from LaTeX, from the YAML block, or from the first heading if that is not a section heading."""
+        """The title from LaTeX, from the YAML block, or from the first heading unless it is a section heading."""
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:
@@ -172,8 +173,7 @@ class _Paper:
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
-        """Whether the first heading is the title, judging by its level, or because it is at the top and sections
-        follow."""
+        """Whether the first heading is the title: either it has level 1, or it is at the top and sections follow."""
         heading, text = first
         number, name = split_number(text)
         if KNOWN_TITLE.match(name) or _SECTION.match(self.text, heading.start):
@@ -186,7 +186,7 @@ class _Paper:
         return heading.level == 1 or (sections and self._is_top(heading))
 
     def _title_lines(self, marked: Sequence[tuple[Heading, str]]) -> Sequence[tuple[Heading, str]]:
-        """The headings that are lines of the title: no others have their level, and there is no text between them."""
+        """The headings that are lines of the title: no other headings have their level, and no text separates them."""
         level = marked[0][0].level
         lines = list(takewhile(lambda each: each[0].level == level, marked))
         if len(lines) == len(marked) or any(heading.level == level for heading, _ in marked[len(lines) :]):
@@ -204,8 +204,8 @@ class _Paper:
         return heading.start - before <= _BEFORE_TITLE
 
     def _bold_title(self) -> _Title:
-        """The bold lines at the very top. If the headings have no markup or are bold, a line without markup also
-        counts."""
+        """The title, from the bold lines at the very top. If the headings have no markup or are bold, the first line is
+        the title even without markup."""
         found: list[str] = []
         after = 0
         for start, end in self.lines:
@@ -226,7 +226,8 @@ class _Paper:
         return _Title(" ".join(found), after)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings recognised only by their markup, with the markup's levels."""
+        """Headings recognised by their markup, which also determines their levels. If there are none, returns the plain
+        headings."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
             below = len(found) > 1 and self.text[found[0][0].start] not in "*_"  # a title with different markup
@@ -239,8 +240,8 @@ class _Paper:
         return self._marked
 
     def _plain_headings(self) -> list[tuple[Heading, str]]:
-        """The lines in a text without markup that are headings, judging by their number or name. Empty if there is only
-        one."""
+        """The headings in a text without markup, judging by their number or name. Returns an empty list if there is
+        only one heading."""
         found: list[tuple[Heading, str]] = []
         for index, (start, end) in enumerate(self.lines[:-1]):
             line = self.text[start : min(end, start + _LONGEST_PLAIN + 1)].strip()
@@ -351,7 +352,7 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Paragraphs that begin with a short title: a bold title, or, in Mathpix output, a title that is no longer
+        """Short titles at the start of a paragraph. They are bold or italic, or plain in Mathpix output, which drops
         bold."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}

@@ -1,4 +1,4 @@
-"""Reads a Markdown paper's front matter: the fields in its metadata block, and the rows between title and text."""
+"""Parses a Markdown paper's front matter: the fields in its metadata block, and the rows between title and text."""
 
 import re
 import tomllib
@@ -28,7 +28,7 @@ _FRONT_FIELD = re.compile(
 
 
 def author_name(author: Any) -> str:
-    """The author's name in a metadata field."""
+    """The author's name in a metadata entry."""
     name = (author.get("name") or author) if isinstance(author, dict) else author
     if isinstance(name, dict) and len(name) == 1:  # `- Ann Lee: {institute: …}`
         name = next(iter(name))
@@ -58,7 +58,7 @@ def front_fields(block: str) -> Mapping[str, Any]:
 
 
 def front_rows(text: str) -> Iterator[FrontRow]:
-    """The lines between a title and the next heading. A list of names may itself be a heading."""
+    """Yields the lines between a title and the next heading. A list of names may itself be a heading."""
     first = apart = True
     items: list[str] = []
     for line in (*re.split(r"\n|<br */?>|\s&(?=[^\W\d_])", _CELL_END.sub("\n\n", text)), ""):

@@ -1,5 +1,5 @@
-"""Reads a Markdown paper's references: a list or paragraphs under "References", possibly split and reordered by columns
-and pages."""
+"""Parses a Markdown paper's references: a list or paragraphs under "References", possibly split and reordered by
+columns and pages."""
 
 import re
 
@@ -67,7 +67,8 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _is_finished(text: str) -> bool:
-    """Whether a reference may end here: at a full stop, a bracket, a number or a web address."""
+    """Whether a reference may end after this text: the text ends with a full stop, a bracket, a number or a web
+    address."""
     return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 
 

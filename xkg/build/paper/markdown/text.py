@@ -1,4 +1,4 @@
-"""Converts Markdown, including Mathpix output, to readable text: column breaks joined, floats removed."""
+"""Converts Markdown, including Mathpix output, to readable text, joining column breaks and removing floats."""
 
 import re
 from html import unescape
@@ -153,8 +153,8 @@ def _without_citations(text: str) -> str:
 
 
 def _joined(paragraphs: list[str], source: str) -> str:
-    """Joins sentences split at the end of a page or column. Joins words hyphenated there, unless the paper also
-    hyphenates them elsewhere."""
+    """Joins sentences split at the end of a page or column. A hyphen at the split is removed unless the paper also
+    hyphenates the word elsewhere."""
     out: list[list[str]] = []
     hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):

@@ -5,17 +5,17 @@ import re
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser accepts escapes for only a few of these everywhere; look-alikes need no escapes.
+# The Markdown parser does not accept escapes for all of these everywhere; look-alikes need no escapes.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
 def literal(text: str) -> str:
-    """Text without markup. Characters that would count as markup are replaced by look-alikes."""
+    """Escapes text by replacing characters that would be parsed as markup with look-alikes."""
     return re.sub(r"^(?=[#>|=+-]|(?:---|\*\*\*)$)", r"\\", _MARKUP.sub(lambda match: _INSTEAD[match.group()], text))
 
 
 class MarkdownWriter:
-    """`text` is the Markdown so far; `spans` map it to paths and lines."""
+    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
 
     def __init__(self) -> None:
         self.spans: list[SourceSpan] = []
@@ -28,7 +28,7 @@ class MarkdownWriter:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends text; `place` is its path and line. Only the last character of the text may be a line end."""
+        """Appends text; `place` is its path and line. A line break is allowed only at the end of the text."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:

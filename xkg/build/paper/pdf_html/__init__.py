@@ -1,3 +1,3 @@
-"""Converts PDF and HTML to Markdown, and reads the Markdown into a `Document`.
+"""Converts PDF and HTML to Markdown, and parses the Markdown into a `Document`.
 
-May import: markdown, and code shared by the formats."""
+May import from `markdown` and from code shared by all paper formats."""

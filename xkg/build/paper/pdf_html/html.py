@@ -1,7 +1,7 @@
-"""Reads an HTML paper from arXiv (LaTeXML) or a journal into a `Document`.
+"""Parses an HTML paper, from arXiv (LaTeXML) or a journal, into a `Document`.
 
-The page is converted to Markdown with formulas in TeX, which the Markdown parser then reads; `Document.text` is that
-Markdown. A span's `line` is the line of the paragraph's element in the file. Classes:
+The page is converted to Markdown, with formulas in TeX, and the Markdown is then parsed. `Document.text` is that
+Markdown. A span's `line` is the line of the paragraph's element in the file. LaTeXML's classes:
 https://math.nist.gov/~BMiller/LaTeXML/manual/schema/."""
 
 import hashlib
@@ -42,7 +42,7 @@ _REFERENCE_LISTS = re.compile(r"(?i)^(references|bibliography|reflist|ref-list|c
 
 
 def parse_html(data: bytes, path: Path) -> Document:
-    """The paper in an HTML file. Raises `InputError` if it has no text."""
+    """Parses the paper in an HTML file. Raises `InputError` if it has no text."""
     root = _tree(data)
     body = _body(root) if root is not None else None
     writer = MarkdownWriter()
@@ -108,7 +108,7 @@ class _Walk:
         self._titled = False
 
     def front(self, root: Any, body: Any) -> None:
-        """Writes title and authors from the page's metadata, if it has them."""
+        """Collects the authors, and writes the title from the page's metadata if the body has no title."""
         authors = [str(m.get("content") or "") for m in root.xpath("//meta[@name='citation_author']")]
         names = [rendered(e) for e in body.xpath(".//*[contains(@class, 'ltx_personname')]")] or [
             " ".join(reversed(name.split(", ", 1))) for name in authors
@@ -120,7 +120,7 @@ class _Walk:
             self._heading(1, literal(" ".join(title.split())), root)
 
     def blocks(self, element: Any) -> None:
-        """Writes all blocks inside an element; text between them becomes a paragraph."""
+        """Writes all blocks inside an element. Text between the blocks becomes a paragraph."""
         inline: list[str] = [literal(element.text or "")]
         for child in element:
             if isinstance(child.tag, str) and _is_block(child):
@@ -245,8 +245,8 @@ def _equation_number(row: Any) -> str:
 
 
 def _numbered(title: Any, text: str) -> str:
-    """A title with its number separated. A section's "II" gets a full stop; "II-A" is removed, because a single letter
-    would mean an appendix."""
+    """Separates a title from its number. A section's "II" gets a full stop. A subsection's "II-A" is removed, because a
+    single letter would mean an appendix."""
     number = _first(title, "ltx_tag")
     if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
         return text
@@ -304,7 +304,7 @@ def _reference(item: Any) -> Reference | None:
 
 
 def _reference_parts(item: Any) -> Iterator[str]:
-    """The parts that BibTeX styles separate with `\\newblock`: authors, title, the rest."""
+    """The parts that BibTeX styles separate with `\\newblock`: authors, title and the rest."""
     blocks = item.xpath(".//*[contains(@class, 'ltx_bibblock')]")
     for block in blocks or [item]:
         text = _words(block).removeprefix("External Links: ")
@@ -313,7 +313,7 @@ def _reference_parts(item: Any) -> Iterator[str]:
 
 
 def _first(element: Any, name: str) -> str:
-    """The words in the first inner element with this class, or '' if there is none."""
+    """The words in the first descendant with this class, or '' if there is none."""
     return next((_words(e) for e in element.xpath(".//*[@class]") if name in classes(e)), "")
 
 

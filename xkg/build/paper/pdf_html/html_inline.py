@@ -14,7 +14,7 @@ _SKIPPED_CLASSES = frozenset(
 _ITALIC, _BOLD = {"em", "i", "dfn"}, {"b", "strong"}
 _MONOSPACE = {"code", "tt", "kbd", "samp"}
 _LONGEST_EMPHASIS = 100
-BREAK = "\v"  # white space that occurs only in place of `br`
+BREAK = "\v"  # a whitespace character used only for `br`
 
 
 def classes(element: Any) -> frozenset[str]:

@@ -1,9 +1,11 @@
-"""Reads a PDF paper from its pages into a `Document`.
+"""Parses a PDF paper into a `Document`.
 
-The printed text is converted to Markdown, which the Markdown parser then reads: headings with `#`, italic or bold terms
-with their marks, displayed formulas between `$$` (as their characters, not as TeX), algorithms in fences, one paragraph
-or reference per line. `Document.text` is that Markdown. The path in a span includes the page (`paper.pdf#page=3`, RFC
-8118), and its `line` counts the printed lines on that page in reading order, without running heads."""
+The printed text is converted to Markdown, and the Markdown is then parsed. `Document.text` is that Markdown. It has one
+paragraph or reference per line, `#` before headings, marks around italic and bold terms, `$$` around displayed formulas
+(as characters, not as TeX) and fences around algorithms.
+
+The path in a span includes the page (`paper.pdf#page=3`, RFC 8118). The span's `line` counts the printed lines on that
+page in reading order, without running heads."""
 
 import hashlib
 import re
@@ -32,7 +34,7 @@ _LONGEST_SIGN = 12  # characters in a symbol
 
 
 def parse_pdf(data: bytes, path: Path) -> Document:
-    """The paper in a PDF. Raises anything that `read_pdf` raises."""
+    """Parses the paper in a PDF. Raises anything that `read_pdf` raises."""
     printed = read_pdf(data, path)
     lines = reading_order(printed.pages)
     page_blocks = blocks(lines, printed.title)
@@ -63,7 +65,6 @@ def _printed(pages: Iterable[Page]) -> str:
 
 
 def _authors(lines: Sequence[Placed], page_blocks: Sequence[Block]) -> tuple[str, ...]:
-    """The authors listed between the title and the beginning of the text."""
     title = next((block.lines for block in page_blocks if block.kind == "title"), None)
     text = next((block.lines[0] for block in page_blocks if block.kind not in ("title", "front")), None)
     return listed_authors(list(front_rows(lines, title, text))) if title and text else ()
@@ -122,7 +123,7 @@ class _Writer:
             self._put(text.replace(" ", "").capitalize(), block.lines[0])
             self._put("\n\n")
         else:
-            # otherwise a subsection "A." would be read as an appendix
+            # otherwise a subsection "A." would be parsed as an appendix
             lead = re.match(r"§\s*" if block.level == 1 else r"§\s*|[A-Z][.)]\s+", text)
             skip = lead.end() if lead else 0
             if id(block) in self._lettered:
@@ -141,7 +142,7 @@ class _Writer:
         self._put("\n\n")
 
     def _uncapitalised(self, text: str) -> str:
-        """A heading in capitals converted to normal case, keeping acronyms from the running text."""
+        """Converts a heading in capitals to normal case, except acronyms that occur in the running text."""
 
         def written(match: re.Match[str]) -> str:
             word = match.group()
@@ -154,8 +155,8 @@ class _Writer:
     def _pieces(
         self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
     ) -> Iterator[tuple[str, Placed]]:
-        """One piece per printed line. Words hyphenated at line ends are joined, unless the hyphen belongs to the
-        word."""
+        """Yields one piece of text per printed line. Words hyphenated at line ends are joined, unless the hyphen
+        belongs to the word."""
         marked = _few(lines) if emphasis else frozenset()
         texts = []
         for index, placed in enumerate(lines):
@@ -189,8 +190,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of the sections "A Proofs", "B Details", …. Their letters are consecutive, and either there are several
-    of them or they follow the references."""
+    """The ids of appendix headings such as "A Proofs" and "B Details". Their letters are consecutive, and either there
+    are several such headings or they follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -203,7 +204,7 @@ def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
 
 
 def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:
-    """The runs without raised numbers that refer to footnotes or, after a word, to references."""
+    """Removes superscripts that refer to footnotes or, after a word, to references."""
     main = max((run.style.size for run in runs), default=0.0)
     out: list[Run] = []
     for run in runs:
@@ -226,7 +227,8 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that emphasize parts of these lines. A paragraph entirely in italics or bold emphasizes nothing."""
+    """The marks that emphasize parts of these lines. If most of a paragraph is in italics or bold, that mark emphasizes
+    nothing."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
         count[_mark(run)] += sum(c.isalpha() for c in run.text)

@@ -1,4 +1,4 @@
-"""Groups the lines of a printed paper into blocks: title, headings, paragraphs, captions, algorithms, equations,
+"""Groups the lines of a printed paper into blocks: title, headings, paragraphs, captions, algorithms, equations and
 references.
 
 Anything that is neither text nor a caption (figure labels, table cells, footnotes) is omitted."""
@@ -18,7 +18,7 @@ from xkg.build.paper.pdf_html.pdf_references import entries
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`level` is a heading's level, counted from 1; it is 0 for other blocks."""
+    """A block of lines. `level` is the level of a heading, counted from 1, or 0 for other blocks."""
 
     kind: Kind
     lines: tuple[Placed, ...]
@@ -30,7 +30,8 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """The blocks in reading order. `title` comes from the metadata, and is used if the first page confirms it."""
+    """The blocks in reading order. `title` is the title in the metadata, which is used only if the first page confirms
+    it."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)

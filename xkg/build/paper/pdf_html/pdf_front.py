@@ -14,12 +14,12 @@ from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, caseless, text_of
 
 _ABSTRACT = re.compile(r"(?i)(abstract|a b s t r a c t|summary)\s{0,3}[.:—–-]+\s*(?=\S)")
 _SHORTEST_ABSTRACT = 40  # words
-_RAISED = 0.82  # maximum size relative to the adjacent text
-_SET_OFF = 1.25  # relative to the distance between two rows
+_RAISED = 0.82  # maximum size of a superscript, relative to its line
+_SET_OFF = 1.25  # minimum gap above a row that is set off, relative to the smallest row spacing
 
 
 def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tuple[int, int]:
-    """The first and last line of the title: the largest text in the upper part of the first page, or bold text at the
+    """The range of lines that form the title: the largest text in the upper part of the first page, or bold text at the
     top."""
     page = [p for p in lines if p.line.page == lines[0].line.page]
     upper = [i for i, p in enumerate(page) if p.line.top < 0.6 * max(q.line.bottom for q in page)]
@@ -48,13 +48,14 @@ def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tup
 
 
 def _words(group: Sequence[Placed]) -> int:
-    """The number of words, which may not be separated in scripts without case."""
+    """The number of words, estimated from the number of letters in scripts without case, which may not separate
+    words."""
     text = text_of(group)
     return max(len(text.split()), caseless(text) // 2)
 
 
 def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
-    """Whether the paper's text begins here, with its abstract or its first section."""
+    """Whether a group is the start of the paper's text: its abstract or its first section."""
     title = without_number(text_of(group)).strip(" .:")
     return abstract_mark(group) > 0 or (
         fonts.level(group) > 0 and (KNOWN_TITLE.match(title) is not None or "A B S T" in title)
@@ -62,14 +63,14 @@ def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
 
 
 def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozenset[int]:
-    """The indices of paragraphs of running text before the first section, which form an abstract without a heading."""
+    """The indices of the running-text paragraphs before the first section, which form an abstract without a heading."""
     running = [i for i, group in enumerate(front) if kind_of(group, body) == "text" and TERMINAL.search(text_of(group))]
     words = sum(len(text_of(front[index]).split()) for index in running)
     return frozenset(running if words >= _SHORTEST_ABSTRACT else ())
 
 
 def abstract_mark(lines: Sequence[Placed]) -> int:
-    """The length of "Abstract—" or similar at the start of a paragraph, otherwise 0."""
+    """The length of "Abstract—" or similar at the start of a paragraph, or 0 if there is none."""
     match = _ABSTRACT.match(lines[0].line.text)
     if match is not None:
         return match.end()
@@ -80,8 +81,8 @@ def abstract_mark(lines: Sequence[Placed]) -> int:
 
 
 def front_rows(lines: Sequence[Placed], title: Sequence[Placed], text: Placed) -> Iterator[FrontRow]:
-    """The printed rows between the title and the text, with side-by-side columns in one row. Further lines in the
-    title's font are omitted."""
+    """Yields the printed rows between the title and the text, with side-by-side columns in one row. Lines in the
+    title's font size are omitted."""
     first, last = title[0].line, title[-1].line
     front = (p for p in lines if p.line.page == first.page and last.bottom <= p.line.bottom <= text.line.top)
     rows: list[list[Placed]] = []

@@ -20,7 +20,7 @@ def without_number(text: str) -> str:
 
 
 class HeadingFonts:
-    """The fonts used for headings (size, bold, italic, capitals), and the level that each indicates."""
+    """The fonts used for headings (size, bold, italic, capitals), and the heading level that each font indicates."""
 
     def __init__(self, lines: Sequence[Placed], body: float) -> None:
         self._body = body
@@ -95,7 +95,7 @@ class HeadingFonts:
 
     @staticmethod
     def _font(placed: Placed) -> Font | None:
-        """The font of a line, or None if it has more than one. Words in a formula font do not count."""
+        """The font of a line, or None if it has more than one. Words in a formula font are ignored."""
         runs = [run for run in placed.line.runs if re.search(r"[^\W\d_]", run.text) and not run.style.math]
         if not runs:
             return None

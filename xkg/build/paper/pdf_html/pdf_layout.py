@@ -8,12 +8,12 @@ from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
-_SAME = 4.0  # points between a column's left edges on two pages
-_SAME_EDGE = 1.5  # points between the left edges of two lines in one paragraph
-_PITCH = 1.35  # the maximum distance between such lines, relative to the font size
+_SAME = 4.0  # maximum points between a column's left edges on two pages
+_SAME_EDGE = 1.5  # maximum points between the left edges of two lines in one paragraph
+_PITCH = 1.35  # maximum distance between two lines in one paragraph, relative to the font size
 _WIDEST_INDENT = 26  # points
-_COLUMN = 0.25  # the minimum length of a text line in one of two columns, relative to the page width
-_FEWEST_IN_COLUMN = 8  # minimum number of such lines
+_COLUMN = 0.25  # minimum length of a text line in one of two columns, relative to the page width
+_FEWEST_IN_COLUMN = 8  # minimum number of text lines in a column
 _LONGEST_INDEX = 8  # characters
 _SHORTEST_LINE = 25  # characters in a text line that has indices
 _MARGIN = 0.1  # the top and bottom margins for running heads, relative to the page height
@@ -32,8 +32,8 @@ class Placed:
     left: float
     right: float
     column: tuple[int, int]
-    """The page, and the index of its section in reading order; a section is, for example, a column between two elements
-    that span both columns."""
+    """The page, and the index of the line's section in reading order. A section is, for example, a column between two
+    elements that span both columns."""
     number: int
 
 
@@ -100,9 +100,9 @@ def _pattern(line: Line) -> str:
 
 
 def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
-    """Where the right one of two columns starts: an x at which many lines begin and that few lines cross.
+    """Finds where the right-hand column starts: an x at which many lines start and that few lines cross.
 
-    A line that begins to the left of an indent crosses it, however many lines are indented."""
+    An indent is not mistaken for a column, because lines that start to the left of the indent cross it."""
     starts = Counter(round(f.x0) for f in fragments if 0.4 * page.width < f.x0 < 0.65 * page.width)
     candidates = []
     for x, count in starts.items():

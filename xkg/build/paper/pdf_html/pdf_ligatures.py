@@ -1,6 +1,6 @@
 """Recovers ligatures in PDFs whose fonts do not identify their characters: "e?ective", "speci?c".
 
-Fonts number ligatures arbitrarily, so each number is taken to be the ligature that completes the most words."""
+Fonts number ligatures arbitrarily, so each number is assumed to be the ligature that completes the most words."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Reads the printed text of a PDF: fragments with their positions and fonts, as reported by pdfium.
+"""Extracts the printed text of a PDF: fragments with their positions and fonts, as reported by pdfium.
 
 Positions are in points from the upper left corner of the page, so a smaller `top` is higher on the page."""
 
@@ -70,7 +70,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. Small capitals count as having the size of the letters before
+        """The font size of most letters in the line. Small capitals are assigned the size of the letters before
         them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
@@ -98,8 +98,8 @@ class PrintedPaper:
 
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
-    """Reads a PDF. Raises `InputError` if it is damaged, truncated, encrypted or without text, or if its fonts do not
-    identify its characters, and `UnsafeInputError` if it has too many pages for a paper."""
+    """Reads a PDF. Raises `InputError` if the PDF is damaged, truncated or encrypted, if it has no text, or if its
+    fonts do not identify their characters. Raises `UnsafeInputError` if it has too many pages for a paper."""
     damaged = InputError(f"{path} is a damaged or truncated PDF; download it again, or use the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
@@ -113,7 +113,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
             raise damaged from error
         try:
             if len(document) > MOST_PAGES:
-                raise UnsafeInputError(f"{path} has {len(document)} pages, too many for a paper; use only the paper")
+                raise UnsafeInputError(f"{path} has {len(document)} pages, too many for a paper; pass only the paper")
             pages, unreadable = _pages(document, {})
             if known := ligatures(unreadable):
                 pages, _ = _pages(document, known)
@@ -189,7 +189,7 @@ def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iter
 
 
 def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
-    """The start and end of each run of at most five digits with white space on both sides."""
+    """The start and end of each run of at most five digits with whitespace on both sides."""
     start = 0
     for index, character in enumerate(characters):
         if index and _touches(characters[index - 1], character):
@@ -211,8 +211,8 @@ def _touches(before: _Character, after: _Character) -> bool:
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
-    """Characters, with a flag for white space before each. An accent that TeX placed over a letter is merged into
-    it."""
+    """Yields each character with a flag for whitespace before it. An accent that TeX placed over a letter is merged
+    into the letter."""
     space = False
     accent: _Character | None = None
     last: _Character | None = None
@@ -253,7 +253,7 @@ class _CharacterReader:
         self._box = raw.FS_RECTF()
 
     def at(self, index: int) -> _Character | None:
-        """The character at an index, or None for white space and characters that pdfium generated."""
+        """The character at an index, or None for whitespace and characters that pdfium generated."""
         code = raw.FPDFText_GetUnicode(self._text, index)
         if raw.FPDFText_IsHyphen(self._text, index) == 1:
             code = 0x2D
@@ -267,7 +267,7 @@ class _CharacterReader:
         return _Character(character, box.left, box.right, top, bottom, style, upright)
 
     def _ligature(self, index: int, code: int) -> str:
-        """The ligature that an unreadable character stands for, or '' if that is unknown."""
+        """The ligature represented by an unreadable character, or '' if it is unknown."""
         if code in _WHITE or raw.FPDFText_IsGenerated(self._text, index) == 1:
             return ""
         style, _, font = self._style(index)
@@ -297,7 +297,7 @@ class _CharacterReader:
 
 
 def _readable(code: int) -> str:
-    """A character as text, with ligatures split; '' for white space and unreadable characters."""
+    """Returns a character as text, with ligatures split, or '' for whitespace and unreadable characters."""
     if code < 0x21 or code in (0x7F, 0xA0, 0xAD, 0xFFFE, 0xFFFF) or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
         return ""
     character = chr(code)

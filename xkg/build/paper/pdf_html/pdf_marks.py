@@ -23,7 +23,7 @@ def starts_upper(text: str) -> bool:
 
 
 def caseless(text: str) -> int:
-    """The number of letters from scripts without case, some of which have no spaces between words either."""
+    """The number of letters from scripts without case."""
     return sum(letter.isalpha() and letter.lower() == letter.upper() for letter in text)
 
 

@@ -92,7 +92,8 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
 
 
 def _fills(placed: Placed, following: Line) -> bool:
-    """Whether a line of running text continues on the next line, as after "in" before "Figure 2. We draw samples"."""
+    """Whether a line of running text continues on the next line, even if the next line starts like a caption: "Figure
+    2. We draw samples", for example."""
     full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
     indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list
     return full and not TERMINAL.search(placed.line.text) and indented < 1.8 * following.size

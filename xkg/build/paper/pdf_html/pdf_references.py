@@ -1,8 +1,8 @@
 """Splits the lines of a printed bibliography into entries.
 
 Styles mark the beginning of an entry in one of four ways: a number or label, a hanging indent, an indented first line,
-or a gap. The lines show which way a paper uses: just before a true beginning, the previous entry is complete, and the
-new entry starts with a letter."""
+or a gap. The lines show which of these a paper uses: at a true beginning, the previous entry is complete and the new
+entry starts with a letter."""
 
 import re
 from collections import Counter
@@ -18,11 +18,11 @@ _BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
 _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
 _FEWEST_LABELS = 4
 _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
-_MOST = 0.8  # fraction of the entries
-_FEWEST_AFTER = 2  # lines without a year that mean the entries have ended
+_MOST = 0.8  # minimum fraction of entries with a year
+_FEWEST_AFTER = 2  # if more entries than this at the end have no year, they are other text
 _FEWEST_WORDS = 4
 _FEWEST_LETTERS = 0.55  # fraction of characters in an entry without a year
-_SURE = 0.9  # if at least this fraction of beginnings is plausible, the style with the most beginnings is right
+_SURE = 0.9  # if at least this fraction of beginnings is plausible, the style with the most beginnings is used
 _LONGEST = 12  # lines per entry on average
 
 
@@ -59,7 +59,7 @@ def _end(dated: Sequence[bool]) -> int:
 def _is_entry(text: str) -> bool:
     words = re.findall(r"[^\W\d_]+", text)
     if _DATED.search(text) is None and sum(map(len, words)) < _FEWEST_LETTERS * len(text.replace(" ", "")):
-        return False  # a row of a table
+        return False  # a table row
     return not (text.isupper() and "." not in text) and (len(words) >= _FEWEST_WORDS or "." in text.strip(" ."))
 
 
@@ -75,7 +75,7 @@ def _starts(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _counts_from_one(lines: Sequence[Placed]) -> bool:
-    """Whether the entries are "[1] …", "[2] …". Text without such labels may follow them."""
+    """Whether the entries are numbered "[1]", "[2]" and so on. Text without labels may follow them."""
     numbers = [int(match[1]) for placed in lines if (match := _BRACKETED.match(placed.line.text))]
     return (
         numbers[:_FEWEST_LABELS] == list(range(1, _FEWEST_LABELS + 1))
@@ -84,7 +84,7 @@ def _counts_from_one(lines: Sequence[Placed]) -> bool:
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines begin with a label or with the next consecutive number."""
+    """Whether each line begins with a label or with the next consecutive number."""
     out: list[bool] = []
     last = 0
     for placed in lines:
@@ -98,7 +98,7 @@ def _labelled(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _inset(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines start to the right of their column's left edge."""
+    """Whether each line starts to the right of its column's left edge."""
     lefts: dict[tuple[int, float], Counter[int]] = {}
     for placed in lines:
         lefts.setdefault(_side(placed), Counter())[round(placed.line.x0)] += 1
@@ -111,7 +111,8 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The fraction of presumed beginnings that read like a beginning and come after the end of an entry."""
+    """The fraction of presumed beginnings that look like the beginning of an entry and follow the end of another
+    entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
         return 0.0
@@ -123,7 +124,8 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first, whether there is a gap before it or the previous entry ends early in its line."""
+    """For every line but the first, whether there is a gap before it or the previous entry ends before the end of its
+    line."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")

@@ -5,12 +5,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _FEWEST = 20  # numbers in one column
-_SAME = 1.5  # points between the edges of two numbers in the same ruler
-_CONSECUTIVE = 0.8  # fraction of a ruler's numbers that continue the number above
+_SAME = 1.5  # maximum points between the edges of two numbers in the same ruler
+_CONSECUTIVE = 0.8  # minimum fraction of a ruler's numbers that follow the number above
 
 
 class PrintedNumber(NamedTuple):
-    """Separate digits: their value, edges in points, and height on the page."""
+    """A number printed on its own: its value, its left and right edges in points, and its height on the page."""
 
     value: int
     x0: float
@@ -19,7 +19,7 @@ class PrintedNumber(NamedTuple):
 
 
 def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
-    """The indices of the numbers on a page that are line numbers: they are stacked, aligned and counting up."""
+    """The indices of the line numbers among the numbers on a page: they are stacked, aligned and counting up."""
     found: set[int] = set()
     for edge in ("x0", "x1"):
         for aligned in _aligned(numbers, edge):

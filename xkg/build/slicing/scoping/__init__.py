@@ -1,3 +1,3 @@
 """Finds the names that statements bind and use, and the definitions they refer to.
 
-May import: code, and the layers below build."""
+May import from `code` and any layer below `build`."""

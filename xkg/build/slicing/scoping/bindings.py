@@ -11,10 +11,11 @@ ImportNode = ast.Import | ast.ImportFrom
 @dataclass(frozen=True)
 class Use:
     """An occurrence of a global name in a statement, with the attributes read from it (f and g for `m.f.g`).
-    `immediate` means that it is evaluated when the statement runs, not when a function is called. `enclosing` are the
-    names bound by enclosing functions or the class body. `local` holds the imports if the name is bound only by import
-    statements in an enclosing function. `text` is the string or f-string that contains it, or None in plain code.
-    `annotates` means that it is part of an annotation."""
+
+    `immediate` is True if the name is evaluated when the statement runs, not when a function is called. `enclosing`
+    contains the names bound by enclosing functions or the class body. `local` contains the imports if the name is bound
+    only by import statements in an enclosing function. `text` is the string or f-string that contains the name, or None
+    in plain code. `annotates` is True if the name is part of an annotation."""
 
     name: str
     node: ast.Name
@@ -39,8 +40,9 @@ class Use:
 class Statement:
     """A top-level statement in a module (`guarded` if it is in `if __name__ == "__main__"`).
 
-    `binds` are the global names that it may bind, `definite` the names that it always rebinds. `imports` lists its
-    import statements with their scopes; `headings` lists the definitions whose own name is global."""
+    `binds` contains the global names that the statement may bind, and `definite` the names that it always rebinds.
+    `imports` contains its import statements with their scopes, and `headings` the definitions whose own name is
+    global."""
 
     node: ast.stmt
     index: int
@@ -67,7 +69,7 @@ class Statement:
 
     @property
     def star_imports(self) -> list[str]:
-        """The modules that it imports with `from … import *`."""
+        """The modules imported with `from … import *`."""
         return [imported_module(n) for n, scope in self.imports if n.names[0].name == "*" and scope.kind == "module"]
 
 

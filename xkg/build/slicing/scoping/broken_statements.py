@@ -11,8 +11,8 @@ _OPENED_AT = re.compile(r"on line (\d{1,9})$")
 
 
 def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
-    """The source and its tree. Top-level statements that do not parse are replaced by empty lines, so that all others
-    keep their line numbers. None if more than 20 statements fail to parse, or if none parse."""
+    """Returns the source and its tree, with top-level statements that do not parse replaced by empty lines, so that
+    other statements keep their line numbers. Returns None if 20 or more statements fail to parse, or if none parse."""
     lines = source.split("\n")
     for _ in range(_MOST):
         try:
@@ -33,7 +33,7 @@ def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
 
 
 def _statement(lines: list[str], at: int) -> tuple[int, int]:
-    """The line range of the top-level statement at this line, including decorators."""
+    """The line range of the top-level statement at a line, including decorators."""
     start, end = at, at + 1
     while start and (_GOES_ON.match(lines[start]) or lines[start - 1].startswith("@")):
         start -= 1

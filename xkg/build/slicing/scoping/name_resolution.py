@@ -59,7 +59,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An undefined name, and the reason as text."""
+    """A name that cannot be resolved, and the reason."""
 
     name: str
     reason: str
@@ -160,14 +160,14 @@ class Program:
         packages = [f"{root}/{top}/__init__.py".lstrip("/") for root in roots]
         own = self.index.own_name == slug(top) or any(p in self.texts for p in packages)
         if not top or (dot and own) or top in self.index.roots:
-            return Missing(alias, f"{path} imports it from {module}, which is not in the repository as source")
+            return Missing(alias, f"{path} imports it from {module}, whose source is not in the repository")
         return External(module, attribute, alias)
 
     def member(self, module: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Target:
-        """The target of `module.name`: a name bound in the module, otherwise a module in the package. `seen` holds the
-        names being resolved, to stop cycles."""
+        """The target of `module.name`: a name bound in the module, otherwise a module in the package. `seen` contains
+        the names being resolved, to prevent infinite recursion."""
         if module in self.texts and self.scope(module) is None:
-            return Missing(name, f"{module} cannot be read by this Python")
+            return Missing(name, f"{module} cannot be parsed by this Python")
         found = self._global(module, name, seen) if module in self.texts else None
         if found is None or isinstance(found, Missing):
             inside = self.index.submodule(module, name)
@@ -220,8 +220,8 @@ class Program:
         return Star(path, name) if outside else None
 
     def bindings(self, path: str, name: str) -> list[int]:
-        """Indices of the statements that bind a name, in order. A star import from the repository counts only if the
-        module also binds the name itself."""
+        """Indices of the statements that bind a name, in order. A star import from the repository is included only if
+        the module also binds the name itself."""
         scope = self.scope(path)
         own = scope.bindings.get(name, ()) if scope else ()
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
@@ -231,7 +231,7 @@ class Program:
         names become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
-            self._stars[path] = {}  # a cycle of star imports
+            self._stars[path] = {}  # in case of cyclic star imports
             rebound: dict[int, dict[str, Target]] = {}
             for statement in scope.statements:
                 for source in (self.resolve(path, module, "*") for module in statement.star_imports):
@@ -273,7 +273,7 @@ class Program:
 
     def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
         """The module-level imports in a statement that run. For `try: import … except ImportError: import …`, only the
-        first part counts if all its modules belong to the repository."""
+        first part runs if all its modules are in the repository."""
         every = [node for node, scope in statement.imports if scope.kind == "module"]
         node = statement.node
         if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):
@@ -290,7 +290,7 @@ class Program:
 
     @cached_property
     def _assigned_from_outside(self) -> frozenset[Definition]:
-        """Module names that are assigned through the module (`config.debug = True`)."""
+        """Names in a module that are assigned from outside (`config.debug = True`)."""
         found: set[Definition] = set()
         for path in self.texts:
             statements = self._statements(path)

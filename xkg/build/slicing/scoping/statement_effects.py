@@ -85,8 +85,8 @@ def may_register(node: ast.stmt) -> bool:
 
 
 def is_set_up(node: ast.stmt) -> bool:
-    """Whether a statement configures a package. A seed computed from other names does not count, because it would pull
-    in the command-line parsing that it comes from."""
+    """Whether a statement configures a package. A seed computed from other names is excluded, because it would pull in
+    the command-line parsing that produces the seed."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         if _SEEDS.search(node.value.func.attr) and any(
             isinstance(inner, ast.Name) for argument in node.value.args for inner in ast.walk(argument)

@@ -18,7 +18,7 @@ class NameVisitor:
         self.lazy_annotations = lazy_annotations
         self.scopes: list[Scope] = [Scope("module")]
         self.depth = 0  # number of enclosing functions
-        self.rebinds = False  # whether there is any `nonlocal`
+        self.rebinds = False  # whether the statement contains `nonlocal`
         self.annotating = False
         self.text: ast.Constant | ast.JoinedStr | None = None
 
@@ -93,7 +93,7 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
-    # Type checks, which need nothing more from a class than annotations do
+    # Type checks are visited like annotations, because they do not need a class's members.
 
     def visit_Call(self, node: ast.Call) -> None:
         match node:
@@ -205,8 +205,8 @@ class NameVisitor:
             self.annotation_strings(node)
 
     def annotation(self, node: ast.expr | None) -> None:
-        """Visits an annotation and the quoted types in it. It counts as evaluated at once unless the module makes
-        annotations lazy."""
+        """Visits an annotation and the quoted types in it. The annotation is treated as evaluated immediately unless
+        the module makes annotations lazy."""
         if node is None:
             return
         self.depth += self.lazy_annotations

@@ -1,3 +1,3 @@
 """Handles TeX syntax: tokens, a paper's files, macros, commands, labels, and text without layout.
 
-May import: code shared by the formats of papers."""
+May import from code shared by all paper formats."""

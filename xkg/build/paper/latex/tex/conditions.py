@@ -72,8 +72,8 @@ _TEST = re.compile(
 
 
 def _with_options(text: str, options: frozenset[str]) -> str:
-    """A class or style file with each option's code inserted if the option is a default or was given, and removed
-    otherwise."""
+    """Returns a class or style file with the code of default and given options inserted, and the code of all other
+    options removed."""
     tex, codes, cut = Tex(text), dict[str, str](), list[Span]()
     for match in _OPTION.finditer(text):
         if group := tex.group(match.end()):
@@ -92,7 +92,7 @@ class Conditions(Settings):
 
     def set_by_style(self, path: str, text: str) -> None:
         """Applies the settings in a class or style file, given the options with which it is loaded. Settings inside
-        braces or a condition run later or never, so the values they set become unknown."""
+        braces or a condition may run later or never, so the values they set become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
         tex = Tex(text)
@@ -122,8 +122,9 @@ class Conditions(Settings):
         parts_of: Callable[[], Parts],
         exists: Callable[[str], bool],
     ) -> list[Span] | None:
-        """The spans of a conditional that are not printed, including its own commands. None if its value or its end is
-        unknown. `parts_of` returns the `parts` of the text, and `exists` says whether a file is part of the paper."""
+        """Returns the spans of a conditional that are not printed, including its own commands, or None if its value or
+        its end is unknown. `parts_of` returns the `parts` of the text, and `exists` returns whether a file is part of
+        the paper."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
@@ -159,7 +160,7 @@ class Conditions(Settings):
         return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
-        r"""Whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces."""
+        r"""Whether a conditional ends with `\fi`. Conditionals from packages have their branches in braces instead."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
         if name in _TESTS:
@@ -167,7 +168,7 @@ class Conditions(Settings):
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
     def parts(self, text: str) -> Parts:
-        """See `Parts`. Uses a single pass, because each of many conditionals may contain all others, or never end."""
+        """Finds the `Parts` of a text in a single pass, since conditionals may be deeply nested or never end."""
         found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
         declared = set(_DECLARED.findall(text))
@@ -237,7 +238,7 @@ class Conditions(Settings):
     def _of_groups(
         self, name: str, start: int, after: int, tex: Tex, exists: Callable[[str], bool]
     ) -> list[Span] | None:
-        """The unprinted spans of a conditional with its branches in braces."""
+        """The unprinted spans of a conditional whose branches are in braces."""
         tests: list[str] = []
         if name.startswith("bool_if") and (flag := _FLAG.match(tex.text, after)):
             tests, after = [flag[0].strip()], flag.end()
@@ -261,7 +262,7 @@ class Conditions(Settings):
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
     def _tested(self, name: str, tests: list[str], exists: Callable[[str], bool]) -> bool | None:
-        """The value of a test given in braces."""
+        """The value of a test in braces."""
         first, second = (*tests, "", "")[:2]
         macro = first.lstrip("\\")
         if name.startswith("not") or name in ("ifundef", "ifcsundef", "@ifundefined"):

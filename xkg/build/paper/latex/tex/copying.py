@@ -26,7 +26,7 @@ class Copy:
 
 
 class Copier:
-    """A file to copy from the offset `at`; the text before that was already copied or dropped."""
+    """A file being copied. The text before the offset `at` was already copied or dropped."""
 
     def __init__(self, path: str, text: str, output: Copy, start: int) -> None:
         self.path, self.text, self.to, self.at = path, text, output, start
@@ -49,7 +49,7 @@ class Copier:
         return position
 
     def drop(self, start: int, end: int) -> int:
-        """Copies the text before `start` and continues at `end`."""
+        """Copies the text up to `start` and skips to `end`."""
         if start > self.at:
             self.line += self.text.count("\n", self.line_at, self.at)
             self.line_at = self.at
@@ -57,7 +57,7 @@ class Copier:
             piece = self.text[self.at : start]
             if output.length + len(piece) > LARGEST_TEXT:
                 raise UnsafeInputError(
-                    f"{self.path} grows beyond {LARGEST_TEXT // 1_000_000} MB with its inputs; no paper does that"
+                    f"{self.path} and its inputs exceed {LARGEST_TEXT // 1_000_000} MB, too much for a paper"
                 )
             output.pieces.append(piece)
             output.spans.append((output.length, output.length + len(piece), self.path, self.line))
@@ -66,7 +66,7 @@ class Copier:
         return end
 
     def comment(self, start: int) -> int:
-        """Removes a comment with its line end and the next line's indentation, as TeX does, but never removes a blank
+        """Removes a comment, its line break and the next line's indentation, as TeX does, but never removes a blank
         line."""
         text = self.text
         line_end = text.find("\n", start)

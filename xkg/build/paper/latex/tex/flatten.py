@@ -71,14 +71,14 @@ _MAY_HIDE = re.compile(r"\\(?:[a-zA-Z@]{0,30}[iI]f|bool_if|csname)")
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _COMMANDS = re.compile(
     r"\\(?!(?:sub){0,2}section|chapter|paragraph|input|include|begin)[a-zA-Z@]++\*?(?:\[[^][]*+\]|\{[^{}]*+\})*+"
-)  # these most likely print no text of their own
+)  # commands that most likely print no text
 _LONGEST_LOOP = 2000
 _LONGEST_BRANCH = 20_000  # characters to examine
 
 
 @dataclass(slots=True)
 class Flat:
-    """`text` with `spans`, in ascending order, which record where its verbatim pieces come from."""
+    """A flattened paper. `spans` (ascending) records the source of each verbatim piece of `text`."""
 
     text: str
     spans: tuple[SourceSpan, ...]
@@ -101,11 +101,11 @@ class _Output(Copy):
 
 
 def flatten(files: PaperFiles, main: str) -> Flat:
-    """The paper, starting from its main file. A missing file, a cycle or a path outside the folder is skipped with a
-    warning. Raises `InputError` if there is no main file, and `UnsafeInputError` if the inputs grow too large for a
-    paper."""
+    """Flattens a paper, starting from its main file. Missing files, cycles and paths outside the folder are skipped
+    with a warning. Raises `InputError` if there is no main file, and `UnsafeInputError` if the inputs grow too large
+    for a paper."""
     output = _flatten(files, main, None)
-    if output.deferred and output.at_body is not None:  # settings that follow a definition may decide what it prints
+    if output.deferred and output.at_body is not None:  # settings after a definition may decide what it prints
         output = _flatten(files, main, output.at_body)
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
@@ -121,7 +121,7 @@ def _flatten(files: PaperFiles, main: str, at_body: Conditions | None) -> _Outpu
 
 
 def is_slides(text: str) -> bool:
-    """Whether text uses the document class beamer."""
+    """Whether the text uses the beamer document class."""
     return _SLIDES.search(text) is not None
 
 
@@ -198,8 +198,7 @@ class _File(Copier):
         self._leave_groups(end)
 
     def _styles(self, loaded: re.Match[str]) -> None:
-        """Applies the settings from a class or packages if their files are in the paper's folder, and from the files
-        that they load."""
+        """Applies the settings from class and package files in the paper's folder, including any files they load."""
         for name in loaded["packages"].split(","):
             self.output.dropping |= BY_FILE.get(name.strip().rstrip("0123456789"), {})
         pending, texts = [loaded], dict[str, str]()
@@ -250,7 +249,7 @@ class _File(Copier):
         return self.drop(body.end, body.after)
 
     def _remember(self, match: re.Match[str]) -> None:
-        """Stores the value that a setting replaces, if the setting is inside a group."""
+        """Saves the value that a setting replaces, if the setting is inside a group."""
         name = set_name(match)
         if name is None or not self.output.in_body:
             return
@@ -293,7 +292,7 @@ class _File(Copier):
         return self.drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
-        """Drops a slide's note, or the list of steps at which something is shown."""
+        """Drops a slide's note, or the list of steps at which a slide shows something."""
         if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
             return self.drop(match.start("overlay"), match.end())
         tex = self.braces()
@@ -330,8 +329,8 @@ class _File(Copier):
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
     def _define(self, name: str, at: int, *, specified: bool) -> None:
-        """Records a macro whose parameters begin at an offset: where its definition ends, which files it reads, and
-        which arguments it does not print (for example, because its code contains a condition)."""
+        """Records a macro whose parameters start at `at`: where its definition ends, which files it reads, and which
+        arguments it does not print (for example, because its code contains a condition)."""
         found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
         if found is None:
@@ -378,7 +377,7 @@ class _File(Copier):
         kept = [group for group, dropped in pairs if group and not dropped]
         if known.unsure and self.output.in_body and any(is_prose(tex.inner(group)) for group in kept):
             name = self.text[start:at].strip()
-            self.output.warn(f"{self.path}: whether {name} prints its text is unknown; the text is read")
+            self.output.warn(f"{self.path}: it is unknown whether {name} prints its text; the text is read")
         if known.bare:
             inner, close = (kept[-1].start, kept[-1].end) if kept else (end, end)
             heappush(self.pending, (close, end))

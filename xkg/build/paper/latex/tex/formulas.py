@@ -5,7 +5,7 @@ import re
 from xkg.build.paper.latex.tex.commands import ALIGNED, ENVIRONMENT_ARGUMENTS, GATHERED
 from xkg.build.paper.latex.tex.tokens import Tex
 
-# Layout in formulas. Line ends come first, so that `\\\\!` stays a line end.
+# Layout in formulas. Line breaks come first, so that `\\\\!` stays a line break.
 _MATH_NOISE = re.compile(
     r"(\\\\)|\\(?:label|tag|[vh]space)\*?\s*+\{[^{}]*+\}"
     r"|(?P<phantom>\\[vh]?phantom)(?![a-zA-Z])\s*+(?:\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+\}|\\[a-zA-Z]++|[^\s\\{}])(?P<script>\s*+[\^_])?"

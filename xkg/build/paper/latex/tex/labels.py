@@ -42,7 +42,7 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """A kind of statement: its `title`, the environment whose counter it uses, and the level within which it is
+    """A kind of statement: its `title`, the environment whose counter it uses, and the section level within which it is
     numbered."""
 
     title: str
@@ -53,8 +53,8 @@ class Theorem:
 
 @dataclass(slots=True)
 class Printed:
-    """`labels` maps a label to its printed name ("Algorithm 2"). `captions` and `statements` map the offset at which a
-    caption or a statement's environment starts to its printed name."""
+    """`labels` maps labels to printed names ("Algorithm 2"). `captions` and `statements` map the start offsets of
+    captions and statements to printed names."""
 
     labels: dict[str, str] = field(default_factory=dict)
     captions: dict[int, str] = field(default_factory=dict)
@@ -105,7 +105,7 @@ def printed(
     equations: Mapping[str, str],
 ) -> Printed:
     """The printed names between two offsets. `headings` maps a macro to the heading it expands to, and `labels` maps a
-    macro to the label it sets (see `label_macros`); `equations` maps the labels of displayed equations to their
+    macro to the label it sets (see `label_macros`). `equations` maps the labels of displayed equations to their
     numbers."""
     return _Numbering(text, environments, theorems, headings, labels, equations).run(start, end)
 

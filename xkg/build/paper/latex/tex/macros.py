@@ -1,6 +1,7 @@
 r"""Finds and expands the author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, ….
 
-A macro whose body contains conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because TeX is not run."""
+A macro whose body contains conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because that would require
+TeX itself."""
 
 import re
 from collections.abc import Mapping
@@ -58,7 +59,7 @@ _RUN_IN = re.compile(
     r"#1(?P<after>(?:[}\s.:~—-]|\\textemdash(?![a-zA-Z])"
     r"|\\(?:q?quad|enspace|xspace|[ ,;/]|hspace\*?\s*+\{[^{}]{0,40}\}))*+)"
 )
-_REFERS = re.compile(r"\\ref\s*+\{[^{}#]{1,40}#1\}")  # a new prefix for labels
+_REFERS = re.compile(r"\\ref\s*+\{[^{}#]{1,40}#1\}")  # adds a prefix to labels
 _SETS_LABEL = re.compile(r"\\label\s*+\{([^{}#]{0,40}#1[^{}#]{0,40})\}")
 _BOLD = frozenset(("textbf", "bf", "bfseries"))
 _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.DOTALL)
@@ -66,8 +67,8 @@ _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.D
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """`table` maps a name to (number of arguments, body), and `defaults` maps it to the default of its first argument,
-    if any; `definitions` are the spans of definitions in the text."""
+    """`table` maps names to (number of arguments, body), and `defaults` maps names to the default of the first
+    argument, if any. `definitions` contains the spans of the definitions in the text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -75,8 +76,8 @@ class Macros:
 
 
 def find_macros(text: str) -> Macros:
-    """The definitions in `text`. If a name is defined more than once, the last definition counts, except that
-    `\\providecommand` never replaces an earlier one."""
+    """The definitions in `text`. If a name is defined more than once, the last definition wins, except that
+    `\\providecommand` never replaces an earlier definition."""
     if _DEFINITION.search(text) is None:
         return Macros()
     tex = Tex(text)
@@ -132,7 +133,7 @@ def find_macros(text: str) -> Macros:
             body = rf"\{heading[1]}{{#1}}"
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
-        # Uses of a macro that prints nothing have already been removed from the text after that definition.
+        # If a macro prints nothing, its uses after the definition have already been removed from the text.
         known = name in table and (match["command"] == "providecommand" or (count > 0 and not body.strip()))
         reserved = name in _RESERVED and not (name in REFERENCES and _REFERS.search(body))
         if known or reserved or len(body) > _LONGEST_BODY or _DECIDES.search(body):
@@ -159,7 +160,7 @@ def end_key(environment: str) -> str:
 
 
 def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> bool:
-    """Whether an environment defined by the paper stands for an algorithm environment."""
+    """Whether an environment defined by the paper opens an algorithm environment."""
     opened = _BEGINS.search(table.get(begin_key(environment), (0, ""))[1])
     return opened is not None and opened[1] in ALGORITHMS
 
@@ -185,7 +186,7 @@ def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, li
 
 
 def arguments_end(tex: Tex, at: int) -> int:
-    """The offset after all options and arguments that follow this offset."""
+    """The offset after all options and arguments that follow `at`."""
     while True:
         nearest = tex.skip_options(at)
         group = tex.group(nearest)
@@ -218,8 +219,8 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
 
 
 def heading_arguments(macros: Macros, name: str) -> tuple[int, int]:
-    r"""Which mandatory argument of a heading macro is the title, and how many arguments only the heading uses (2 for
-    `\subsection{#1}\label{sec:#2}`)."""
+    r"""Returns which mandatory argument of a heading macro is the title, and how many arguments belong to the heading
+    (2 for `\subsection{#1}\label{sec:#2}`)."""
     count, body = macros.table.get(name, (0, ""))
     heading = _HEADING.search(body) if count else None
     if heading is None:

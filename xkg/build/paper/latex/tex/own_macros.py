@@ -24,9 +24,9 @@ FEWEST_WORDS = 5
 @dataclass(frozen=True, slots=True)
 class Macro:
     """`kinds` contains a letter for each argument: `s` for a star, `o` for an argument in brackets, `m` for an argument
-    in braces. `dropped` says which arguments are not printed. `bare` is True if the macro prints nothing but its other
-    arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if the values
-    of its conditions are unknown. `files` lists the names of the files that it reads."""
+    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints nothing but
+    its other arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if
+    the values of its conditions are unknown. `files` lists the names of the files that it reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
@@ -46,7 +46,7 @@ class Definition(NamedTuple):
 
 
 def _known(**macros: str) -> dict[str, Macro]:
-    """Macros keyed by name, from one letter per argument; arguments with an upper-case letter are printed."""
+    """Builds macros, keyed by name, from one letter per argument. Arguments with an upper-case letter are printed."""
     return {
         name.replace("at_", "@"): Macro(kinds.lower(), tuple(map(str.islower, kinds)), bare=True)
         for name, kinds in macros.items()
@@ -73,8 +73,8 @@ BY_FILE = {
 
 
 def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
-    """The definition whose parameters begin at an offset: `[2][default]`, `#1#2`, or, if `specified` is set, `{o m}`.
-    None if the format is unknown."""
+    """Parses the definition whose parameters start at `at`: `[2][default]`, `#1#2`, or, if `specified` is set, `{o m}`.
+    Returns None if the format is unknown."""
     if specified:
         stated = tex.group(at)
         code = tex.group(stated.after) if stated else None
@@ -99,7 +99,7 @@ def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
 
 
 def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
-    """The arguments at an offset, and the offset after them. A star is a one-character group, and a missing optional
+    """The arguments at `at`, and the offset after them. A star is a one-character group, and a missing optional
     argument is None. Returns None if a mandatory argument is missing."""
     found: list[Group | None] = []
     for kind in kinds:
@@ -115,8 +115,8 @@ def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] |
 
 
 def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro | None:
-    """A macro with this code; `printed` is the part that remains once its conditions are evaluated. None if the macro
-    prints all its arguments and reads no files."""
+    """Builds a macro from its code. `printed` is the part of the code that remains once its conditions are evaluated.
+    Returns None if the macro prints all its arguments and reads no files."""
     dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
     unsure = _LEFT.search(printed) is not None and "#" in printed
     files = tuple(READS.findall(code)) if "o" not in kinds else ()  # macros with options input figures
@@ -129,7 +129,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """The code of a macro, with the values of the arguments that its conditions test."""
+    """The code of a macro, with the arguments that its conditions test filled in."""
 
     def filled(match: re.Match[str]) -> str:
         n = int(match[1])
@@ -138,7 +138,7 @@ def called(macro: Macro, given: Sequence[str | None]) -> str:
             value = f"\\Boolean{'False' if value is None else 'True'} "
         elif kind == "o" and value is None:
             value = macro.default
-        elif value is not None and is_prose(value):  # other arguments are printed rather than tested
+        elif value is not None and is_prose(value):  # prose is printed rather than tested
             value = "…" if "Value" in match[0] else None
         return match[0] if value is None else match[0][:-2] + value
 

@@ -1,4 +1,4 @@
-r"""The settings in LaTeX source that decide what is printed: switches, toggles, one-word macros, packages."""
+r"""The settings in LaTeX source that decide what is printed: switches, toggles, one-word macros and packages."""
 
 import re
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ SETTINGS = re.compile(SETTING)
 _PDFTEX = dict.fromkeys(("pdf", "pdftex", "PDFTeX"), True) | dict.fromkeys(
     ("xetex", "XeTeX", "luatex", "LuaTeX"), False
 )
-"""arXiv's engine is pdfTeX."""
+"""arXiv compiles papers with pdfTeX."""
 _DEFINING = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|[gex]?def|DeclareOption|DeclareRobustCommand)(?![a-zA-Z])"
 )
@@ -52,12 +52,12 @@ _SWALLOWS = re.compile(
     r"(?:\s|\\expandafter(?![a-zA-Z]))*+\\(?:comment(?![a-zA-Z])|begin\{comment\}|killcontents"
     r"|Collect@Body[ \t]*+\\@gobble|(?P<box>setbox))"
 )
-_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print text only if its tag is in use
+_BY_TAGS = frozenset(("tagging", "optional"))  # packages that print tagged text only if the tag is in use
 UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether a definition begins on the same line before an offset, so that the text after the offset runs later or
+    """Whether a definition starts before `at` on the same line, in which case the text after `at` runs later or
     never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
@@ -95,7 +95,7 @@ class Settings:
     tags: set[str] | None = None  # tags for the packages optional and tagging, if either is loaded
 
     def copy(self) -> Self:
-        """A copy that is independent of later settings."""
+        """A copy that later settings do not affect."""
         return replace(self, **{each.name: copy(getattr(self, each.name)) for each in fields(self)})
 
     def set(self, text: str, match: re.Match[str]) -> None:
@@ -146,7 +146,8 @@ class Settings:
                 self.tags = (self.tags or set()) | options
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
-        """Records whether an environment with this code prints its body. A class may print a box elsewhere."""
+        """Records whether an environment with this code prints its body. If `boxes` is False, an environment that saves
+        its body in a box is assumed to print it, since a class may print the box elsewhere."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
@@ -185,7 +186,7 @@ class Settings:
             self.words[name] = word
 
     def is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None for a macro that LaTeX or a package may define."""
+        """Whether a macro is defined. Returns None if LaTeX or a package may define it."""
         if name in self.defined:
             return True
         return None if is_known(name) else False

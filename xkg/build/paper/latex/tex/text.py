@@ -1,7 +1,7 @@
 r"""Converts LaTeX to readable text in one pass over the source, without recursion, so that nesting of any depth is
 safe.
 
-Symbols and accents come from `pylatexenc`. Its own walker recurses, so it converts only single accents."""
+Symbols and accents come from `pylatexenc`. Its parser is recursive, so it is used only for single accents."""
 
 import re
 import unicodedata
@@ -65,7 +65,7 @@ _NUMBER = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
-# Words that need a citation after them, since the sentence would break off without it.
+# Words after which a citation is kept, since the sentence would be incomplete without it.
 _NEEDS_CITED = re.compile(
     r"(?i)(?:^|[\s(\[])(?:in|of|by|from|with|to|than|via|using|uses?|used|follow(?:s|ed|ing)?|unlike|like|both"
     r"|extend(?:s|ing)?|generali[sz]es?|per|on|for|at|see|cf\.|as|e\.g\.,?|i\.e\.,?|while|whereas|where|that|because"
@@ -99,7 +99,7 @@ def _accent(snippet: str) -> str:
     converter = latex2text.LatexNodes2Text()
     try:
         return unicodedata.normalize("NFC", str(converter.latex_to_text(snippet, tolerant_parsing=True)))
-    except IndexError:  # it contains a macro that lacks the arguments expected by the library
+    except IndexError:  # a macro in the snippet lacks arguments that the library expects
         return ""
 
 
@@ -118,10 +118,10 @@ def latex_text(
 ) -> str:
     """Paragraphs of readable text, separated by blank lines, with macros expanded and math as `$TeX$`.
 
-    Citations that are words in the sentence appear as in `cited_as`, keyed by citation key. If `labels` is given,
-    references appear as printed ("Algorithm 2"), and a displayed equation is followed by its number; otherwise both are
-    omitted. Other citations, footnotes, figures, tables and algorithms are removed. `keep_algorithms` keeps algorithms,
-    and the text in minipages, figures and tables."""
+    Citations that are part of a sentence are replaced by their text in `cited_as`, keyed by citation key. If `labels`
+    is given, references appear as printed ("Algorithm 2"), and a displayed equation is followed by its number;
+    otherwise both are omitted. Other citations, footnotes, figures, tables and algorithms are removed.
+    If `keep_algorithms` is set, algorithms and the text in figures and tables are kept."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
@@ -186,7 +186,7 @@ class _Reading:
         return formula.end()
 
     def _formula(self, source: str, environment: str = "", *, display: bool = True) -> None:
-        """Writes a formula, followed by its numbers if the text keeps references."""
+        """Writes a formula, followed by its equation numbers if references are kept."""
         formula = math(source, environment)
         if not formula:
             return
@@ -301,7 +301,7 @@ class _Reading:
         return length is not None and not self.text[length.end() : group.end].strip()
 
     def _verbatim(self, word: str, after: int) -> int:
-        """Copies inline code, delimited by braces or by any character that occurs on both sides."""
+        """Copies inline code, delimited by braces or by any other character."""
         at = self.tex.skip_options(after) if word != "verb" else after
         if word == "mintinline" and (language := self.tex.group(at)):
             at = language.after
@@ -392,7 +392,7 @@ class _Reading:
         return group.start
 
     def _close(self, position: int) -> None:
-        """Ends a heading at its closing brace, with a new paragraph or, before following text, with a full stop."""
+        """Ends a heading at its closing brace: with a new paragraph or, for a run-in heading, with a full stop."""
         mark = self.closing.pop(position, "")
         ended = mark == ". " and bool(self.out) and self.out[-1].rstrip().endswith((".", "?", "!", ":"))
         self.out.append(" " if ended else mark)
@@ -447,7 +447,7 @@ def _number(printed: str) -> str:
 
 
 def _listed(names: Sequence[str], last: str) -> str:
-    """Names joined by "and", stating a repeated kind only once: "Figure 1 and 2"."""
+    """Joins names, with a repeated kind only once: "Figure 1 and 2", for example."""
     kinds = [name.rpartition(" ")[0] for name in names]
     short = [name if i == 0 or kinds[i] != kinds[i - 1] else _number(name) for i, name in enumerate(names)]
     return ", ".join(short[:-1]) + last * (len(short) > 1) + "".join(short[-1:])
@@ -462,7 +462,7 @@ _BEFORE_SPACE = re.compile(r"[,;](?=\s)")
 
 
 def _merged_marks(match: re.Match[str]) -> str:
-    """The first of several consecutive punctuation marks. It replaces all marks up to the last one before a space."""
+    """Replaces several consecutive punctuation marks, up to the last mark before a space, by the first of them."""
     if match[2]:
         return match[1] + match[2]
     run = match[0]

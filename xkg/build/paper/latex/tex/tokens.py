@@ -15,7 +15,7 @@ _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
 _MOST_OPTIONS = 9  # no macro takes more arguments than this
 _LONGEST_OPTION = 1000
 _GROUP = re.compile(r"\\(?:(?:begin|b)(?P<opens>group)|(?:end|e)group)(?![a-zA-Z@])")
-_INCLUDED = re.compile(r"\\includecomment[ \t]*+\{([a-zA-Z*]{1,40})\}")  # its text is read after its group
+_INCLUDED = re.compile(r"\\includecomment[ \t]*+\{([a-zA-Z*]{1,40})\}")  # its body is not a TeX group
 # Text after which a brace starts an argument.
 _TAKES = re.compile(r"(?:[}\]]|\\[a-zA-Z@]{1,60}\*?)[ \t]{0,20}+\n?[ \t]{0,20}+\Z")
 _AFTER_END = re.compile(r"\\(?:end\{[^{}]{1,60}\}|begin\{document\})\s{0,20}+\Z")
@@ -24,7 +24,7 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An argument. Its inner text is from `start` to `end`, and the text after it begins at `after`."""
+    """An argument: its inner text spans `start` to `end`, and the text after it starts at `after`."""
 
     start: int
     end: int
@@ -33,8 +33,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    r"""An environment: `\begin{name}` is at `start`, its body goes from `body_start` to `body_end`, and the text after
-    it begins at `end`."""
+    r"""An environment: `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the text after the
+    environment starts at `end`."""
 
     name: str
     start: int
@@ -52,7 +52,7 @@ class Tex:
         self._partner = _partners(text)
 
     def unclosed(self, start: int, end: int) -> int | None:
-        """The offset of the first brace between two offsets that is never closed."""
+        """The offset of the first unclosed brace between two offsets."""
         braces = (m.start() for m in _BRACE.finditer(self.text, start, end) if m.group() == "{")
         return next((at for at in braces if at not in self._partner), None)
 
@@ -61,7 +61,7 @@ class Tex:
         return self._partner.items()
 
     def space(self, position: int) -> int:
-        """The offset after spaces, comments and at most one line end."""
+        """The offset after spaces, comments and at most one line break."""
         match = _SPACE.match(self.text, position)
         return match.end() if match else position
 
@@ -109,7 +109,7 @@ class Tex:
         return position
 
     def argument(self, position: int) -> Group | None:
-        """An argument as TeX reads it: a group, a control sequence, or a single character."""
+        """The argument at `position` as TeX reads it: a group, a control sequence or a single character."""
         start = self.space(position)
         if group := self.group(start):
             return group
@@ -121,7 +121,7 @@ class Tex:
 
 
 class Groups:
-    r"""Finds where TeX groups end: braces that are not arguments, environments, and `\begingroup`."""
+    r"""Finds where TeX groups end. Groups are environments, `\begingroup`, and braces that are not arguments."""
 
     def __init__(self, tex: Tex) -> None:
         text = tex.text
@@ -142,8 +142,7 @@ class Groups:
         self._open: list[int] = []
 
     def end_around(self, at: int) -> int | None:
-        """The offset at which the innermost group around an offset ends. Offsets must not decrease from call to
-        call."""
+        """The end of the innermost group around `at`. Offsets must not decrease between calls."""
         while self._later and self._later[-1][0] <= at:
             self._open.append(self._later.pop()[1])
         while self._open and self._open[-1] <= at:
@@ -167,7 +166,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
     r"""All environments, ordered by start. The body of a verbatim environment is not parsed.
 
     `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
-    open environment with that name; environments opened since then count as unclosed and empty."""
+    open environment with that name; environments opened since then are treated as unclosed and empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
     environments: list[Environment] = []
@@ -209,7 +208,7 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
 
 
 def outside(text: str, spans: Iterable[tuple[int, int]], mark: str = "") -> str:
-    """The text with each of these spans replaced by `mark`. Spans may overlap."""
+    """Replaces each span of the text by `mark`. Spans may overlap."""
     pieces, at = [], 0
     for start, end in sorted(spans):
         pieces.append(text[at:start])
