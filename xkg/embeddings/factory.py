@@ -4,10 +4,9 @@ from xkg.config import EmbeddingSettings
 from xkg.embeddings.base import Embedder
 
 
-def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embedder:
-    """The embedder that the settings choose; its `model` is `settings.vectors`. With `queries`, a faster one if the
-    provider has it: its vectors may be compared but not stored. Imports only that provider's libraries. Raises
-    `EmbeddingError` if libraries, weights or a key are missing. Sends nothing yet."""
+def make_embedder(settings: EmbeddingSettings) -> Embedder:
+    """The embedder that the settings choose; its `model` is `settings.vectors`. Imports only that provider's
+    libraries. Raises `EmbeddingError` if libraries, weights or a key are missing. Sends nothing yet."""
     if settings.provider == "openai":
         from xkg.embeddings.openai import OpenAIEmbedder
 
@@ -18,4 +17,4 @@ def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embe
         return SentenceTransformersEmbedder(settings.model, settings.weights, settings.threads)
     from xkg.embeddings.onnx import OnnxEmbedder
 
-    return OnnxEmbedder(settings.weights, settings.model, settings.threads, eight_bits=queries)
+    return OnnxEmbedder(settings.weights, settings.model, settings.threads)
