@@ -182,8 +182,8 @@ def _vectors() -> Check:
     return _try(
         "vector index",
         look,
-        cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
-        remedy=install_extra("cpu"),
+        cost=f"in graphs of more than {EXACT_UP_TO:,} techniques, search compares every vector",
+        remedy=install_extra("faiss"),
         optional=_version("faiss-cpu") is None,
     )
 
