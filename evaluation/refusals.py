@@ -36,7 +36,7 @@ ROWS = 5
 
 def main(queries: Sequence[Path] = tuple(sorted(GOLD.glob("*.jsonl"))), *, kg: Path | None = None) -> None:
     with graph_or_shared(kg) as graph:
-        embedder = OnnxEmbedder(eight_bits=True)  # as the server embeds queries
+        embedder = OnnxEmbedder()
         store = EmbeddedStore(graph, OnnxEmbedder)
         for file in queries:
             asked = read_queries(file)

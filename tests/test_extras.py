@@ -54,7 +54,7 @@ def _xkg(folder: Path, hidden: str, *commands: tuple[str, ...]) -> list[tuple[in
 
 @pytest.fixture
 def bare() -> str:
-    return _hidden("build", "cpu", "curation", "library", "llm", "neo4j", "s3", "st") + " onnx tokenizers"
+    return _hidden("build", "curation", "faiss", "library", "llm", "neo4j", "s3", "st") + " onnx tokenizers"
 
 
 def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp
     assert "imported 4 papers" in imported[1]
     assert [code for code, _, _ in others] == [0] * len(asked), others
     assert "papers: 4" in " ".join(doctor[1].split())
-    assert "'.[cpu]'" in doctor[1]
+    assert "'.[faiss]'" in doctor[1]
 
 
 def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def main(
         questions = draw_questions(snapshot, embedder, calls)
         techniques = len(snapshot.vector_index())
         console.print(f"{techniques:,} techniques of {snapshot.paper_count():,} papers, {kg}")
-        alone = parts(snapshot, OnnxEmbedder(eight_bits=True), questions)
+        alone = parts(snapshot, embedder, questions)
         near = recall(snapshot, embedder, kg / VECTORS_FILE, questions[:200])
     store.close()
     if alone:

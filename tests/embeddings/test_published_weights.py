@@ -11,20 +11,20 @@ import pytest
 from tests.loopback import Served
 from xkg.embeddings import published_weights
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.embeddings.onnx_weights import find_weights
-from xkg.embeddings.published_weights import FILES, MINILM, own_folder
+from xkg.embeddings.onnx_weights import EIGHT_BITS
+from xkg.embeddings.published_weights import FILES, MINILM, installed, own_folder
 from xkg.errors import EmbeddingError
 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder of a hub that has the model; this machine has it nowhere."""
-    installed = find_weights(MINILM)
-    assert installed is not None
+    published = installed()
+    assert published is not None
     served = tmp_path / "hub" / "sentence-transformers" / MINILM / "resolve" / published_weights._REVISION
     served.mkdir(parents=True)
     for name in FILES:
-        (served / name).symlink_to(installed / name)
+        (served / name).symlink_to(published / name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
@@ -37,8 +37,9 @@ def test_they_are_fetched_once_and_changed_ones_are_refused(hub: Path) -> None:
     assert OnnxEmbedder().embed(["a net"]).shape == (1, 384)
     shutil.rmtree(hub)
     OnnxEmbedder()
-    with (own_folder() / "model.safetensors").open("r+b") as file:
-        file.seek(50_000_000)
+    assert sum(file.stat().st_size for file in own_folder().iterdir()) < 27_000_000
+    with (own_folder() / EIGHT_BITS).open("r+b") as file:
+        file.seek(20_000_000)
         file.write(b"x")
     with pytest.raises(EmbeddingError, match="is not the published file of all-MiniLM-L6-v2: remove"):
         OnnxEmbedder()
@@ -53,3 +54,12 @@ def test_a_hub_that_has_other_files_gives_nothing(hub: Path) -> None:
     with pytest.raises(EmbeddingError, match=r"config\.json returned HTTP 404"):
         OnnxEmbedder()
     assert [path.suffix for path in own_folder().parent.iterdir()] == [".lock"]
+
+
+def test_a_cache_that_cannot_be_written_costs_time_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cache").write_text("a file where the folder would be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert OnnxEmbedder().embed(["a net"]).shape == (1, 384)
+    assert "cannot be written" in caplog.text

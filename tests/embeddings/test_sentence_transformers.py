@@ -1,5 +1,5 @@
 """sentence-transformers beside the default runtime. It brings torch, which `make test` does without: they are compared
-where both are installed, `pip install -e '.[cpu,st]'`."""
+where both are installed, `pip install -e '.[st]'`."""
 
 import sys
 

@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from xkg.embeddings.onnx_weights import find_weights
-from xkg.embeddings.published_weights import MINILM
+from xkg.embeddings.published_weights import installed
 from xkg.embeddings.wordpiece import WordPiece
 
 MOST = 24
 
 
 def _definition() -> dict[str, Any]:
-    folder = find_weights(MINILM)
+    folder = installed()
     assert folder is not None
     definition: dict[str, Any] = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     return definition

@@ -84,14 +84,16 @@ def _programs() -> Iterator[Check]:
 def _embedding(settings: Settings) -> Check:
     """Loads the configured model, or asks its server."""
     from xkg.embeddings.factory import make_embedder
-    from xkg.embeddings.onnx_weights import find_weights
+    from xkg.embeddings.onnx_weights import in_hub_cache
+    from xkg.embeddings.published_weights import MINILM, own_folder
 
     wanted = settings.embedding
     remote = wanted.provider == "openai"
 
     def look() -> str:
         embedder = make_embedder(wanted)
-        origin = wanted.base_url if remote else wanted.weights or find_weights(wanted.model) or "the model hub"
+        local = own_folder() if wanted.model == MINILM else in_hub_cache(wanted.model)
+        origin = wanted.base_url if remote else wanted.weights or local or "the model hub"
         return f"{embedder.model}, {embedder.dimension} dimensions, from {origin}"
 
     return _try(
@@ -180,8 +182,8 @@ def _vectors() -> Check:
     return _try(
         "vector index",
         look,
-        cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
-        remedy=install_extra("cpu"),
+        cost=f"in graphs of more than {EXACT_UP_TO:,} techniques, search compares every vector",
+        remedy=install_extra("faiss"),
         optional=_version("faiss-cpu") is None,
     )
 

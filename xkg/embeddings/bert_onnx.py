@@ -1,8 +1,13 @@
-"""Builds the ONNX graph of a BERT encoder that refers to the tensors in a safetensors file, without copying them.
+"""Builds the ONNX graph of a BERT encoder from the tensors of a safetensors file, with its matrices in eight bits.
 
-Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019. The graph uses standard operators
-from ONNX 23 (Attention, Gelu, LayerNormalization). The runtime has a kernel for each, so the graph needs no optimising
-when it is loaded."""
+Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019, in the standard operators of ONNX 23
+(Attention, Gelu, LayerNormalization). The runtime has a kernel for each, so loading needs no optimiser.
+
+In eight bits, the weights take a quarter of the disk space, and a short text takes half the time. Each block of `BLOCK`
+numbers in a row shares a scale, as do the numbers it is multiplied by (`accuracy_level` 4). See Dettmers et al., "8-bit
+Optimizers via Block-wise Quantization", ICLR 2022. For all-MiniLM-L6-v2, the cosine similarity to full-precision vectors
+is at least 0.999. The operators are described in
+https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits."""
 
 from __future__ import annotations
 
@@ -21,52 +26,24 @@ BLOCK = 32
 _RUNTIME = "com.microsoft"
 """The domain of the runtime's own operators."""
 
-
-def prefix_of(tensors: Mapping[str, Any]) -> str:
-    """The common prefix of all tensor names."""
-    return "bert." if f"bert.{WORDS}" in tensors else ""
+Read = Callable[[str], NDArray[np.float32]]
+"""Returns the tensor with a name. Raises `KeyError` if there is none."""
 
 
-def bert_graph(config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> bytes:
+def bert_graph(config: Mapping[str, Any], read: Read, file: str) -> bytes:
     """Returns the serialised model.
 
-    Inputs: `words`, float32 (batch, tokens, hidden), the token vectors from the tensor `WORDS`; and `positions`, int64
-    (tokens). Output: `last_hidden_state`, float32 (batch, tokens, hidden). `tensors` is the header of the safetensors
-    file `location`, whose data starts at byte `start`. Raises `EmbeddingError` for other architectures."""
+    Input: `input_ids`, int64 (batch, tokens). Output: `last_hidden_state`, float32 (batch, tokens, hidden). `file` is
+    the file name for error messages. Raises `EmbeddingError` for other architectures."""
     try:
-        return _Graph(config, tensors, location, start).bert()
+        return _Graph(config, read, file).bert()
     except KeyError as error:
-        raise _lacking(location, error) from error
-
-
-def bert_graph_in_eight_bits(
-    config: Mapping[str, Any],
-    tensors: Mapping[str, Any],
-    location: str,
-    start: int,
-    read: Callable[[int, Sequence[int]], NDArray[np.float32]],
-) -> bytes:
-    """Like `bert_graph`, but the graph itself contains the layers' matrices, in eight bits. They take a quarter of the
-    space, and their size dominates the time for a short text. `read` takes a byte offset in the file and a shape, and
-    returns the numbers.
-
-    Each block of `BLOCK` numbers in a row shares a scale, as do the numbers it is multiplied by (`accuracy_level` 4).
-    See Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. The operator is described in
-    https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits."""
-    try:
-        return _EightBitGraph(config, tensors, location, start, read).bert()
-    except KeyError as error:
-        raise _lacking(location, error) from error
-
-
-def _lacking(location: str, error: KeyError) -> EmbeddingError:
-    return EmbeddingError(f"{location} lacks {error}: only BERT models run from safetensors; use model.onnx")
+        raise EmbeddingError(f"{file} lacks {error}: only BERT models run from safetensors; use model.onnx") from error
 
 
 class _Graph:
-    def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> None:
-        self.config, self.tensors, self.location, self.start = config, tensors, location, start
-        self.prefix = prefix_of(tensors)
+    def __init__(self, config: Mapping[str, Any], read: Read, file: str) -> None:
+        self.config, self.read, self.file = config, read, file
         self.nodes: list[bytes] = []
         self.initializers: dict[str, bytes] = {}
 
@@ -79,17 +56,18 @@ class _Graph:
         )
         if (kind, activation, positions) != ("bert", "gelu", "absolute"):
             raise EmbeddingError(
-                f"{self.location} is {kind} with {activation} and {positions} positions: only BERT with gelu and "
+                f"{self.file} is {kind} with {activation} and {positions} positions: only BERT with gelu and "
                 "absolute positions runs from safetensors; use model.onnx"
             )
         hidden = config["hidden_size"]
         rows = self.constant("rows", [-1, hidden])
 
-        self.constant("zero", [0])
-        place = self.op("Gather", self.tensor("embeddings.position_embeddings.weight"), "positions")
-        segment = self.op("Gather", self.tensor("embeddings.token_type_embeddings.weight"), "zero")
-        x = self.norm(self.op("Add", "words", self.op("Add", place, segment)), "embeddings.LayerNorm")
-        shape = self.op("Shape", x)
+        words = self.words()
+        shape = self.op("Shape", words)
+        # One row for each position in the text
+        end = self.op("Slice", shape, self.constant("one", [1]), self.constant("two", [2]))
+        place = self.op("Slice", self.positions(), self.constant("zero", [0]), end)
+        x = self.norm(self.op("Add", words, place), "embeddings.LayerNorm")
         x = self.op("Reshape", x, rows)
         for i in range(config["num_hidden_layers"]):
             layer = f"encoder.layer.{i}"
@@ -107,92 +85,64 @@ class _Graph:
         return onnx_format.model(
             self.nodes,
             self.initializers.values(),
-            (
-                onnx_format.value("words", onnx_format.FLOAT, ("batch", "tokens", hidden)),
-                onnx_format.value("positions", onnx_format.INT64, ("tokens",)),
-            ),
+            (onnx_format.value("input_ids", onnx_format.INT64, ("batch", "tokens")),),
             (onnx_format.value("last_hidden_state", onnx_format.FLOAT, ("batch", "tokens", hidden)),),
             opsets={"": 23, _RUNTIME: 1},
             ir_version=11,
         )
 
-    def op(self, operator: str, *inputs: str, **attributes: int | float) -> str:
+    def op(self, operator: str, *inputs: str, domain: str = "", **attributes: int | float) -> str:
         output = f"{operator}_{len(self.nodes)}"
-        self.nodes.append(onnx_format.node(operator, inputs, [output], attributes))
+        self.nodes.append(onnx_format.node(operator, inputs, [output], attributes, domain))
         return output
 
-    def linear(self, x: str, *names: str) -> list[str]:
-        return [
-            self.op("Gemm", x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), transB=1) for name in names
-        ]
-
-    def norm(self, x: str, name: str) -> str:
-        epsilon = self.config["layer_norm_eps"]
+    def words(self) -> str:
+        codes, scales = in_eight_bits(self.read(WORDS))
+        rows = self.tensor("words.codes", codes.reshape(len(codes), -1)[:, : self.config["hidden_size"]])
+        sizes = {"gather_axis": 0, "quantize_axis": 1, "block_size": BLOCK, "bits": 8}
         return self.op(
-            "LayerNormalization", x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), epsilon=epsilon
+            "GatherBlockQuantized", rows, "input_ids", self.tensor("words.scales", scales), domain=_RUNTIME, **sizes
         )
 
-    def constant(self, name: str, values: Sequence[int]) -> str:
-        self.initializers[name] = onnx_format.integers(name, values)
-        return name
-
-    def tensor(self, name: str) -> str:
-        shape, first, end = self.place(name)
-        self.initializers[name] = onnx_format.external_tensor(name, shape, self.location, first, end - first)
-        return name
-
-    def place(self, name: str) -> tuple[Sequence[int], int, int]:
-        """The shape of a tensor and its byte range in the file."""
-        entry = self.tensors[self.prefix + name]
-        if entry["dtype"] != "F32":
-            raise EmbeddingError(f"{self.location} contains {entry['dtype']} values: only 32-bit floats are supported")
-        first, end = entry["data_offsets"]
-        return entry["shape"], self.start + first, self.start + end
-
-
-class _EightBitGraph(_Graph):
-    def __init__(
-        self,
-        config: Mapping[str, Any],
-        tensors: Mapping[str, Any],
-        location: str,
-        start: int,
-        read: Callable[[int, Sequence[int]], NDArray[np.float32]],
-    ) -> None:
-        super().__init__(config, tensors, location, start)
-        self.read = read
+    def positions(self) -> str:
+        # A text is the first of BERT's two segments
+        segment = self.read("embeddings.token_type_embeddings.weight")[0]
+        return self.tensor("positions", self.read("embeddings.position_embeddings.weight") + segment)
 
     def linear(self, x: str, *names: str) -> list[str]:
-        """Computes query, key and value in a single product: for a short text, running an operator costs as much as its
-        arithmetic."""
-        matrix, bias = (
-            np.concatenate([self.numbers(f"{name}.{part}") for name in names]) for part in ("weight", "bias")
-        )
+        """Returns the outputs of these layers for `x`. Query, key and value share one product, because for a short text
+        an operator's overhead costs as much as its arithmetic."""
+        matrix, bias = (np.concatenate([self.read(f"{name}.{part}") for name in names]) for part in ("weight", "bias"))
         codes, scales = in_eight_bits(matrix)
-        inputs = [
+        inputs = (
             x,
-            self.inside(f"{names[0]}.codes", onnx_format.UINT8, codes),
-            self.inside(f"{names[0]}.scales", onnx_format.FLOAT, scales),
+            self.tensor(f"{names[0]}.codes", codes),
+            self.tensor(f"{names[0]}.scales", scales),
             "",
             "",
-            self.inside(f"{names[0]}.biases", onnx_format.FLOAT, bias),
-        ]
-        product = f"MatMulNBits_{len(self.nodes)}"
+            self.tensor(f"{names[0]}.biases", bias),
+        )
         sizes = {"N": len(matrix), "K": matrix.shape[1], "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
-        self.nodes.append(onnx_format.node("MatMulNBits", inputs, [product], sizes, _RUNTIME))
+        product = self.op("MatMulNBits", *inputs, domain=_RUNTIME, **sizes)
         if len(names) == 1:
             return [product]
         outputs = [f"{product}_{name}" for name in names]
         self.nodes.append(onnx_format.node("Split", [product], outputs, {"axis": 1, "num_outputs": len(names)}))
         return outputs
 
-    def numbers(self, name: str) -> NDArray[np.float32]:
-        shape, first, _ = self.place(name)
-        return self.read(first, shape)
+    def norm(self, x: str, name: str) -> str:
+        weight, bias = (self.tensor(f"{name}.{part}", self.read(f"{name}.{part}")) for part in ("weight", "bias"))
+        return self.op("LayerNormalization", x, weight, bias, epsilon=self.config["layer_norm_eps"])
 
-    def inside(self, name: str, kind: int, values: NDArray[np.float32] | NDArray[np.uint8]) -> str:
-        self.initializers[name] = onnx_format.tensor(name, kind, values.shape, values.tobytes())
+    def constant(self, name: str, values: Sequence[int]) -> str:
+        return self.tensor(name, np.array(values, "<i8"))
+
+    def tensor(self, name: str, values: NDArray[Any]) -> str:
+        self.initializers[name] = onnx_format.tensor(name, _KINDS[values.dtype.name], values.shape, values.tobytes())
         return name
+
+
+_KINDS = {"float32": onnx_format.FLOAT, "uint8": onnx_format.UINT8, "int64": onnx_format.INT64}
 
 
 def in_eight_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:

@@ -4,12 +4,9 @@ from xkg.config import EmbeddingSettings
 from xkg.embeddings.base import Embedder
 
 
-def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embedder:
-    """Returns the configured embedder; its `model` is `settings.vectors`. If `queries` is set, returns a faster
-    embedder if the provider has one. Its vectors can be compared with stored vectors, but must not be stored.
-
-    Imports only the provider's libraries, and sends no texts yet. Raises `EmbeddingError` if libraries, weights or a
-    key are missing."""
+def make_embedder(settings: EmbeddingSettings) -> Embedder:
+    """Returns the configured embedder; its `model` is `settings.vectors`. Imports only the provider's libraries, and
+    sends no texts yet. Raises `EmbeddingError` if libraries, weights or a key are missing."""
     if settings.provider == "openai":
         from xkg.embeddings.openai import OpenAIEmbedder
 
@@ -20,4 +17,4 @@ def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embe
         return SentenceTransformersEmbedder(settings.model, settings.weights, settings.threads)
     from xkg.embeddings.onnx import OnnxEmbedder
 
-    return OnnxEmbedder(settings.weights, settings.model, settings.threads, eight_bits=queries)
+    return OnnxEmbedder(settings.weights, settings.model, settings.threads)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,14 +13,13 @@ from numpy.typing import NDArray
 from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, Passage, Text, WordSums, word_sums
 from xkg.embeddings.onnx_weights import (
     Tokenized,
-    find_weights,
+    in_hub_cache,
     load_session,
-    load_token_rows,
     load_tokenizer,
     read_json,
     weights_file,
 )
-from xkg.embeddings.published_weights import MINILM, check, fetch
+from xkg.embeddings.published_weights import MINILM, minilm
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 
@@ -38,20 +36,11 @@ class OnnxEmbedder:
     processors use different kernels, and vectors agree to about 1e-6. Lone surrogates are treated as `?`. Safe to call
     from several threads.
 
-    If `eight_bits` is set, the matrices of a safetensors model are quantised to eight bits: a short text takes half the
-    time, and the model uses 30 MB less memory. MiniLM's vectors then have a cosine similarity of 0.9996 to the
-    full-precision vectors, which is good enough for queries. Stored vectors use full precision.
+    Safetensors models run in eight bits (see `bert_onnx`). If `weights` is None, all-MiniLM-L6-v2 is prepared once from
+    its published files (see `published_weights`) and checked on each load. Raises `EmbeddingError` if the weights are missing, changed or unsupported."""
 
-    If `weights` is None, the weights of all-MiniLM-L6-v2 are downloaded once unless a local folder contains them, and
-    are checked on each load. Raises `EmbeddingError` if the weights are missing, changed or unsupported."""
-
-    def __init__(
-        self, weights: Path | None = None, model: str = MINILM, threads: int = 2, *, eight_bits: bool = False
-    ) -> None:
-        folder = weights if weights is not None else find_weights(model)
-        if weights is None and model == MINILM:
-            folder = folder or fetch()
-            check(folder)
+    def __init__(self, weights: Path | None = None, model: str = MINILM, threads: int = 2) -> None:
+        folder = weights or (minilm() if model == MINILM else in_hub_cache(model))
         if folder is None:
             raise EmbeddingError(
                 f"no weights for {model} on this machine: set embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder "
@@ -68,14 +57,12 @@ class OnnxEmbedder:
         file = weights_file(folder)
         if file is None:
             raise EmbeddingError(f"{folder} contains neither model.safetensors nor model.onnx: set embedding.weights")
-        # Query texts are short, so they run in parallel: threads inside a single run would mostly wait.
-        self._session = load_session(file, config, 1 if eight_bits else threads, eight_bits=eight_bits)
-        self._map = ThreadPoolExecutor(threads, "encode").map if eight_bits else map
+        self._session = load_session(file, config, self._tokenizer)
+        self._map = ThreadPoolExecutor(threads, "encode").map
         self._inputs = [each.name for each in self._session.get_inputs()]
         self._output = self._session.get_outputs()[0].name
         self.dimension: int = config.get("hidden_size") or self._session.get_outputs()[0].shape[-1]
-        self._rows = load_token_rows(file) if "words" in self._inputs else None
-        unknown = set(self._inputs) - {"words", "input_ids", "attention_mask", "token_type_ids", "positions"}
+        unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown or len(self._session.get_outputs()[0].shape) != 3:
             raise EmbeddingError(
                 f"{folder}: the model does not return token vectors (inputs {', '.join(self._inputs)}); use the "
@@ -123,14 +110,11 @@ class OnnxEmbedder:
             yield from zip(rows, hidden, strict=True)
 
     def _hidden(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        feeds: dict[str, Callable[[], NDArray[Any]]] = {
+        feeds: dict[str, Callable[[], NDArray[np.int64]]] = {
             "input_ids": lambda: ids,
             "attention_mask": lambda: np.ones_like(ids),
             "token_type_ids": lambda: np.zeros_like(ids),
-            "positions": lambda: np.arange(ids.shape[1]),
         }
-        if self._rows is not None:
-            feeds["words"] = partial(self._rows.read, ids)
         (hidden,) = self._session.run([self._output], {name: feeds[name]() for name in self._inputs})
         result: NDArray[np.float32] = hidden
         return result

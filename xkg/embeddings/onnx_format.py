@@ -1,4 +1,4 @@
-"""Writes the ONNX messages needed for a graph with external weights, as protocol buffers.
+"""Writes ONNX graphs as protocol buffers.
 
 Field numbers follow <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>, and the encoding follows
 <https://protobuf.dev/programming-guides/encoding/>. The `onnx` library does the same, but takes 23 MB."""
@@ -7,7 +7,6 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 
 FLOAT, UINT8, INT64 = 1, 2, 7
-_EXTERNAL = 1
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT = 1, 2
 
 
@@ -28,25 +27,6 @@ def node(
             _text(7, domain),
         )
     )
-
-
-def external_tensor(name: str, shape: Sequence[int], location: str, offset: int, length: int) -> bytes:
-    """A `TensorProto` of 32-bit floats stored in the file `location`."""
-    places = {"location": location, "offset": str(offset), "length": str(length)}
-    return b"".join(
-        (
-            *(_number(1, size) for size in shape),
-            _number(2, FLOAT),
-            _text(8, name),
-            *(_bytes(13, _text(1, key) + _text(2, value)) for key, value in places.items()),
-            _number(14, _EXTERNAL),
-        )
-    )
-
-
-def integers(name: str, values: Sequence[int]) -> bytes:
-    """A one-dimensional `TensorProto` of 64-bit integers."""
-    return tensor(name, INT64, [len(values)], struct.pack(f"<{len(values)}q", *values))
 
 
 def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:

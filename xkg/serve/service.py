@@ -26,12 +26,12 @@ from xkg.serve.context.context import KINDS, ContextAnswer, View, paper_context
 from xkg.serve.context.parts import CodeForm, Kind
 from xkg.serve.excluded import query_refused
 from xkg.serve.generation import Generation
-from xkg.serve.models import Models
 from xkg.serve.search.calibration import FITS
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.query_encoder import QueryEncoder
 from xkg.serve.search.related import RelatedAnswer, related_papers
 from xkg.serve.search.search import EVERYTHING, search
+from xkg.serve.shared_model import SharedModel
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import embedded_schema
 from xkg.store.graph_store import GraphStore, Snapshot
@@ -53,21 +53,21 @@ class Service:
     """Answers questions about the current generation of the graph.
 
     Every method raises subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. Starts `parsers`
-    if none are given, and closes them with the graph. `models` may be shared with other graphs."""
+    if none are given, and closes them with the graph. `model` may be shared with other graphs."""
 
-    def __init__(self, settings: Settings, parsers: "Parsers | None" = None, models: Models | None = None) -> None:
+    def __init__(self, settings: Settings, parsers: "Parsers | None" = None, model: SharedModel | None = None) -> None:
         self.folder = settings.kg
         self._settings = settings
         self._turn = threading.Lock()
         self._store: GraphStore | None = None
-        self._models = models or Models(settings.embedding)
+        self._model = model or SharedModel(settings.embedding)
         self._cached: CachedEmbedder | None = None
         self._copies: WorkingCopies | None = None
         self._parsers = parsers
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None
-        self._read = QueryEncoder(self._models.queries)
+        self._read = QueryEncoder(self._model)
         self._generation: Generation | None = None
 
     def state(self) -> tuple[int, int]:
@@ -392,7 +392,7 @@ class Service:
                 with contextlib.suppress(OSError):  # if a cache cannot be written, that only costs time
                     private_folder(folder)
                 self._cached = CachedEmbedder(
-                    self._models.texts,
+                    self._model,
                     folder / "embeddings.sqlite",
                     self._settings.embedding.vectors,
                     most=None if own else USER_TEXTS,

@@ -10,8 +10,8 @@ from tests.store.flows import FLOW, FLOWS, KERNEL, ablations, bundles
 from tests.store.graphs import FakeHashEmbedder, open_store
 from xkg.config import Settings
 from xkg.serve.answer_text import text
-from xkg.serve.models import Models
 from xkg.serve.service import Service
+from xkg.serve.shared_model import SharedModel
 
 
 @pytest.fixture
@@ -22,8 +22,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
         store.publish(bundles())
         store.add_ablations(ablations())
     monkeypatch.setattr(Service, "_opened", lambda self: self.__dict__.setdefault("_embedded", open_store(self.folder)))
-    for model in ("texts", "queries"):
-        monkeypatch.setattr(Models, model, lambda _: FakeHashEmbedder())
+    monkeypatch.setattr(SharedModel, "__call__", lambda _: FakeHashEmbedder())
     with closing(Service(settings)) as opened:
         yield opened
 

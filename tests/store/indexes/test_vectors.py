@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +118,13 @@ def test_a_changed_index_finds_what_it_holds(tmp_path: Path, exact_up_to: int) -
     assert np.allclose(index.vectors([4000, 9]), [added[2], vectors[9]], atol=1e-3)
     numbers, near, _ = index.within(vectors[7:9], 0.99)
     assert (numbers.tolist(), near.tolist()) == ([1], [8])
+
+
+def test_without_faiss_a_large_index_is_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    vectors = unit_rows(60, 8)
+    index = VectorIndex(tmp_path / "index", build(tmp_path / "index", vectors, exact_up_to=50))
+    assert index.search(vectors[7], 1)[0][0] == 7
+    assert "searching 60 techniques compares every vector" in caplog.text

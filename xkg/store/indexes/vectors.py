@@ -4,21 +4,25 @@ Cosine similarity is the inner product of unit vectors. See Johnson, Douze and J
 with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them. A mapped
 index is never extended, because that would crash the process.
 
-An exact index is an array in NumPy's own format: multiplying by one matrix does not need a 66 MB library, so FAISS is
-only needed for graphs with more than `EXACT_UP_TO` techniques."""
+An exact index is an array in NumPy's own format: multiplying by one matrix does not need a 66 MB library. So FAISS is
+optional, and only used for graphs with more than `EXACT_UP_TO` techniques."""
 
+import logging
 import threading
 from collections.abc import Sequence
+from importlib import util
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from xkg.errors import MissingExtraError
+from xkg.errors import MissingExtraError, install_extra
 from xkg.value import Value
 
 if TYPE_CHECKING:
     # Imported for types only: opening a graph reads `VectorsInfo` and needs no arrays.
     import numpy as np
     from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
 
 EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.995
@@ -51,7 +55,8 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Builds an index over rows of unit length and writes it to disk; row i gets number i.
+    """Builds an index over rows of unit length and writes it to disk; row i gets number i. It is exact if FAISS is not
+    installed.
 
     Above `exact_up_to` rows, the number of probed lists grows until recall@10 reaches `RECALL_GOAL` for sums of four
     vectors; if it cannot, the index stays exact. These sums simulate paraphrased queries, which lie between the vectors
@@ -63,7 +68,11 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     count, dimension = vectors.shape
     index: Any = None
     info = EXACT
-    if count > exact_up_to:
+    if count > exact_up_to and not util.find_spec("faiss"):
+        log.warning(
+            "searching %s techniques compares every vector: to search faster, %s", count, install_extra("faiss")
+        )
+    elif count > exact_up_to:
         faiss = _faiss()
         lists = max(1, min(int(4 * count**0.5), count // 39))
         index = faiss.index_factory(dimension, f"IVF{lists},SQfp16", faiss.METRIC_INNER_PRODUCT)
@@ -123,7 +132,7 @@ def _faiss() -> Any:
     try:
         import faiss
     except ModuleNotFoundError as error:
-        raise MissingExtraError("cpu", f"a graph of more than {EXACT_UP_TO:,} techniques") from error
+        raise MissingExtraError("faiss", "the vector index of this graph") from error
     return faiss
 
 
