@@ -5,8 +5,8 @@ Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 20
 
 In eight bits, the weights take a quarter of the disk space, and a short text takes half the time. Each block of `BLOCK`
 numbers in a row shares a scale, as do the numbers it is multiplied by (`accuracy_level` 4). See Dettmers et al., "8-bit
-Optimizers via Block-wise Quantization", ICLR 2022. For all-MiniLM-L6-v2, the cosine similarity to full-precision vectors
-is at least 0.999. The operators are described in
+Optimizers via Block-wise Quantization", ICLR 2022. For all-MiniLM-L6-v2, the cosine similarity to full-precision
+vectors is at least 0.999. The operators are described in
 https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits."""
 
 from __future__ import annotations

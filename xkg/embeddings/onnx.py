@@ -37,7 +37,8 @@ class OnnxEmbedder:
     from several threads.
 
     Safetensors models run in eight bits (see `bert_onnx`). If `weights` is None, all-MiniLM-L6-v2 is prepared once from
-    its published files (see `published_weights`) and checked on each load. Raises `EmbeddingError` if the weights are missing, changed or unsupported."""
+    its published files (see `published_weights`) and checked on each load. Raises `EmbeddingError` if the weights are
+    missing, changed or unsupported."""
 
     def __init__(self, weights: Path | None = None, model: str = MINILM, threads: int = 2) -> None:
         folder = weights or (minilm() if model == MINILM else in_hub_cache(model))

@@ -151,5 +151,5 @@ def _read_header(weights: Path) -> tuple[dict[str, Any], int]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EmbeddingError(f"{weights} is not a safetensors file: fetch the model again") from error
     if size < start + end:
-        raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
+        raise EmbeddingError(f"{weights} is truncated ({size} of {start + end} bytes): fetch the model again")
     return tensors, start
