@@ -1,5 +1,5 @@
-"""Records which addresses Python code tries to reach and from where, as one JSON line each in a file next to the
-environment. Runs in every Python process of a command before the command's code, and uses only the standard library."""
+"""Records which addresses Python code tries to reach, and from which line, as JSON lines in the command's environment
+folder. Runs in every Python process of a command before the command's code, and uses only the standard library."""
 
 import json
 import os
