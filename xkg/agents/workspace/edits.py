@@ -1,4 +1,4 @@
-"""Edits to files: search and replace, a whole function, or a whole file. They apply exactly or are refused with the
+"""Edits to files: search and replace, a whole function, or a whole file. An edit applies exactly or is refused with a
 reason."""
 
 import ast
@@ -14,9 +14,9 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class FileEdit(AnswerType):
-    """`replace`: `target` is text that occurs once in the file, and `text` replaces it. `function`: `target` is the
-    qualified name of a function or class, and `text` is its complete new definition. `file`: `text` is the complete new
-    file, and `target` is empty."""
+    """An edit to one file. `replace`: `target` is text that occurs exactly once in the file, and `text` replaces it.
+    `function`: `target` is the qualified name of a function or class, and `text` is its complete new definition.
+    `file`: `text` is the complete new file, and `target` is empty."""
 
     file: str
     kind: Literal["replace", "function", "file"]
@@ -25,12 +25,12 @@ class FileEdit(AnswerType):
 
 
 class EditError(ValueError):
-    """The reason why edits cannot be applied, described for the model."""
+    """Edits cannot be applied. The message is the reason, phrased for the model."""
 
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
-    """The new texts of the files in `texts` that the edits change, with the edits applied in order. Raises `EditError`
-    if an edit does not fit exactly, changes nothing, or results in Python that does not parse."""
+    """Applies edits in order, and returns the new text of each changed file. Raises `EditError` if an edit does not
+    match exactly, if nothing changes, or if the result is Python that does not parse."""
     if not edits:
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}
@@ -55,7 +55,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
 
 
 def syntax_error(text: str) -> str | None:
-    """The location and cause of a syntax error; None for valid Python."""
+    """The location and cause of a syntax error, or None for valid Python."""
     try:
         with silently():
             compile(text, "file", "exec", dont_inherit=True)
@@ -101,7 +101,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
 def definitions(
     tree: ast.AST, above: str = ""
 ) -> list[tuple[str, "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef"]]:
-    """Functions and classes with their qualified names, except nested functions."""
+    """Returns functions and classes with their qualified names, except nested functions."""
     found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, _DEFINITIONS):

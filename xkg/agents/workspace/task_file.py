@@ -1,4 +1,4 @@
-"""Reads task files (`implement.yaml`, `ablate.yaml`), and creates tasks from their fields."""
+"""Reads task files (`implement.yaml`, `ablate.yaml`) and creates tasks from them."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ _LARGEST = 1 << 20
 
 
 def read_fields(file: Path) -> dict[str, Any]:
-    """The fields in a task file. Raises `InputError` if the file cannot be read or contains no fields."""
+    """Returns a task file's fields. Raises `InputError` if the file cannot be read or contains no fields."""
     try:
         fields = yaml.safe_load(read_regular(file, _LARGEST))
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Decides which paths an agent's edit may write, namely files that the program itself uses.
+"""Decides which paths an agent's edits may write: only files that the program itself uses.
 
-Names may only contain letters, digits and a few signs, so that no name can be read as another on Windows, on macOS or
-in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused, because hidden files
-and folders control editors, forges, shells and git. A new file must have a suffix for source code, settings or text.
-Python and pytest load three modules because of their names, so no edit may write them."""
+Names may contain only letters, digits and a few signs, so that no name is an alias of a different file on Windows, on
+macOS or in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused, because
+hidden files and folders control editors, forges, shells and git. A new file must have a suffix for source code,
+settings or text. Modules that Python and pytest load automatically cannot be written."""
 
 import re
 from collections.abc import Container
@@ -18,8 +18,7 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """The reason, in a few words, why no edit may write `path`; None if an edit may write it. `known` lists the
-    existing files."""
+    """A short reason why edits may not write `path`, or None if they may. `known` contains the existing files."""
     if not is_inside(path):
         return "it is outside the workspace; give a path relative to its top, as listed"
     if len(path.encode("utf-8", "replace")) > _LONGEST:
