@@ -1,5 +1,4 @@
-"""The fields that can be set for a task, as options of `xkg ablate` and as arguments in Python; `task.py` reads
-them."""
+"""The fields of a task, as options for `xkg ablate` and as arguments in Python."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

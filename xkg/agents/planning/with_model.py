@@ -19,7 +19,7 @@ _MOST_OPTIONS = 12
 
 
 class ProposedAblation(AnswerType):
-    """An ablation proposed by the model. `component` is a number from the list in the prompt, or 0 for none."""
+    """`component` is a number from the list in the prompt, or 0 for none."""
 
     component: int
     name: str

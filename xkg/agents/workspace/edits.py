@@ -14,9 +14,9 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class FileEdit(AnswerType):
-    """An edit to one file. `replace`: `target` is text that occurs exactly once in the file, and `text` replaces it.
-    `function`: `target` is the qualified name of a function or class, and `text` is its complete new definition.
-    `file`: `text` is the complete new file, and `target` is empty."""
+    """`replace`: `target` is text that occurs once in the file, and `text` replaces it. `function`: `target` is the
+    qualified name of a function or class, and `text` is its complete new definition. `file`: `text` is the complete new
+    file, and `target` is empty."""
 
     file: str
     kind: Literal["replace", "function", "file"]

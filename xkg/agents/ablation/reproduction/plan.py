@@ -1,4 +1,4 @@
-"""An experiment plan, checked against the repository. A plan is refused if a path, option or output does not exist."""
+"""Checks experiment plans against the repository. A plan is refused if a path, option or output does not exist."""
 
 import posixpath
 import re
@@ -48,15 +48,15 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """The parts of a plan that are not in the repository, described for the model; None if all exist. `texts` contains
-    the readable files, `paths` all files, and `data` the paths of mounted folders."""
+    """Describes the parts of a plan that do not exist in the repository, for the model. Returns None if all exist.
+    `texts` contains the readable files, `paths` all files, and `data` the paths of mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
 
 
 def planned_task(task: Task, plan: Plan) -> Task:
-    """Completes the task from the plan, keeping values set by the user."""
+    """Completes a task from the plan. Values set by the user are kept."""
     metrics = task.metrics or plan.metrics
     if task.run:
         return task.model_copy(update={"metrics": metrics})
@@ -98,7 +98,7 @@ class _Tree:
         return path in self._folders or self._is_data(path)
 
     def may_write(self, path: str) -> bool:
-        """Whether commands may create a file at this path, which must be in the repository but not in mounted data."""
+        """Whether commands may create a file at this path: it is in the repository, but not in mounted data."""
         return is_inside(path) and not self._is_data(path)
 
     def write(self, path: str) -> None:

@@ -1,7 +1,7 @@
-"""Defines a value that ends the run as soon as it is used: if the run ends as the baseline did, nothing used the value.
+"""Defines a value that ends the run as soon as it is used. If a run ends like the baseline, the value is unused.
 
 The value may be stored, passed on, copied and printed. Code that computes with it, compares it or branches on it ends
-the program, and C code either rejects it or counts as using it."""
+the program. C code rejects it or triggers it."""
 
 _USES = (
     "bool float int index complex eq ne lt le gt ge hash len iter next contains getitem call neg abs round add radd sub"

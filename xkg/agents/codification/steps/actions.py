@@ -1,4 +1,4 @@
-"""Executes an agent's actions. Failures become observations; exceptions are raised only if no model can be asked."""
+"""Executes an agent's actions. Failures become observations; exceptions are raised only if no model is available."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +42,8 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Observation:
-    """`text` begins with a line that says how the action ended; `verdict` is set for a final answer."""
+    """The outcome of an action. The first line of `text` states how the action ended; `verdict` is set for a final
+    answer."""
 
     text: str
     verdict: Verdict | None = None
@@ -71,8 +72,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Why a step cannot be taken, described for the model: an input that its action lacks, or edits that do not
-        apply."""
+        """The reason why a step cannot be taken, phrased for the model: a missing input, or edits that do not apply.
+        None if it can be taken."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
@@ -82,7 +83,8 @@ class Actions:
         return None
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """The observation from a step's action. Raises the same errors as `LanguageModel` if no model can be asked."""
+        """Executes a step's action and returns the observation. Raises the same errors as `LanguageModel` if no model
+        is available."""
         given, self._history = step.action_input, history
         try:
             if step.action == "final_answer":
@@ -126,7 +128,7 @@ class Actions:
         return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}\n{diff}"
 
     def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
-        """The files changed by edits; {} if there are no edits. Raises `EditError` if the edits are refused."""
+        """Returns the files changed by edits. Raises `EditError` if the edits are refused."""
         if not edits:
             return {}
         session, texts = self._session, self._workspace.texts()
