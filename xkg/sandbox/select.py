@@ -34,9 +34,11 @@ _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
-    """Returns the configured runner, after a trial run (once per process). `auto` tries bubblewrap, then Landlock, then
-    a container. All of them confine code, to different degrees (see `weaker`); `auto` never chooses a runner that does
-    not. Raises `SandboxUnavailableError` with one line on what to install or allow."""
+    """Returns the configured runner, after a trial run (once per process).
+
+    `auto` tries bubblewrap, then Landlock, then a container. All of them confine code, to different degrees (see
+    `weaker`); `auto` never chooses a runner that does not. Raises `SandboxUnavailableError` with one line on what to
+    install or allow."""
     return chosen_runner(settings)[0]
 
 

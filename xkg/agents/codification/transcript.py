@@ -1,5 +1,6 @@
-"""Exports a run's steps as JSON lines, or as an Inspect log for `inspect view`. Exports use the run's finished steps,
-so they also work for runs that are in progress or were killed."""
+"""Exports a run's steps as JSON lines, or as an Inspect log for `inspect view`.
+
+Exports use the run's finished steps, so they also work for runs that are in progress or were killed."""
 
 import json
 from collections.abc import Iterator

@@ -31,10 +31,12 @@ def plan_ablations(
     wait_seconds: float | None = None,
 ) -> AblationPlan:
     """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
-    or are located in the folder `repository`, which must be under `roots`, if given. Waits at most `wait_seconds` for
-    the configured language model (the limit for one call if None). If it does not answer or no model is configured, the
-    plan is based on the graph alone, and `planned_by` reports this. Raises `UnknownIdError`, `InputError` if `k` is out
-    of range or a folder cannot be read, and `StoreError` for an empty graph."""
+    or are located in the folder `repository`, which must be under `roots`, if given.
+
+    Waits at most `wait_seconds` for the configured language model (the limit for one call if None). If it does not
+    answer or no model is configured, the plan is based on the graph alone, and `planned_by` reports this. Raises
+    `UnknownIdError`, `InputError` if `k` is out of range or a folder cannot be read, and `StoreError` for an empty
+    graph."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned: ask for 1 to {MOST}")
     material = gather(service, paper)

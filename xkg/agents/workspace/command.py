@@ -171,11 +171,13 @@ class Commands:
         Python files in the tree whose lines are counted, which slows them down. `printed` is a pattern; the result
         includes the line that last printed a match. `wanted` lists the files that the command should leave. `awaited`
         contains groups of lines, by file; the trace records whether any line in each group ran, and stops once every
-        group has run. `leaves` is an archive for the files that the command creates or overwrites
-        (`RunResult.left_at`). A later command receives these files as `left`, except files that Python could import,
-        hidden files, files in `wanted`, and files in the tree that are not in `outputs`. Files in `without` are absent.
-        If `hosts` is given, the command reaches them through a proxy, and its whole home folder is kept for later runs
-        (`fetched`). `first` lists modules from `sandbox.guest` that each Python process imports before other code runs.
+        group has run.
+
+        `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
+        command receives these files as `left`, except files that Python could import, hidden files, files in `wanted`,
+        and files in the tree that are not in `outputs`. Files in `without` are absent. If `hosts` is given, the command
+        reaches them through a proxy, and its whole home folder is kept for later runs (`fetched`). `first` lists
+        modules from `sandbox.guest` that each Python process imports before other code runs.
 
         Never raises because the command fails. Raises `InputError` if the command cannot be split, and
         `SandboxUnavailableError` if it cannot be confined."""

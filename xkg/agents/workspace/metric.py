@@ -67,8 +67,9 @@ class Metric(Value):
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Returns the last value. There is no time limit, so use `SourceReader.metric` for a run's output. Raises
-        `MetricError` if there is no value, and for NaN, infinity and text."""
+        """Returns the last value. There is no time limit, so use `SourceReader.metric` for a run's output.
+
+        Raises `MetricError` if there is no value, and for NaN, infinity and text."""
         if self.source == "output":
             return _number(self._in_output(output), f"the output's last match of {self.key!a}")
         assert self.path is not None

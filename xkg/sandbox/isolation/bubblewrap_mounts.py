@@ -115,8 +115,9 @@ _runs, _lasting_runs = itertools.count(), itertools.count()
 def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int | None:
     """Returns the uid to drop to outside the sandbox. Each call returns a new uid, so the kernel's process limit, which
     does not apply to root, counts only this job. Each `keeper` always gets the same uid, and `lasting` selects one from
-    a separate range. Returns None for ordinary users, who keep their own uid. Raises `SandboxUnavailableError` if root
-    lacks the capabilities to drop privileges."""
+    a separate range. Returns None for ordinary users, who keep their own uid.
+
+    Raises `SandboxUnavailableError` if root lacks the capabilities to drop privileges."""
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID):
@@ -185,8 +186,9 @@ def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tup
 
 def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
     """Returns the bwrap arguments that set up the sandbox. `sealed` returns the number of a descriptor from which the
-    given bytes can be read. Raises `UnsafeInputError` for a file outside the scratch folder, and `InputError` for too
-    many files."""
+    given bytes can be read.
+
+    Raises `UnsafeInputError` for a file outside the scratch folder, and `InputError` for too many files."""
     if len(confined.files) > _MAX_FILES:
         raise InputError(f"the job has {len(confined.files)} files; at most {_MAX_FILES} are allowed")
     plan = _Plan(sealed)

@@ -4,7 +4,9 @@ One process imports the parsers once. Each call forks it (which takes millisecon
 files, the network and other processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork
 has limits on processor time, wall time and memory, and exits once it has answered. So calls run in parallel, and a
 crash affects only one call. An attacker who takes over a call finds no data from other calls and cannot change their
-answers. Answers are untrusted bytes with a maximum length, and the caller must validate them."""
+answers.
+
+Answers are untrusted bytes with a maximum length, and the caller must validate them."""
 
 import contextlib
 import json
@@ -104,9 +106,10 @@ class ConfinedWorker:
         part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
         """Returns the answer of `task` for `payload`, a JSON value. The task requests bytes by name from `read`, which
-        yields bytes or None for each name. If the answer arrives in parts, `part` receives each part. Raises
-        `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` from the task,
-        `InputError` if no slot becomes free within the time limit, and any error from `read`."""
+        yields bytes or None for each name. If the answer arrives in parts, `part` receives each part.
+
+        Raises `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` from the
+        task, `InputError` if no slot becomes free within the time limit, and any error from `read`."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):
             raise InputError("other papers or repositories are being parsed; try again when they are done")

@@ -48,9 +48,10 @@ _names = itertools.count()
 
 
 class ContainerRunner:
-    """Confines a job in a container from `image`. Thread-safe. Raises `SandboxUnavailableError` if the engine or the
-    image is missing or the engine fails, `UnsafeInputError` for a file outside the scratch folder, and `InputError` for
-    arguments that cannot be passed to a process."""
+    """Confines a job in a container from `image`. Thread-safe.
+
+    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine fails, `UnsafeInputError` for a
+    file outside the scratch folder, and `InputError` for arguments that cannot be passed to a process."""
 
     name = "container"
 

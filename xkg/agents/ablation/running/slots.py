@@ -11,8 +11,9 @@ T = TypeVar("T")
 
 
 class Slots:
-    """A pool of `jobs` threads. Work starts in submission order; fillers start only if nothing else is waiting. On
-    exit, the context waits for running work and drops the rest."""
+    """A pool of `jobs` threads. Work starts in submission order; fillers start only if nothing else is waiting.
+
+    On exit, the context waits for running work and drops the rest."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs

@@ -1,6 +1,7 @@
-"""Finds changes without effect, by running the answer without each change, and once while recording its arithmetic. All
-runs draw the same random numbers. The number of runs is limited, and their total time is limited to that of a single
-run."""
+"""Finds changes without effect, by running the answer without each change, and once while recording its arithmetic.
+
+All runs draw the same random numbers. The number of runs is limited, and their total time is limited to that of a
+single run."""
 
 import json
 import tempfile
