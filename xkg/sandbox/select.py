@@ -36,8 +36,8 @@ _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 def runner_for(settings: SandboxSettings) -> Runner:
     """Returns the configured runner, after a trial run (once per process).
 
-    `auto` tries bubblewrap, then Landlock, then a container. All of them confine code, to different degrees (see
-    `weaker`); `auto` never chooses a runner that does not. Raises `SandboxUnavailableError` with one line on what to
+    `auto` tries bubblewrap, then Landlock, then a container. All three confine code, to different degrees (see
+    `weaker`); `auto` never chooses an unconfined runner. Raises `SandboxUnavailableError` with one line on what to
     install or allow."""
     return chosen_runner(settings)[0]
 

@@ -97,7 +97,7 @@ def relative_noise(values: Sequence[float]) -> float | None:
 
 
 def adjusted(p: Sequence[float | None]) -> list[float | None]:
-    """Adjusts p values for all comparisons, keeping None."""
+    """Adjusts p values for multiple comparisons. None stays None."""
     known = sorted(((value, i) for i, value in enumerate(p) if value is not None), reverse=True)
     found: list[float | None] = [None] * len(p)
     smallest = 1.0

@@ -37,7 +37,7 @@ class TaskFields(TypedDict, total=False):
     seconds: Annotated[float, Option("Time limit for one run, in seconds (600).")]
     memory_mb: Annotated[int, Option("Memory limit for one run, in MB (4096).")]
     disk_mb: Annotated[int, Option("Scratch disk limit for one run, in MB (1024).")]
-    only: Annotated[Sequence[str], Option("Only components with this in their name (repeatable).")]
+    only: Annotated[Sequence[str], Option("Only components whose name contains this text (repeatable).")]
     devices: Annotated[
         Sequence[str], Option("nvidia:0, or nvidia for every GPU; each run gets one (repeatable).", "--device")
     ]

@@ -65,8 +65,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run. `commit` is its workspace version, and `failure` is what it fixes.
-    `in_metric` lists changed parts of the code that computes the metric."""
+    """A change that makes the baseline run. `commit` is its workspace version, and `failure` is the failure that it
+    fixes. `in_metric` lists changed parts of the code that computes the metric."""
 
     commit: str
     cause: str

@@ -46,7 +46,7 @@ class CodificationResult(Value):
         cost = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
         lines = [
             self.title,
-            f"  run {self.run}: {self.steps} steps, {self.edits} edits of {len(self.changed_files)} files, {cost}",
+            f"  run {self.run}: {self.steps} steps, {self.edits} edits to {len(self.changed_files)} files, {cost}",
             f"  metric {before} -> {after}",
             *(f"  not done: {fault}" for fault in self.faults),
             *([f"  stopped: {self.stopped}"] if self.stopped else []),

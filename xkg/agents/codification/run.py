@@ -6,7 +6,7 @@
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
 
-A run is named after a digest of the task and the starter's content, so the same command resumes the same run, and a
+A run's name contains a digest of the task and the starter's content, so the same command resumes the same run, and a
 finished run returns its stored result.
 """
 
@@ -46,7 +46,7 @@ from xkg.sandbox.runner import Environment
 
 
 class StepTaken(NamedTuple):
-    """A finished step, for progress displays: the dollars spent so far (None if unknown), and the last metric."""
+    """A finished step, for progress displays, with the dollars spent so far (None if unknown) and the last metric."""
 
     number: int
     action: str
@@ -206,7 +206,7 @@ def _parts(session: Session) -> tuple[str, ...]:
         def check(answer: Parts) -> str | None:
             names = [part.strip().lower() for part in answer.parts]
             if not 1 <= len(names) <= 12 or len(set(names)) < len(names) or "" in names:
-                return "give between 1 and 8 parts, each with a name of its own"
+                return "give between 1 and 8 parts, each with a unique name"
             return None
 
         return session.questions.ask("parts", Parts, inputs, about="parts", check=check)

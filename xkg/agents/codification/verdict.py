@@ -158,7 +158,7 @@ def _misplaced(
     for part in parts:
         found = placed.get(part.strip().lower(), [])
         if not found:
-            faults.append(f"the part {part!a} has no place: say in which lines of which file it is done")
+            faults.append(f"the part {part!a} has no place: specify the file and lines that implement it")
         for place in found:
             text = texts.get(place.file)
             if text is None or not 1 <= place.start_line <= place.end_line <= text.count("\n") + 1:
@@ -175,5 +175,5 @@ def _misplaced(
                 what = "its changed lines" if new else "its lines"
                 faults.append(f"{part!a} at {here}: none of {what} ran; call it from what `run` starts")
     if parts and len(set(unchanged)) == len(set(parts)):
-        faults.append("no part is at lines that were changed: name the lines that were")
+        faults.append("no part is on changed lines: specify the lines that were changed")
     return faults, unchanged

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from xkg.agents.planning.material import Component, Material
 from xkg.agents.planning.plan import Action, PlannedAblation
 
-PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
+PLAINEST = "its simplest form with the same inputs and outputs (a constant, the identity, or uniform weights)"
 _WORD = re.compile(r"[^\W_]++")
 _FUSED_FROM = 5
 _MOST_METRICS = 3
@@ -166,11 +166,11 @@ def reasons(component: Component) -> list[str]:
     if component.measured is not None:
         reasons.append(f"an ablation measured {component.measured:+.1%}")
     if component.mentioned == 1:
-        reasons.append("the abstract names it")
+        reasons.append("the abstract mentions it")
     elif component.mentioned >= 0.5:
         reasons.append("the abstract contains part of its name")
     if component.findings:
-        reasons.append(f"findings in the paper name it ({'; '.join(component.findings[:2])})")
+        reasons.append(f"findings in the paper mention it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
         reasons.append(
             "judging by its name or definition, it evaluates the method's results, and no code in the method uses it"

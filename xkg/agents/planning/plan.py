@@ -1,4 +1,4 @@
-"""The plan for ablations that `xkg ablate plan`, the library call and the MCP prompt return."""
+"""Ablation plans, as returned by `xkg ablate plan`, the library call and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal

@@ -42,12 +42,12 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
             changed[edit.file] = _ended(edit.text)
             continue
         if text is None:
-            raise EditError(f"edit {number}: there is no text file {edit.file!a}; use kind `file` to make one")
+            raise EditError(f"edit {number}: there is no text file {edit.file!a}; use kind `file` to create one")
         replace = _function if edit.kind == "function" else _searched
         changed[edit.file] = replace(text, edit, number)
     changed = {path: text for path, text in changed.items() if texts.get(path) != text}
     if not changed:
-        raise EditError("the edits change nothing: the files have this content already")
+        raise EditError("the edits change nothing: the files already have this content")
     for path, text in changed.items():
         if path.endswith(".py") and (fault := syntax_error(text)) is not None:
             raise EditError(f"{path} would not be Python: {fault}")
@@ -69,7 +69,7 @@ def syntax_error(text: str) -> str | None:
 
 def _searched(text: str, edit: FileEdit, number: int) -> str:
     if not edit.target:
-        raise EditError(f"edit {number}: the text to search is empty; copy a few whole lines of {edit.file}")
+        raise EditError(f"edit {number}: the search text is empty; copy a few whole lines of {edit.file}")
     count = text.count(edit.target)
     if count == 1:
         return text.replace(edit.target, edit.text)
@@ -77,7 +77,7 @@ def _searched(text: str, edit: FileEdit, number: int) -> str:
     if count:
         raise EditError(f"edit {number}: `{first}` occurs {count} times in {edit.file}; search for more lines")
     raise EditError(
-        f"edit {number}: `{first}` does not occur in {edit.file} as given; copy it exactly, indentation too"
+        f"edit {number}: `{first}` does not occur in {edit.file} as given; copy it exactly, including indentation"
     )
 
 
@@ -85,7 +85,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
     try:
         tree = syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError):
-        raise EditError(f"edit {number}: {edit.file} does not parse, so no function of it is found") from None
+        raise EditError(f"edit {number}: {edit.file} does not parse, so its functions cannot be found") from None
     found = [node for name, node in definitions(tree) if name == edit.target]
     if len(found) != 1:
         names = ", ".join(name for name, _ in definitions(tree)) or "none"

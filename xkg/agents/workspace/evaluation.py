@@ -80,7 +80,7 @@ def changed_evaluation(
     for path, text in new_files.items():
         more = _assigned(path, text) - _assigned(path, (old_files or {}).get(path, ""))
         names = own & more.keys()
-        changed += [f"{path} assigns over {name}" for name in sorted(names)]
+        changed += [f"{path} reassigns {name}" for name in sorted(names)]
     return changed
 
 

@@ -98,7 +98,7 @@ def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
 
 
 def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str | None:
-    """The folder (see `folder_of_module`) of a module, if the module's file contains a name. `texts` maps paths to
+    """The module's folder, as in `folder_of_module`, if the module's file contains a name. `texts` maps paths to
     text."""
     folder = folder_of_module(module, texts)
     stem = f"{folder or ''}/{module.replace('.', '/')}".lstrip("/")

@@ -38,7 +38,7 @@ def hint(
     reach, and `refused` the hosts that it was not allowed to reach. `cuda` means that it failed because CUDA is
     missing, and `cpu` that it ran on the CPU instead."""
     if refused:
-        return f"it may not reach {', '.join(refused)}: add --allow-host for each host that it needs"
+        return f"it is not allowed to reach {', '.join(refused)}: add --allow-host for each host that it needs"
     if downloads:
         return f"runs have no network access, but it needs {_described(downloads[0], workspace, stated_size(output))}"
     if is_of_network(output):

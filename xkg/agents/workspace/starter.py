@@ -87,7 +87,7 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
         some = ", ".join(submodules[:3]) + (" …" if len(submodules) > 3 else "")
         count = len(submodules)
         yield (
-            f"left out: {count} {SUBMODULE}{'s' * (count > 1)} ({some}); --data {submodules[0]}=FOLDER brings "
+            f"left out: {count} {SUBMODULE}{'s' * (count > 1)} ({some}); --data {submodules[0]}=FOLDER provides "
             "a copy of its files"
         )
     large = [file.path for file in checkout.files if file.kind == "file" and file.path not in files]

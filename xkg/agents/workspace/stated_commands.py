@@ -42,8 +42,8 @@ _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_00
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
     """Returns shell commands for the repository's top folder, best first. Commands whose script contains one of the
-    texts in `keys` come first, then commands without absolute paths. The remaining order is code before text, READMEs
-    before scripts, files near the top first, and finally the order in the file."""
+    texts in `keys` come first, then commands without absolute paths. Otherwise, code comes before text, READMEs before
+    scripts, and files near the top first."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}
@@ -66,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """The commands that start a file from each folder that contains its path."""
+    """The commands that start a file, one for each folder in which its path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)

@@ -20,7 +20,7 @@ def read_fields(file: Path) -> dict[str, Any]:
     try:
         fields = yaml.safe_load(read_regular(file, _LARGEST))
     except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}); give a task file, or options") from error
+        raise InputError(f"{file} cannot be read ({error.strerror}); pass a task file or options") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{file} is not a task file: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(fields, dict):

@@ -30,8 +30,8 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 class Version(Value):
     """A version created at `when` (seconds since 1970). `digest` identifies the files that it adds or changes, and
-    `removed` lists the files that it removes. `undo` is the stack of versions that undoing restores, next version
-    last."""
+    `removed` lists the files that it removes. `undo` is the stack of versions to restore by undoing, with the next
+    version last."""
 
     number: int
     digest: str
@@ -175,14 +175,14 @@ class Workspace:
                 continue
             data = content.encode("utf-8", "replace") if isinstance(content, str) else content
             if len(data) > MAX_FILE_BYTES:
-                raise UnsafeInputError(f"{path}: {len(data):,} bytes are more than a source file has")
+                raise UnsafeInputError(f"{path}: {len(data):,} bytes are too many for a source file")
             if any(f"{path}/" == other[: len(path) + 1] or path.startswith(f"{other}/") for other in self.files):
-                raise InputError(f"{path} cannot be a file: a folder or a file of that name is in the way")
+                raise InputError(f"{path} cannot be a file: a folder or file with that name already exists")
             file = TreeFile(data, known.executable if known else data.startswith(b"#!"))
             if file != known:
                 new[path] = file
         if not new:
-            raise InputError("the edit changes nothing: the files have this content already")
+            raise InputError("the edit changes nothing: the files already have this content")
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
@@ -303,4 +303,4 @@ def _change(files: dict[str, TreeFile], changes: _Changes) -> None:
 
 def _require_inside(path: str) -> None:
     if not is_inside(path):
-        raise UnsafeInputError(f"{path!a} is outside the workspace: give a path relative to its top, as listed")
+        raise UnsafeInputError(f"{path!a} is outside the workspace: use a path relative to its top, as listed")

@@ -1,4 +1,4 @@
-"""Finds changes to a module that give the same results on generated inputs, and that no test could therefore detect.
+"""Finds changes to a module that give the same results on generated inputs, so that no test can detect them.
 
 The inputs come from the test, which is rerun with different numbers and seeds and without assertions. The values that
 the implementation returns are compared. A change is excused under two conditions: enough calls run its lines and return

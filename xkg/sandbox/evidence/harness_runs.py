@@ -70,7 +70,7 @@ class HarnessRuns:
         self._lock = threading.Lock()
 
     def first(self, limits: Limits) -> HarnessRun:
-        """Runs the unchanged code. Its duration serves as the estimate for later runs."""
+        """Runs the unchanged code. Its duration is used as the estimate for later runs."""
         run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
         self._expected, self._spent = run.outcome.seconds, 0.0
         return run
@@ -212,6 +212,6 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 
 
 def _stack_after(limits: Limits) -> float:
-    """How many seconds into a run the stack is printed. It is shortly before the timeout, because the harness starts
-    counting slightly later than the runner."""
+    """The time in seconds at which a run prints its stack. Leaves a margin before the timeout, because the harness
+    starts counting slightly later than the runner."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

@@ -126,7 +126,6 @@ def _tampered(code: Code) -> tuple[Reach, str] | None:
 
 
 def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limits) -> Proof:
-    """"""
     reason = why_failed(run, limits)
     blamed = missing_package(run.outcome, code.implementation)
     if blamed and not reason.startswith("missing package"):

@@ -80,8 +80,8 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 
 
 def needed_imports(source: str) -> list[str]:
-    """Top-level names of the packages required to import the module, in order. Excludes optional imports: in function
-    bodies, under `if TYPE_CHECKING`, and in a `try` with handlers. Empty if the source does not parse."""
+    """Top-level names of the packages required to import the module, in order. Excludes optional imports, such as
+    imports in functions, under `if TYPE_CHECKING`, or in a `try` with handlers. Empty if the source does not parse."""
     return list(dict.fromkeys(_needed(statements_of(source).body)))
 
 
@@ -108,7 +108,7 @@ def _unparsed(source: str) -> str | None:
     if not source.strip():
         return "there is no code"
     if len(source) > _MAX_SOURCE:
-        return f"the source has {len(source):,} characters, more than the {_MAX_SOURCE:,} that are checked"
+        return f"the source has {len(source):,} characters, over the limit of {_MAX_SOURCE:,}"
     try:
         tree = syntax_tree(source)
         with silently():

@@ -43,7 +43,7 @@ _NAMES: Mapping[str, tuple[Reach, str]] = {
         (Reach.SOURCE, _OWN_CODE, "inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile"),
         (Reach.SOURCE, _OWN_CODE, "inspect.findsource inspect.getcomments linecache dis marshal types.CodeType"),
         (Reach.OTHER, "accesses the loaded modules", "sys.modules"),
-        (Reach.OTHER, "reads how it was started", "sys.argv os.environ os.getenv"),
+        (Reach.OTHER, "reads its arguments or environment", "sys.argv os.environ os.getenv"),
         (Reach.OTHER, "accesses the program that runs it", "__main__"),
         (Reach.PATCH, "accesses the builtins", "builtins __builtins__"),
         (Reach.OTHER, "runs code from a string", "exec eval compile __import__"),
@@ -116,7 +116,7 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
         if any(isinstance(n, ast.expr) and last_name(n) == "__file__" for n in ast.walk(tree)):
             yield Reach.SOURCE, f"uses `__file__`, which {_OWN_CODE}"
         for patched in patches(tree):
-            yield Reach.PATCH, f"overwrites `{patched}` of something that it imports"
+            yield Reach.PATCH, f"overwrites `{patched}`, which belongs to something that it imports"
 
 
 def watches_tracing(tree: ast.Module) -> bool:

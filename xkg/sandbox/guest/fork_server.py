@@ -85,7 +85,7 @@ def _import(modules: list[str]) -> dict[str, str]:
 
 
 def _unfit() -> str | None:
-    """The reason why forks of this process would not start clean, or None."""
+    """The reason why forks of this process would not start from a clean state, or None."""
     if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         return "threads were started, and forking a multithreaded process can hang"
     try:

@@ -48,7 +48,6 @@ def main() -> None:
 
 
 def _become(plan: dict[str, Any]) -> None:
-    """"""
     os.setsid()
     stdin = os.open("/dev/null", os.O_RDONLY) if plan["stdin"] is None else plan["stdin"]
     os.dup2(stdin, 0)

@@ -44,7 +44,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Call:
-    """One call, as seen by the task."""
+    """A task's interface to its call."""
 
     def __init__(self, channel: socket.socket, request: dict[str, Any]) -> None:
         self._channel = channel

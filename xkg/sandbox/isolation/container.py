@@ -141,7 +141,7 @@ def _guest() -> str:
 
 
 class _Running:
-    """A running container."""
+    """A running container and its streams."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
         self._process, self._name, self._token, self._limits = process, name, token, limits

@@ -42,8 +42,8 @@ _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
 class WarmRunner:
-    """A `Runner` that forks each job from a process that has already imported those `modules` that the job's
-    environment contains. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a
+    """A `Runner` that forks each job from a process that has already imported `modules`, if the job's environment
+    contains them. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a
     separate process. Close the runner after use, or use it in a `with` statement.
 
     `notify` receives one line if modules cannot be preloaded, or if a process was lost during a job. In the second

@@ -24,8 +24,8 @@ _FACTS = (
 
 
 class Interpreter(NamedTuple):
-    """An interpreter on this machine. `prefix` is the folder that it needs, and `hidden` lists the package folders
-    inside that folder."""
+    """An interpreter on this machine. `prefix` is its installation folder, and `hidden` lists the package folders
+    inside."""
 
     program: Path
     minor: int

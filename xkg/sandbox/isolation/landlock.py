@@ -324,8 +324,8 @@ def _uid(*, lasting: bool) -> int | None:
 
 
 def _closed(places: list[Path]) -> bool:
-    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if so and no capability
-    helps."""
+    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if one is and this
+    process lacks the capability to enter it."""
     for place in places:
         for folder in (place, *place.parents):
             if not folder.stat().st_mode & 0o001:

@@ -1,4 +1,4 @@
-"""Fills, measures and removes job scratch folders whose size no file system limits."""
+"""Fills, measures and removes job scratch folders that are not on a size-limited file system."""
 
 import contextlib
 import os

@@ -2,7 +2,7 @@
 
 The filter is a deny list, because numerical libraries use a large and changing part of the kernel's interface. It
 denies address families that a network namespace does not isolate (AF_VSOCK, netlink and others), calls that create
-namespaces or mounts (they expose more kernel code), and calls that inspect other processes. It also denies calls that
+namespaces or mounts (which expose more kernel code), and calls that inspect other processes. It also denies calls that
 allocate memory without charging it to a process (memfd, SysV shared memory), because the watchdog cannot see that
 memory. Names are from syscalls(2), and clone flags from clone(2)."""
 

@@ -44,7 +44,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """`stopped` is the limit that the job hit, or None if it ended on its own."""
+    """The result of watching a job. `stopped` is the limit that the job hit, or None if it exited on its own."""
 
     stopped: Ended | None
     output: str

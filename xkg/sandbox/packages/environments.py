@@ -2,10 +2,10 @@
 
 `installer` runs there with uv. The sandbox's only network access is a socket to `host_proxy`, which connects only to
 the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are read
-from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, which has no
-network access and none of our folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size
-of a single file. A wheel that lies about sizes can still fill the disk with whatever uv can unpack in ten minutes.
-Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
+from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, without network
+access or access to xkg's folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size of a
+single file. A wheel that lies about sizes can still fill the disk with whatever uv can unpack in ten minutes. Without a
+sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
     folder/requests/<key>.json   the set that answers a request
@@ -389,7 +389,7 @@ class UvEnvironments:
             size = 0 if trouble else (sum(map(_readable, new)) + known) / 2**20
             if size > limits.one:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
-                for place in new:  # wheels in the store must have the size in their file list
+                for place in new:  # do not keep wheels that are larger than their file lists state
                     shutil.rmtree(place, ignore_errors=True)
             if not trouble:
                 _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())

@@ -1,4 +1,4 @@
-"""Runs the installer in the sandbox, where a socket to `host_proxy` is its only network access, or as a plain
+"""Runs the installer, in the sandbox (with a socket to `host_proxy` as its only network access) or as a plain
 process."""
 
 import contextlib
@@ -214,7 +214,6 @@ def _request(
 
 
 def _is_folder(place: Path) -> bool:
-    """"""
     return place.is_dir() and not place.is_symlink()
 
 

@@ -49,10 +49,10 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """The wheels to install. `day` is the day as of which versions were chosen, or '' if they are the newest because
-    the newest versions satisfy more imports. `provided` maps each import to the pin of the wheel that provides it.
-    `left_out` maps each declared package that is not installed to the reason. `offers` are for requirements that no
-    wheel satisfies. `incomplete` and `python` have the same meaning as in `Environment`."""
+    """The wheels to install. Versions are from the `day`, or the newest if `day` is '', because the newest versions
+    satisfy more imports. `provided` maps each import to the pin of the wheel that provides it. `left_out` maps each
+    declared package that is not installed to the reason. `offers` are for requirements that no wheel satisfies.
+    `incomplete` and `python` have the same meaning as in `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]

@@ -10,8 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from xkg.text.address import repository_address
 
-# Distributions that need neither a display nor an accelerator, by distribution of the same project. Version numbers are
-# the same.
+# Replacements for distributions that need a display or an accelerator. Replacements have the same version numbers.
 LIGHTER = {
     "faiss-gpu": "faiss-cpu",
     "onnxruntime-gpu": "onnxruntime",

@@ -127,7 +127,7 @@ def store_failure(target: Path, reason: str) -> None:
 
 
 def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
-    """Returns the requirements with NumPy pinned to its version at run time, because compiled modules need the NumPy
-    version that they were compiled against or a later one."""
+    """Returns the requirements with NumPy pinned to its run-time version, because compiled modules do not run with
+    NumPy versions older than at compile time."""
     pinned = [pin for pin in pins if pin.startswith("numpy==")]
     return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

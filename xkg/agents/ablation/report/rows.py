@@ -35,12 +35,12 @@ def _evidence(importance: Importance, effect: Effect) -> str:
     """Describes the evidence. Equal results do not prove that a change does nothing."""
     if effect.equal:
         runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
-        missed = f"a change that shows in one run of five is missed with a chance of {0.8**effect.seeds:.0%}"
-        return f"the same value in {runs}, although it is in force ({missed})"
+        missed = f"a change that shows in one of five runs is missed with a probability of {0.8**effect.seeds:.0%}"
+        return f"the same value in {runs}, although the change takes effect ({missed})"
     if effect.p is None:
         return "one seed: noise unknown"
     if effect.seeds == 1:
-        return "run once, within the runs of the baseline"
+        return "run once, within the baseline's range"
     if importance.critical:
         return f"critical: {_chance(importance)}"
     if importance.beyond_noise:
@@ -111,7 +111,7 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 def remark(outcome: CandidateOutcome) -> str:
     """Remarks on an outcome: whether it replaces a failed candidate, changes code that measures, or ran only partly."""
-    mended = f"replaces one that failed ({outcome.mended})" if outcome.mended else ""
+    mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = f"the measurement may have changed: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
     partly = [] if outcome.failure else sorted({str(place) for run in outcome.runs for place in run.never_ran})
     never = f"parts of the change never ran: {', '.join(partly)}" if partly else ""
@@ -121,8 +121,8 @@ def remark(outcome: CandidateOutcome) -> str:
 def comparisons(campaign: Campaign) -> str:
     compared = sum(outcome.effect is not None for outcome in campaign.outcomes)
     return (
-        f"{compared} candidates were compared with the baseline, by the exact rank-sum test. 'Critical' and 'beyond "
-        "the noise' hold after the adjustment of Benjamini and Hochberg for all of them: one such claim in 20 may be "
-        "false. A change is the Hodges-Lehmann shift, with a 95 % interval of this comparison alone. A candidate whose "
-        "first run is within the baseline's runs is run once, and compared with the baseline of its seed."
+        f"{compared} candidates were compared with the baseline using the exact rank-sum test. 'Critical' and 'beyond "
+        "the noise' are adjusted for all comparisons (Benjamini and Hochberg): one such claim in 20 may be false. A "
+        "change is the Hodges-Lehmann shift, with a 95 % interval for this comparison alone. A candidate whose first "
+        "run is within the baseline's range is run only once, and compared with the baseline for its seed."
     )

@@ -123,7 +123,7 @@ def _objections(plan: Plan, texts: Mapping[str, str], tree: _Tree, task: Task) -
         for path in instruction.writes:
             tree.write(_normal("", path))
     if not (task.metrics or plan.metrics):
-        yield "no metric is named"
+        yield "no metric is specified"
     for text in () if task.metrics else plan.metrics:
         yield from _metric_faults(text, tree, source)
 
@@ -159,7 +159,7 @@ def _faults(
     if script is None and named[:1] == ("-m",) and named[-1].partition(".")[0] in sys.stdlib_module_names:
         rest = tuple(word for word in rest if not word.startswith("-"))  # `python -m zipfile -e`: Python's own
     elif script is None:
-        yield f"it starts no file of the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
+        yield f"it does not start a file in the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
     writes = {_normal("", path) for path in instruction.writes}
     yield from _word_faults(rest, folder, script, source, texts, tree, writes)
 
@@ -177,7 +177,7 @@ def _word_faults(
         option, equals, value = word.partition("=")
         if option.startswith("-") and not re.fullmatch(r"-[\d.].*", option):
             if not _has_option(option, source, script):
-                yield f"no code of the repository takes the option {option}"
+                yield f"no code in the repository accepts the option {option}"
             word = value if equals else ""
         elif equals and re.fullmatch(r"[+~]{0,2}[\w.@/-]{1,100}", option):
             last = re.split(r"[./@]", option)[-1].lstrip("+~")
@@ -216,7 +216,7 @@ def _metric_faults(text: str, tree: _Tree, source: Mapping[str, str]) -> Iterato
         return
     words = max(_WORDS.findall(plain_text(metric.key)), key=len, default="")
     if words and not any(words.casefold() in code.casefold() for code in source.values()):
-        yield f"the metric's pattern has {words!a}, which no code of the repository prints"
+        yield f"the metric's pattern has {words!a}, which no code in the repository prints"
 
 
 def _normal(folder: str, path: str) -> str:

@@ -223,7 +223,7 @@ class Team:
                 found[each.component - 1] for each in answer.strong if not material.holds(found[each.component - 1])
             ]
             if weak:
-                return f"the evidence on {weak[0].component.name} is weak ({rows.verdict(weak[0])}): say it under weak"
+                return f"the evidence on {weak[0].component.name} is weak ({rows.verdict(weak[0])}): list it under weak"
             return None
 
         answer = self._asked("analysis", Words, inputs, "analysis", check)

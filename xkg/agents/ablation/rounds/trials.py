@@ -184,7 +184,7 @@ def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
         failed = {"failure": run.failure, "problem": run.problem}
     elif run.reached is False:
         places = ", ".join(map(str, run.never_ran[:4]))
-        failed = {"failure": "not in force", "problem": f"none of the lines that it changes ran ({places})"}
+        failed = {"failure": "not in force", "problem": f"none of the changed lines ran ({places})"}
     written = (f"{path}, which its run overwrote or removed" for path in run.touched)
     measures = tuple(dict.fromkeys((*outcome.measures, *written)))
     return outcome.model_copy(update={"runs": (*outcome.runs, run), "measures": measures, **failed})

@@ -104,8 +104,8 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        # The baseline is not watched, and watching may change the behaviour of code that reads uninitialised memory. So
-        # only one seed is watched.
+        # Baseline runs are not watched, and watching may change the behaviour of code that reads uninitialised memory.
+        # So only one seed is watched.
         watched = candidate is not None and own and seed == self.task.seeds[0]
         changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)

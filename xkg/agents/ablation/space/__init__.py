@@ -7,4 +7,4 @@ code is a `Site` (`site.py`). `exclusions.py` finds code to leave out and code t
 explains why a switch or a site is not part of a method, and `values.py` chooses new values for switches. `facts.py`
 (with `statements.py`) records the assignments in each statement, `flow.py` slices backwards from the metric,
 `probes.py` defines a value that ends the run when used, and `seeds.py` finds the seeds that runs vary. `space.py`
-combines all of this with a paper's techniques."""
+combines these results with a paper's techniques."""

@@ -1,4 +1,4 @@
-"""Selects the components named in a task."""
+"""Selects the components that a task specifies."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,8 @@
-"""Defines a value that ends the run as soon as it is used. If a run ends like the baseline, the value is unused.
+"""Defines a value that ends the run as soon as it is used. If a run with this value ends like the baseline, no code
+uses the value.
 
 The value may be stored, passed on, copied and printed. Code that computes with it, compares it or branches on it ends
-the program. C code rejects it or triggers it."""
+the program. C code either rejects the value or triggers it."""
 
 _USES = (
     "bool float int index complex eq ne lt le gt ge hash len iter next contains getitem call neg abs round add radd sub"

@@ -1,4 +1,4 @@
-"""Python files with their AST, and the character offsets of nodes."""
+"""Python files with their AST and the nodes' character offsets."""
 
 import ast
 import re

@@ -82,7 +82,6 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _loaded_itself(statement: ast.stmt) -> set[str]:
-    """"""
     found: set[str] = set()
     waiting: list[ast.AST] = [statement]
     while waiting:

@@ -213,7 +213,7 @@ class _Builder:
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
     def _technique_at(self, place: Place) -> Component | None:
-        """The technique whose lines contain the place most narrowly."""
+        """The technique with the shortest range of lines around the place."""
         found = [
             (own.end_line - own.start_line, technique)
             for technique in self._techniques

@@ -147,7 +147,7 @@ def _from(node: ast.expr, code: str, around: Around) -> bool:
 
 
 def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Yields sites for `model.add(Dropout(0.25))`: without the statement, the model has one layer less."""
+    """Yields sites for `model.add(Dropout(0.25))`: without the statement, the model has one layer fewer."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]

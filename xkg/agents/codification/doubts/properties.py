@@ -30,7 +30,7 @@ def asked_properties(session: Session) -> Properties:
     def check(answer: Properties) -> str | None:
         names = [each.name.strip().lower() for each in answer.checks]
         if len(names) > _MOST_CHECKS or len(set(names)) < len(names) or "" in names:
-            return f"give at most {_MOST_CHECKS} checks, each with a name of its own"
+            return f"give at most {_MOST_CHECKS} checks, each with a unique name"
         for each in answer.checks:
             if len(each.code) > _LONGEST_CODE:
                 return f"{each.name!a} has more than {_LONGEST_CODE} characters"

@@ -94,7 +94,7 @@ class Actions:
                 return replace(seen, text=seen.text + edited)
             text = self._do[step.action](given)
         except AnswerError as error:
-            text = f"no usable answer of the expert: {error}"
+            text = f"no usable answer from the expert: {error}"
         except (InputError, EditError) as error:
             text = f"refused: {error}"
         return Observation(cut_middle(text, self._session.settings.observation))
@@ -223,5 +223,5 @@ def described_run(session: Session, result: RunResult, command: str) -> str:
 
 def _named(path: str | None) -> str:
     if not path:
-        raise InputError("no file is named")
+        raise InputError("no file is specified")
     return path.removeprefix("./")
