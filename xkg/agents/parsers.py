@@ -1,4 +1,4 @@
-"""The confined process for agents, which adds the agents' tasks to those for builds."""
+"""The confined process for agents: the process for builds, with the agents' tasks added."""
 
 from xkg.build.parsing.parsers import Parsers
 

@@ -157,8 +157,8 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """The files that belong to the method: the starter's files listed in the task (or else its Python files nearest
-        to the script), then the related files from elsewhere, as far as they fit in a prompt."""
+        """The files that belong to the method, as many as fit in a prompt. These are the starter's files listed in the
+        task, or else its Python files nearest to the script, followed by the related files from elsewhere."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:

@@ -73,10 +73,10 @@ class Verdict(Value):
 def judge(
     session: Session, result: RunResult, places: Sequence[PartPlace], declared: Sequence[ChangedSetting]
 ) -> Verdict:
-    """Checks the work against the definition of done: the run exits with 0, the metric can be read, every part has a
-    place whose changed lines were executed, and settings and evaluation are unchanged unless the method or the task
-    allows it. `result` is the traced run of the current version. The run may remove only files that the starter's run
-    also removes."""
+    """Checks the work against the definition of done. The run must exit with 0, the metric must be readable, and every
+    part must have a place whose changed lines were executed. Settings and evaluation must be unchanged unless the
+    method or the task allows changes. `result` is the traced run of the current version. The run may remove only files
+    that the starter's run also removes."""
     task, workspace, reader, origin = session.task, session.workspace, session.reader, session.origin()
     faults: list[str] = []
     before, after = workspace.texts(0), workspace.texts()
@@ -113,8 +113,8 @@ def judge(
     if open_:
         listed = "; ".join(f"{name}: {old} -> {new}" for name, (old, new) in list(open_.items())[:6])
         faults.append(
-            f"settings of the starter were changed ({listed}); restore them, or name each with the method's own words "
-            "that ask for it"
+            f"settings of the starter were changed ({listed}); restore them, or declare each with a quotation "
+            "from the method that asks for it"
         )
     return Verdict(
         faults=tuple(faults),

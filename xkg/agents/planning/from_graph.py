@@ -1,9 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
 Components are ranked by several criteria, and the rankings are combined with rank fusion. The criteria are the effect
-measured in earlier ablations, whether the abstract mentions the component, how many findings and components depend on
-it, whether its code can be changed, whether it is a single thing rather than a group, and how high it is in the
-hierarchy. Components that only group others are left out (`groupings`)."""
+measured in earlier ablations, mentions in the abstract, the number of findings and components that depend on the
+component, the score of its best lines in the code, and its position in the hierarchy. Single components rank above
+groups. Components that only group others are left out (`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -69,8 +69,8 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results, so that removing it changes only the measurement: its
-    name or definition indicates this, no other component's code uses it, and no finding mentions it."""
+    """Whether a component only measures the method's results. Its name or definition must indicate this, no other
+    component's code may use it, and no finding may mention it."""
     if component.users or component.parts or component.findings:
         return False
     first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]

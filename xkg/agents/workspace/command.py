@@ -368,9 +368,9 @@ def packages_for(
     modules: Sequence[str] = (),
     command: str = "",
 ) -> Environment:
-    """Returns an environment with the packages that a workspace's Python files import (in the versions from its
-    requirement files), the packages declared in requirement files, and the packages that provide `modules`, which were
-    missing at run time. If `command` starts some of the files, only their imports and the packages in `ADDED` are
+    """Returns an environment for a workspace. It contains the packages that the Python files import (in the versions
+    from requirement files), the packages that requirement files declare, and the packages that provide `modules`, which
+    were missing at run time. If `command` starts some of the files, only their imports and the packages in `ADDED` are
     included. Modules in the tree itself or in `data` (see `Commands`) are not installed. Files that cannot be parsed
     are listed in the notes. Raises `UnsafeInputError` if there are too many such files."""
     texts = {

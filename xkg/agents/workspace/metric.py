@@ -25,8 +25,9 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """A metric. `source` is `output` (`key` is a regular expression whose group, or whole match, is the number), `json`
-    (`key` is a dotted path of names and list indices) or `csv` (`key` is a column). `path` is the JSON or CSV file."""
+    """A metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the number. If
+    it is `json`, `key` is a dotted path of names and list indices; if it is `csv`, `key` is a column. `path` is the
+    JSON or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str

@@ -1,8 +1,8 @@
 """Decides which paths an agent's edits may write: only files that the program itself uses.
 
-Names may contain only letters, digits and a few signs, so that no name is an alias of a different file on Windows, on
-macOS or in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused, because
-hidden files and folders control editors, forges, shells and git. A new file must have a suffix for source code,
+Names may contain only letters, digits and a few signs. Otherwise, a name could be an alias for a different file on
+Windows, on macOS or in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused,
+because hidden files and folders control editors, forges, shells and git. A new file must have a suffix for source code,
 settings or text. Modules that Python and pytest load automatically cannot be written."""
 
 import re

@@ -1,9 +1,9 @@
 """Finds changes to a module that give the same results on generated inputs, so that no test can detect them.
 
 The inputs come from the test, which is rerun with different numbers and seeds and without assertions. The values that
-the implementation returns are compared. A change is excused under two conditions: enough calls run its lines and return
-differing values, and with and without the change, every call returns the same value and leaves its arguments in the
-same state. The code under test reports these results itself, so a forged report can excuse changes, up to the share
+the implementation returns are compared. A change is excused only if enough calls run its lines and return differing
+values. In addition, every call must return the same value and leave its arguments in the same state with and without
+the change. The code under test reports these results itself, so a forged report can excuse changes, up to the share
 `MOST_EXCUSED`. Program equivalence is undecidable (Budd and Angluin, "Two notions of correctness and their relation to
 testing", 1982); sampling inputs is the usual approximation."""
 

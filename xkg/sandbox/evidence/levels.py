@@ -1,9 +1,9 @@
 """Determines the highest level that a code node reaches, step by step. `executed` and `tested` require a test.
 
-Printed output is not trusted. When an import or a test completes, the harness (`guest.run_test`) prints a token that is
-random for each run, and the token counts only if the process then exits with 0. The test and its code share a process
-with the harness, so `tampering` rejects code that could read the token through frames, process memory or `ctypes`. Code
-that hides such access from the syntax tree can still forge a level."""
+Printed output is not trusted. When an import or a test completes, the harness (`guest.run_test`) prints a random token
+for the run. The token counts only if the process then exits with 0. The test and its code share a process with the
+harness, so `tampering` rejects code that could read the token through frames, process memory or `ctypes`. Code that
+hides such access from the syntax tree can still forge a level."""
 
 import ast
 from collections.abc import Iterator, Sequence

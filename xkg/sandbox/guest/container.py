@@ -4,8 +4,8 @@ exits, anything that the command left running is killed as well.
 
 Its standard input contains the length of a JSON object (8 bytes, big-endian) and the object. Afterwards, standard input
 serves as a leash: the process exits when it is closed. The process writes `TOKEN started` to stderr, and finally `TOKEN
-STATUS PEAK OOM`: the wait status, the peak memory in bytes, and the number of processes killed by the kernel for lack
-of memory. The job can neither write to stderr nor read the token, because it cannot inspect this process."""
+STATUS PEAK OOM`. These are the wait status, the peak memory in bytes, and the number of processes killed by the kernel
+for lack of memory. The job can neither write to stderr nor read the token, because it cannot inspect this process."""
 
 import contextlib
 import ctypes

@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _import(modules: list[str]) -> dict[str, str]:
-    """Imports the modules. Returns those that exist but failed to import, with the reason."""
+    """Imports modules. Returns the modules that exist but failed to import, with the reasons."""
     failed = {}
     for name in modules:
         try:

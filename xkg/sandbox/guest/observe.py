@@ -1,4 +1,4 @@
-"""Runs variants of a test and prints digests of what the implementation returned. Runs inside the sandbox in place of
+"""Runs variants of a test and prints digests of the implementation's return values. Runs inside the sandbox in place of
 the test in `guest.run_test`, in the implementation's namespace. `xkg.sandbox.evidence.equivalence` appends the call.
 
 Each variant runs in a copy of the namespace, statement by statement; an error ends only the statement that raised it.

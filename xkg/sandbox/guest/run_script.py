@@ -135,8 +135,9 @@ def save_figures() -> None:
 
 
 def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
-    """Streams the start of the script's output to stdout, and prints the tail once the run is over: the child has
-    exited, run out of time, or printed more than `endless` bytes. Kills the child's whole session."""
+    """Streams the start of the script's output to stdout, and prints the tail at the end of the run. A run ends when
+    the child exits, runs out of time, or has printed more than `endless` bytes. Then kills the child's whole
+    session."""
     most, until = request["output_bytes"], time.monotonic() + request["seconds"]
     end: deque[bytes] = deque()
     total = copied = held = 0

@@ -98,8 +98,8 @@ def python_files(
     before any other code runs.
 
     Packages installed next to the interpreter cannot be imported, and no package runs code before a job imports it. The
-    environment's own `sitecustomize` takes precedence over those in packages, and `.pth` files are read only in the
-    environment's own folder."""
+    environment's own `sitecustomize` takes precedence over packages' `sitecustomize`, and `.pth` files are read only in
+    the environment's own folder."""
     return {
         "pyvenv.cfg": f"home = {interpreter.program.parent}\ninclude-system-site-packages = false\n",
         f"{interpreter.packages}/packages.pth": f"{packages}\n" if packages else "",

@@ -2,9 +2,8 @@
 repository's host.
 
 The proxy listens on a unix socket outside the sandbox; inside, `guest.forward` forwards a loopback port to that socket.
-Without bubblewrap, the proxy listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays
-end-to-end between the program and the host) or for an absolute `http://` request, and stops after a maximum total
-number of bytes."""
+Without bubblewrap, the proxy listens on a loopback port. It accepts `CONNECT host:port` (TLS stays end-to-end between
+the program and the host) and absolute `http://` requests. It stops after a maximum total number of bytes."""
 
 import contextlib
 import functools

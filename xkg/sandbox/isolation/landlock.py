@@ -5,8 +5,8 @@ The job may read the files that it needs (the interpreter, the system's librarie
 scratch folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its
 own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
 leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter
-refuses operations that Landlock does not cover: changing the modes, owners, times and attributes of files, changing the
-priorities and limits of processes, and, on old kernels, signals and truncation."""
+denies operations that Landlock does not cover. These are changes to file modes, owners, times and attributes, changes
+to process priorities and limits, and, on old kernels, signals and truncation."""
 
 import contextlib
 import json

@@ -67,7 +67,7 @@ class Program:
     """A command to run in `folder`. It may read `folder` and `reads`, and may read and write `writes` and the device
     nodes in `devices`. `hosts` lists the hosts that it can reach through an HTTP proxy (with `public` as in
     `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start and
-    from the end of the output, or None to return all of it; the file `output` receives the whole output. `other` is an
+    from the end of the output, or None for all of it. The file `output` receives the whole output. `other` is an
     additional interpreter that it may start. An untrusted command has only the access that file modes grant."""
 
     command: tuple[str, ...]

@@ -254,9 +254,9 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
     """Returns a large part of `wanted` that resolves together, and why the rest does not. Prefers the versions required
-    by the repository, then the next later versions that resolve (for an old Python, these are closer to the required
-    versions than the newest), then any version. If some packages would be lost, drops all version requirements. Raises
-    `Unreachable`."""
+    by the repository, then the next later versions that resolve, then any version. For an old Python, the next later
+    versions are closer to the required versions than the newest. If some packages would be lost, drops all version
+    requirements. Raises `Unreachable`."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):

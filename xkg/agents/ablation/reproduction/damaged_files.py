@@ -43,7 +43,7 @@ def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
     if head.startswith(b"PK\x03\x04") and b"PK\x05\x06" not in tail:
         return f"an archive that was cut off after {size:,} bytes"
     if lower.endswith((".npz", ".zip")) and not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "not an archive, although its name says so"
+        return "not an archive, despite its name"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Finds what can be ablated in a working copy, without a model.
+"""Finds code that can be ablated in a working copy, without a model.
 
 `switches.py` finds options, settings and arguments, `constants.py` finds names and attributes that are assigned once,
 and `calls.py` finds defaults that calls override. `expressions.py` finds terms, updates and functions with equal

@@ -18,7 +18,7 @@ _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
 
 class Named(NamedTuple):
     """Variables and attributes with a given name. With `function`, only the parameter of that function or class; with
-    `scope`, only those in a scope (`.` for attributes; "" for a module, whose names are attributes elsewhere)."""
+    `scope`, only names in a scope (`.` for attributes; "" for a module, whose names are attributes elsewhere)."""
 
     name: str
     function: str = ""
@@ -173,8 +173,8 @@ class Flow:
         """Returns the nodes from which these nodes are computed, and the facts. A call is included only if the function
         that contains it contributes another node, or if the callee changes an object to which other code has
         references. In addition, the call's own statement must contribute, or the callee must write the metric or change
-        such an object, because one of two calls to a function may be irrelevant. `values` leaves out conditions and
-        effects on objects."""
+        such an object. Otherwise, one of two calls to the same function may be irrelevant. `values` leaves out
+        conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value and, marked with a dot, functions that change objects.
         writing = self._callers(self._writing)

@@ -1,4 +1,4 @@
-"""Finds stages of a method that can be removed: calls that return a value in the same form as their argument,
+"""Finds stages of a method that can be removed. These are calls that return a value in the same form as their argument,
 statements that change an object that other code also changes, and layers in a model."""
 
 import ast

@@ -23,8 +23,8 @@ _MOST_LINES = 400
 _MOST_DIFF = 20_000
 
 _ANSWER = (
-    "change the code, or give the final answer again with `answers`: for each doubt, by its name in backquotes, a "
-    "sentence that says why the code does what the method says all the same"
+    "change the code, or give the final answer again with `answers`: for each doubt, identified by its name in "
+    "backquotes, a sentence on why the code still does what the method says"
 )
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -134,7 +134,7 @@ class Actions:
         session, texts = self._session, self._workspace.texts()
         for edit in edits:
             if session.beside.holds(edit.file):
-                raise EditError(f"{edit.file} is read-only: write what the program needs of it into the program")
+                raise EditError(f"{edit.file} is read-only: copy the parts that the program needs into the program")
             if edit.file in self._workspace.files and edit.file not in texts:
                 raise EditError(f"{edit.file} is not UTF-8 text, or too large")
         changed = session.reader.applied(edits, texts)
