@@ -252,7 +252,7 @@ class _Runner:
         return None
 
     def _first_run(self, *, alone: bool) -> RunOutcome:
-        """Runs the baseline for the first time. If there are free jobs, the other seeds run at the same time."""
+        """Runs the baseline for the first time. If job slots are free, the other seeds run at the same time."""
         seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
         runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
         first = runs[0].result()

@@ -27,7 +27,7 @@ _ADVICE: dict[Failure, str] = {
     "missing data": "runs only see files from the repository, from --data PATH=FOLDER, and from --setup",
     "broken checkpoint": "fetch the whole file (git lfs pull), then pass its folder with --data",
     "empty data": "check the folder passed with --data: the loader found nothing in it",
-    "needs the network": "put what it downloads into a folder, and pass the folder with --data PATH=FOLDER",
+    "needs the network": "put the files that it downloads into a folder, and pass the folder with --data PATH=FOLDER",
     "needs a GPU": "or run it on a machine with a GPU, using --device nvidia",
     "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or use a command that does "
     "not prompt",

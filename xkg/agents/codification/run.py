@@ -1,4 +1,4 @@
-"""Runs a task from start to result: starter, baseline, parts, steps and verdict. A run can be resumed after every step.
+"""Runs a task from start to finish: starter, baseline, parts, steps and verdict. A run can be resumed after every step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)

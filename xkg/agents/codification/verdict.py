@@ -106,7 +106,7 @@ def judge(
         faults.append(f"the run overwrote files that measure: {', '.join(touched[:4])}; do not write to them")
     measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protected)
     if measures and not task.may_change_evaluation:
-        faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
+        faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo these changes")
     differing = reader.setting_changes(before, after)
     allowed = {each.name for each in declared if says(session.method.text, each.method_says)}
     open_ = {name: values for name, values in differing.items() if name not in allowed}

@@ -32,5 +32,5 @@ def refused_path(path: str, known: Container[str]) -> str | None:
             return f"Python or pytest runs {name} automatically"
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower()
     if path not in known and suffix not in _NEW:
-        return "a new file needs a suffix of source code, settings or text"
+        return "a new file needs a suffix for source code, settings or text"
     return None

@@ -20,7 +20,7 @@ class Completion:
 
     def after(self, output: str, environment: Environment) -> Environment | None:
         """Returns an environment in which to retry a failed run, or None if a retry would not help. `output` and
-        `environment` are the failed run's."""
+        `environment` are from the failed run."""
         for module in missing_packages(output):
             if not self._left or module in environment.provided or module in self.modules:
                 continue

@@ -122,7 +122,7 @@ def missing_modules(output: str) -> list[str]:
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """Pairs of a module (its dotted name) and a name that it does not have, according to the last error."""
+    """Pairs of a dotted module name and a name missing from that module, according to the last error."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))

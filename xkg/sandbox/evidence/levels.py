@@ -81,7 +81,7 @@ def prove(
     slots affects the result. A node in a language other than Python keeps its level. Raises `SandboxUnavailableError`
     as the runner does, and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
-        reason = f"not tried: {code.language}, and only Python is sliced and run"
+        reason = f"not tried: {code.language}; only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=stamp()), cause=Cause.LANGUAGE)
     parsed = check_parsed(code.implementation)
     if parsed.level is Level.NONE:

@@ -4,8 +4,8 @@
 the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are read
 from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, without network
 access or access to xkg's folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size of a
-single file. A wheel that lies about sizes can still fill the disk with whatever uv can unpack in ten minutes. Without a
-sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
+single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten minutes.
+Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
     folder/requests/<key>.json   the set that answers a request

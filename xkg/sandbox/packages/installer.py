@@ -48,7 +48,7 @@ class Wanted(NamedTuple):
 
 def compile_all(folder: str, interpreter: str) -> None:
     """Writes bytecode next to the sources, because jobs cannot write there. Skips files that do not compile, and
-    packages' own tests, which are half of some packages."""
+    packages' own tests, which make up half of some packages."""
     command = (interpreter, "-I", "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 

@@ -22,7 +22,7 @@ _WITHOUT_WHEEL = re.compile(
     r" ha(?:s|ve) no (?:usable )?wheels"
 )
 _BEFORE = "3.6"
-"""A Python version older than any supported one. uv does not list wheels for even older versions."""
+"""A Python version older than any supported version. uv does not list wheels for even older versions."""
 _EVER = "2999-12-31"
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 

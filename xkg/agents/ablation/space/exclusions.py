@@ -63,9 +63,9 @@ def names_task(name: str) -> bool:
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """Returns the names and places of the classes and functions that a method is tried on. These are environments of
-    agents, which can be reset and stepped and do not learn, and search objectives. A search objective is a function of
-    one value that is passed to other code, draws no random numbers and stores nothing."""
+    """Returns the names and places of the classes and functions that a method is tried on. These are agents'
+    environments, which can be reset and stepped and do not learn, and search objectives. A search objective is a
+    function of one value that is passed to other code, draws no random numbers and stores nothing."""
     names, places = set(), []
     called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     passed_on = {

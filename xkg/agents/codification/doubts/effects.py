@@ -138,5 +138,5 @@ def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
             operation.path,
             operation.line,
             operation.line,
-            f"`{operation.code}` was `{operation.operands[side]}` in all {times} times that it ran",
+            f"`{operation.code}` was `{operation.operands[side]}` all {times} times that it ran",
         )
