@@ -77,7 +77,7 @@ class Fetched(Done):
 
 class Installing(Value):
     """Packages being installed or built from source: megabytes to download, downloaded so far, and on disk at the end.
-    `waiting` means that the installation is waiting for another process's."""
+    `waiting` means that the installation waits for another process to finish installing."""
 
     packages: str
     total_mb: int

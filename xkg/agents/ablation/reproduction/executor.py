@@ -147,8 +147,8 @@ class Executor:
         return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
 
     def _found(self, outcome: RunOutcome) -> bool:
-        """Adds a repository module that a run did not find, or that an installed package hid, to the module path.
-        Returns whether it did."""
+        """Adds a repository module to the module path if a run did not find it or if an installed package hid it.
+        Returns whether it added one."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:

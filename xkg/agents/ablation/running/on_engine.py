@@ -29,8 +29,9 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One run of a task on a version of the code. `files` are all its files, and `day` is the date of its packages (the
-    newest that the requirements allow, if None). `changed` lists places whose execution is reported."""
+    """One run of a task on a version of the code. `files` contains all files of that version. `day` is the date of the
+    packages; if None, they are the newest that the requirements allow. `changed` lists places whose execution is
+    reported."""
 
     task: Task
     files: Mapping[str, TreeFile]
