@@ -185,7 +185,7 @@ def check_code(
 
     def check(candidate: Code) -> Code:
         if candidate.language != "python":
-            reason = f"not tried: {candidate.language}, and only Python is sliced and run"
+            reason = f"not tried: {candidate.language}; only Python is sliced and run"
             evidence = Evidence(
                 level=Level.NONE, reason=reason, checked_at=datetime.now(UTC).isoformat(timespec="seconds")
             )

@@ -1,4 +1,4 @@
-"""Protocols and values for running untrusted code: a `Runner` confines a job, and an `EnvironmentMaker` provides its
+"""Protocols and data types for running untrusted code. A `Runner` confines a job; an `EnvironmentMaker` provides its
 packages."""
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,8 +11,8 @@ IN_PLACE_OF_CUDA = "on the CPU in place of CUDA"
 
 
 class Limits(Value):
-    """Limits on wall-clock seconds, megabytes of memory (summed over all processes) and scratch disk, and kilobytes of
-    output."""
+    """Limits for a job: wall-clock time in seconds, memory (summed over all processes) and scratch disk in MB, and
+    output in kB."""
 
     seconds: float = 60
     memory_mb: int = 4096
@@ -22,9 +22,9 @@ class Limits(Value):
 
 
 class Job(Value):
-    """A job: the `python` arguments after the interpreter, run in a scratch folder that initially contains `files`
-    (relative path → text). `site` is a read-only folder of packages (an environment) on the module path. `python` is
-    the path of an interpreter other than ours, as given in an `Environment`."""
+    """A Python command to run in a scratch folder. `arguments` follow the interpreter, and `files` (relative path →
+    text) are written to the folder first. `site` is a read-only folder of packages (an environment) on the module path.
+    `python` is the path to an interpreter other than xkg's own, as given in an `Environment`."""
 
     arguments: tuple[str, ...]
     files: Mapping[str, str] = {}
@@ -34,9 +34,9 @@ class Job(Value):
 
 
 class Outcome(Value):
-    """`ended` is `exited` (then `exit_code` is set), or the limit that stopped the job. `output` is decoded with
-    replacement characters; if it was too long, only its end is kept. `peak_memory_mb` is the watchdog's sum over all
-    processes."""
+    """`ended` is `exited` (with `exit_code` set), `killed`, or the limit that stopped the job. `output` is decoded with
+    replacement characters; if it is too long, only its end is kept. `peak_memory_mb` is the total over all processes,
+    as measured by the watchdog."""
 
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
@@ -52,8 +52,8 @@ class Outcome(Value):
 
 
 class Runner(Protocol):
-    """A way to confine a job. Raises `SandboxUnavailableError` if it cannot confine a job on this machine. Never raises
-    because of what the job does. `weaker` lists its differences from bubblewrap, one line each."""
+    """A way to confine a job. `run` raises `SandboxUnavailableError` if jobs cannot be confined on this machine, but
+    never because of what a job does. `weaker` lists the ways in which it is weaker than bubblewrap, one line each."""
 
     name: str
 
@@ -64,11 +64,11 @@ class Runner(Protocol):
 
 
 class Environment(Value):
-    """Installed packages for code. `site` is None if no packages are needed. `python` is their interpreter, or None for
-    our own. `hash` identifies the resolved set, `packages` lists name==version, and `provided` maps imports to the
-    packages that provide them. `missing` maps an import to the reason why it is not available. `incomplete` means that
-    a later attempt may provide more (the registry could not be reached). `notes` are lines about the versions, for
-    people to read. If `cpu` is set, CUDA code runs on the CPU in this environment."""
+    """The packages installed for a job. `site` is None if no packages are needed. `python` is the interpreter for these
+    packages, or None for xkg's own. `hash` identifies the resolved set, `packages` lists name==version, and `provided`
+    maps each import to the package that provides it. `missing` maps each unavailable import to the reason. `incomplete`
+    means that a later attempt may provide more packages, because the registry could not be reached. `notes` are
+    human-readable lines about the versions. If `cpu` is set, CUDA code runs on the CPU in this environment."""
 
     site: Path | None
     hash: str
@@ -81,16 +81,17 @@ class Environment(Value):
     cpu: bool = False
 
     def providers(self, imports: Iterable[str]) -> dict[str, str]:
-        """The name==version that provides each import, for imports whose package is installed."""
+        """Maps each import whose package is installed to that package (name==version)."""
         return {name: self.provided[name] for name in sorted(imports) if name in self.provided}
 
 
 class EnvironmentMaker(Protocol):
-    """`make` returns one environment for top-level import names and the repository's requirement lines. `imports` may
-    map each import to the names that the code imports from it; they reveal a package that only shares the name.
-    `written` is the date of the code (YYYY-MM-DD); packages from that time are preferred. `declared` contains lines for
-    packages that need not be imported; they are installed if they fit. `again` returns an environment created here
-    before, given its hash, or None if there was none or it is no longer available."""
+    """`make` returns an environment for top-level import names and the repository's requirement lines. `imports` may
+    map each import to the names that the code imports from it, which helps to detect unrelated packages with the same
+    name. `written` is the date of the code (YYYY-MM-DD); packages from that time are preferred. `declared` contains
+    requirement lines for packages that the code may not import; they are installed if they are compatible. `again`
+    looks up a previously created environment by its hash. It returns None if there is no such environment or it is no
+    longer available."""
 
     def make(
         self,

@@ -1,7 +1,7 @@
 """Runs a caller's script against a node's code in a separate sandbox, and returns its output and files.
 
-Nothing from a run outlives it. Everything that comes back (the output, and the names and contents of files) is written
-by untrusted code."""
+Nothing persists after a run. Everything it returns (the output, file names and file contents) comes from untrusted
+code."""
 
 import json
 from typing import Literal
@@ -16,7 +16,7 @@ from xkg.value import Value
 MOST_FILES = 20
 FILE_BYTES, ALL_BYTES = 1 << 20, 4 << 20
 OUTPUT_BYTES = 64 << 10
-"""The number of bytes returned from the start of an output, and from its end."""
+"""Maximum number of bytes returned from the start of the output, and from its end."""
 ENDLESS_BYTES = 64 << 20
 _GRACE_SECONDS = 10
 _OUTPUT_KB = (4 * OUTPUT_BYTES + 2 * ALL_BYTES) >> 10
@@ -33,9 +33,8 @@ class LeftOut(Value):
 
 
 class ScriptRun(Value):
-    """How the script ended. `output` is the text that it printed, and `files` are the files in its working folder.
-    `left_out` lists files that were too many or too large, and entries that are not files; `more` is the number of
-    further entries."""
+    """The result of a script. `files` are the files in its working folder. `left_out` lists files that were too many or
+    too large, and entries that are not files. `more` counts the entries that did not fit in `left_out`."""
 
     outcome: Outcome
     files: tuple[LeftFile, ...] = ()
@@ -54,9 +53,9 @@ class _Report(Value):
 def run_script(
     implementation: str, script: str, runner: Runner, environment: Environment, limits: Limits, name: str = "script.py"
 ) -> ScriptRun:
-    """Returns the result of `script`, whose namespace starts with the names from `implementation`. `seconds` in the
-    limits is the script's own time. Tracebacks use `name` for the script. Never raises because of what the script does,
-    but raises `SandboxUnavailableError` in the same cases as the runner."""
+    """Runs `script` in a namespace that starts with the names from `implementation`. The `seconds` in `limits` apply to
+    the script alone. Tracebacks use `name` for the script. Raises `SandboxUnavailableError` as the runner does, but
+    never because of what the script does."""
     request = {
         "name": name,
         "script": script,
@@ -84,7 +83,7 @@ def run_script(
     output, _, last = outcome.output.rpartition("\n")
     try:
         report = _Report.model_validate_json(last if outcome.ok else "")
-    except ValueError:  # the reporting program was killed by the script or by a limit
+    except ValueError:  # the script or a limit killed the reporting program
         ended: Ended = "killed" if outcome.ended == "exited" else outcome.ended
         stopped = {"ended": ended, "exit_code": None, "output": _bounded(outcome.output)}
         return ScriptRun(outcome=outcome.model_copy(update=stopped))
@@ -96,5 +95,5 @@ def run_script(
 
 
 def _bounded(output: str) -> str:
-    """Shortens the output, which may exceed the limit if the script bypassed the program that enforces it."""
+    """Truncates output that exceeds the limit because the script bypassed the program that enforces it."""
     return output[-2 * OUTPUT_BYTES - 100 :]

@@ -15,8 +15,8 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# Modules that take seconds to import and start no threads, which would rule out forking. Keyed by the package that
-# needs them, with the prefix of the variables that it reads on import.
+# Modules that take seconds to import, by package. None of them starts threads, which would rule out forking. The second
+# value is the prefix of environment variables that the package reads on import.
 _PRELOADED = {
     "numpy": (("numpy",), None),
     "torch": (("torch", "torch._dynamo"), "TORCH"),
@@ -34,15 +34,16 @@ _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
-    """The configured runner, after a trial run (once per process). `auto` falls back from bubblewrap to Landlock and
-    then to a container, which also confine code (see `weaker`), and never to a runner that does not confine code.
+    """Returns the configured runner, after a trial run (once per process).
 
-    Raises `SandboxUnavailableError` with one line on what to install or allow."""
+    `auto` tries bubblewrap, then Landlock, then a container. All three confine code, to different degrees (see
+    `weaker`); `auto` never chooses an unconfined runner. Raises `SandboxUnavailableError` with one line on what to
+    install or allow."""
     return chosen_runner(settings)[0]
 
 
 def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
-    """The configured runner, and the reason for this choice. Raises the same errors as `runner_for`."""
+    """Returns the configured runner and the reason for the choice. Raises the same errors as `runner_for`."""
     if settings.runner == "unsafe-subprocess":
         return UnsafeSubprocessRunner(), "set by XKG_SANDBOX__RUNNER"
     refusals: list[str] = []
@@ -58,13 +59,13 @@ def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
         refusals = [f"{settings.runner} needs Linux: leave sandbox.runner at auto, or set it to container"]
     raise SandboxUnavailableError(
         f"{'; and '.join(refusals)}; "
-        "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run untrusted code with your own rights"
+        "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run untrusted code with your own permissions"
     )
 
 
 @contextlib.contextmanager
 def warmed(runner: Runner) -> Iterator[Runner]:
-    """A runner for many jobs with the same packages: packages that are slow to import are imported only once."""
+    """Yields a runner for many jobs with the same packages. It imports slow packages only once."""
     if not isinstance(runner, BubblewrapRunner | LandlockRunner):
         yield runner
         return
@@ -74,7 +75,7 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 def preloaded_modules(job: Job) -> list[str]:
     """The modules worth importing before a job, from the packages that the job imports. Excludes modules that the job
-    configures with a variable, which would then be set too late."""
+    configures with environment variables, because these would be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [
@@ -103,4 +104,4 @@ def _refusal(name: str) -> str | None:
         if outcome.ok and outcome.output.strip() == "contained":
             return None
         detail = (outcome.output.strip().splitlines()[-1:] or [outcome.ended])[0]
-    return f"a trial run in {name} failed ({detail[:200]}): is the interpreter readable for other users?"
+    return f"a trial run in {name} failed ({detail[:200]}): is the interpreter readable by other users?"

@@ -58,7 +58,7 @@ def test_strong_and_weak_evidence_are_told_apart() -> None:
         "strong": "critical: p 0.02 among all comparisons",
         "chances": "may be chance: p 0.19 among all comparisons",
         "small": "beyond the noise, below 5 %: p 0.02 among all comparisons",
-        "once": "run once, within the runs of the baseline",
+        "once": "run once, within the baseline's range",
         "lost": "every candidate failed",
     }
     assert [*words][:2] == ["few", "strong"]  # by size
@@ -70,7 +70,7 @@ def test_equal_runs_say_what_they_may_have_missed(runs: int, missed: str) -> Non
     [found] = campaign(same).importances()
     said = verdict(found)
     assert f"the same value in {'its one run' if runs == 1 else f'each of {runs} runs'}" in said
-    assert f"a change that shows in one run of five is missed with a chance of {missed}" in said
+    assert f"a change that shows in one of five runs is missed with a probability of {missed}" in said
 
 
 def test_one_run_beside_one_run_says_nothing_of_noise() -> None:

@@ -954,7 +954,7 @@ def test_bounds_and_weights_of_a_score_are_no_components_and_a_name_is_judged_in
     assert {"ALPHA", "k"} < {c.name for c in space.components}
     assert [one.value for one in of(space, "Net(activation)")] == ["'tanh'"]
     reasons = {each.name: each.reason for each in space.left_out}
-    assert reasons["LOWER"] == reasons["UPPER"] == "a bound of the values that are tried"
+    assert reasons["LOWER"] == reasons["UPPER"] == "a bound on the values that are tried"
     assert reasons["WEIGHT"] == "it computes the metric"
 
 
@@ -1001,7 +1001,7 @@ def test_an_early_exit_decides_what_follows_and_guards_bounds_and_single_numbers
     space, _, _ = find_space([PythonSource("a.py", LEAVES)], [], files, parse_metric("error: ([0-9.]+):min"))
     assert {c.name for c in space.components} == {"MUTATES"}
     reasons = {each.name: each.reason for each in space.left_out}
-    assert reasons["BOUND"] == "a bound of the values that are tried"
+    assert reasons["BOUND"] == "a bound on the values that are tried"
     assert reasons["CROSSES"] == "the metric is not computed from it"
 
 

@@ -1,4 +1,4 @@
-"""A complete run: the baseline, the candidate space, rounds of candidates, and their effects."""
+"""Runs a complete campaign: the baseline, the candidate space, rounds of candidates, and their effects."""
 
 import shutil
 import time
@@ -44,8 +44,8 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 
 @dataclass(frozen=True)
 class Start:
-    """The inputs to a campaign. `techniques` lists components with their locations in the starter's folder, and
-    `settings` the entries in its configuration files. `jobs` is the number of parallel runs; `elsewhere` runs them on
+    """The inputs to a campaign. `techniques` returns components with their locations in a folder, and `settings`
+    returns the entries in its configuration files. `jobs` is the number of parallel runs; `elsewhere` runs them on
     other machines. `notify` may be called from any thread."""
 
     task: Task
@@ -63,12 +63,12 @@ class Start:
 
 
 def ledger_name(folder: Path) -> str:
-    """The run's name in the ledger of LLM calls."""
+    """The run's name in the LLM call ledger."""
     return f"run:{folder.name}"
 
 
 def run_campaign(start: Start) -> Campaign:
-    """Runs the campaign to its end, reusing any work already done in the same folder.
+    """Runs a campaign to completion, reusing any work already done in its folder.
 
     Raises `BaselineError` if the baseline does not run, `InputError` if nothing can be ablated, and any error from
     workspaces and commands."""
@@ -77,7 +77,7 @@ def run_campaign(start: Start) -> Campaign:
 
 
 def _opened(folder: Path, starter: Starter) -> Workspace:
-    """The workspace in a folder, created if the folder has none for this starter."""
+    """Opens the workspace in a folder. Creates a new one if there is none for this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -109,8 +109,8 @@ class _Runner:
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
-        """Switches to this environment, with packages from a `day` (the newest packages if None), and rereads the
-        baseline's files."""
+        """Switches to an environment with packages from a `day` (the newest if None), and rereads the baseline's
+        files."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -149,7 +149,7 @@ class _Runner:
         start.notify(f"{len(space.components)} components, {len(space.candidates)} candidates")
         if not space.candidates and self._team is None:
             why = "; ".join(f"{each.name} ({each.place}): {each.reason}" for each in space.left_out[:5])
-            known = why or "it has no settings"
+            known = why or "the code has no settings"
             raise InputError(f"nothing in this code can be ablated ({known}); add --llm MODEL to look further")
         outcomes = with_effects(self._rounds(space, baseline), baseline)
         if constant := constant_note(outcomes):
@@ -187,7 +187,7 @@ class _Runner:
         )
 
     def _reproduce(self, notes: list[str]) -> None:
-        """Finds the command and metric if the task does not specify them, and gets the command to run."""
+        """Finds the command and metric if the task does not specify them, and makes the command run."""
         start = self._start
         if not self._task.is_whole:
             if self._questions is None:
@@ -195,7 +195,7 @@ class _Runner:
             planned = plan(self._questions, self._task, self._base, self._runs.texts)
             self._task = planned_task(self._task, planned)
             notes.append(f"planned by the model: {' '.join(planned.summary.split())[:400]}")
-            notes += [f"not in the repository, per the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
+            notes += [f"missing in the repository, per the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
             start.notify(f"plan: {self._task.command(self._task.seeds[0])}, {', '.join(self._task.metrics)}")
 
         attempts: list[RunOutcome] = []
@@ -232,8 +232,8 @@ class _Runner:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline (diffs below)")
 
     def _fetch(self) -> RunOutcome | None:
-        """Runs the setup once with access to its hosts, and makes its files available to every later run. Returns the
-        run if it failed; failed setups are not stored."""
+        """Runs the setup once with access to its hosts, and makes its files available to all later runs. Returns the
+        run if it failed. Failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
         self._fetched, bench = None, replace(self._runs.bench, fetched=None)
@@ -252,11 +252,11 @@ class _Runner:
         return None
 
     def _first_run(self, *, alone: bool) -> RunOutcome:
-        """Runs the baseline for the first time. If there are free jobs, the other seeds run at the same time."""
+        """Runs the baseline for the first time. If job slots are free, the other seeds run at the same time."""
         seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
         runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
         first = runs[0].result()
-        if first.value is None:  # the workspace may be repaired next, so nothing else may be reading it
+        if first.value is None:  # the workspace may be repaired next, so wait for other readers
             for run in runs[1:]:
                 run.exception()
         return first
@@ -272,7 +272,7 @@ class _Runner:
         missing = environment.missing
         first = self._not_fetched or self._runs.run(None, task.seeds[0])
         self._runs.outputs = first.rewritten
-        if first.value is None:  # another seed would yield the same value
+        if first.value is None:  # another seed would also fail
             left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
             lacks = [note for note in environment.notes if IN_PLACE_OF_CUDA not in note]
             return baseline_of(task, [first], missing, [*left_out, *self._causes], notes=lacks)
@@ -286,7 +286,7 @@ class _Runner:
         unknown = "; ".join(f"{each.place}: {each.why}" for each in self._seeds.fixed if self._ran(each.place))
         if self._runs.vary and (failed := next((run for run in runs if run.value is None), None)):
             self._runs.vary = ()
-            unknown = f"with other seeds the code does not run ({failed.problem})"
+            unknown = f"the code does not run with other seeds ({failed.problem})"
             runs = self._all_seeds(first)
         baseline = baseline_of(task, runs, missing, unknown=unknown, varied=self._varied())
         notes += notes_on(task, baseline)
@@ -297,7 +297,7 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """The seeds in the code that later runs change, provided that the baseline runs their lines."""
+        """Describes the seeds that later runs change in the code, if the baseline runs their lines."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"
             for seed in self._runs.vary
@@ -305,7 +305,7 @@ class _Runner:
         )
 
     def _ran(self, place: Place) -> bool:
-        """Whether the baseline may run or read one of these lines."""
+        """Whether the baseline may have run or read any of these lines."""
         executed, opened = self._traced.executed, self._traced.opened
         if executed is None or not place.path.endswith(".py"):
             return opened is None or place.path == COMMAND or place.path in opened

@@ -1,5 +1,5 @@
-"""Defines what can be tried: components of a method, and candidates. Each candidate is an exact source change that
-ablates one component."""
+"""Defines components of a method and candidates. Each candidate is an exact source change that ablates one
+component."""
 
 import hashlib
 import json
@@ -16,8 +16,8 @@ COMMAND = ""
 
 
 class Place(Value):
-    """Lines of a file in the working copy, 1-based and inclusive. `symbol` is the enclosing function or class, or '' if
-    unknown."""
+    """A range of lines in a working copy's file, 1-based and inclusive. `symbol` is the enclosing function or class, or
+    '' if unknown."""
 
     path: str
     start_line: int
@@ -31,7 +31,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Whether the other lines lie within these lines."""
+        """Whether another place lies within this one."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -39,8 +39,8 @@ class Place(Value):
 
 
 class Replacement(Value):
-    """One exact change to a file, or to the command (`COMMAND`). Replaces `old`, the characters from offset `start` up
-    to, but not including, `end`, with `new`."""
+    """One exact change to a file or the command (`COMMAND`). Replaces `old`, the characters from `start` to `end`
+    (exclusive), with `new`."""
 
     path: str
     start: int
@@ -50,9 +50,9 @@ class Replacement(Value):
 
 
 class Candidate(Value):
-    """One ablation. `value` is the new value as written, and `baseline_value` the current one. `replacements` make up
-    the change and stay within `places`. `by_model` means that a language model wrote it. `probe` is a variant of the
-    change, if there is one, that inserts a value that ends the run as soon as it is used."""
+    """One ablation. `value` is the new value as it appears in the code, and `baseline_value` the current value.
+    `replacements` make up the change, within `places`. `by_model` means that a language model wrote the change. `probe`
+    is an optional variant of the change, with a value that ends the run as soon as it is used."""
 
     component: str
     kind: Kind
@@ -66,15 +66,15 @@ class Candidate(Value):
 
     @property
     def id(self) -> str:
-        """The first 12 hex digits of a hash of the change. Equal changes have equal ids."""
+        """The first 12 hex digits of the change's hash. Equal changes have equal ids."""
         changed = [replacement.model_dump() for replacement in self.replacements]
         return hashlib.sha256(json.dumps(changed, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Component(Value):
     """A part of the method that can be ablated. `technique` is its id in the graph, or None if it was found only in the
-    code. `weight` (0..1) is its expected importance before any run, and `reasons` explain the weight. `order` is its
-    position in the hierarchy, and `about` is its definition."""
+    code. `weight` (0 to 1) is its expected importance before any run, and `reasons` explain the weight. `order` is its
+    rank, and `about` is its definition."""
 
     id: str
     name: str
@@ -95,7 +95,7 @@ class LeftOut(Value):
 
 
 class Space(Value):
-    """Components, their candidates (most promising first), and the code that was left out."""
+    """Components, their candidates (most promising first), and code that was left out."""
 
     components: tuple[Component, ...]
     candidates: tuple[Candidate, ...]

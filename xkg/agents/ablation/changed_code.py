@@ -1,4 +1,4 @@
-"""Finds the lines of a changed file that prove that the change ran."""
+"""Finds the lines in a changed file whose execution proves that the change ran."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 class ChangedPlace(Value):
     """Changed lines, numbered as in the changed file. If any of `lines` runs, the change ran. `lines` is empty if the
-    change cannot run (code after a return)."""
+    change cannot run, such as code after a return."""
 
     place: Place
     lines: tuple[int, ...]
 
 
 def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangedPlace]:
-    """The changed lines in Python files that can run. Leaves out comments and pure deletions."""
+    """Returns the changed lines in Python files, except comments and pure deletions."""
     found = []
     for path in sorted(after):
         if path.endswith(".py"):
@@ -37,8 +37,8 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def _shown_by(tree: ast.Module, line: int) -> set[int]:
-    """The lines of the innermost statement around a line: the whole statement if it is simple, otherwise its header. A
-    function's header runs when its file is imported, so the function's body counts instead."""
+    """The lines of the innermost statement around a line: the whole statement if it is simple, otherwise its header.
+    For a function, its body is used instead, because the header runs when the file is imported."""
     body: Sequence[ast.stmt] = tree.body
     while True:
         inside = next((s for s in body if _start(s) <= line <= (s.end_lineno or s.lineno)), None)

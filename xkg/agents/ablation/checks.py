@@ -1,4 +1,4 @@
-"""Refuses bad candidates before they cost a run: empty changes, changes that affect only comments, changes outside
+"""Rejects bad candidates before they cost a run: empty changes, changes that affect only comments, changes outside
 their places or in code that computes the metric, and source that does not parse."""
 
 import ast
@@ -13,8 +13,8 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 def refusal(
     candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
 ) -> str | None:
-    """The reason, in one line, why the change must not be run; None if it may be. `before` and `after` are the changed
-    files; `protected` are the lines that compute or write the metric."""
+    """Returns one line on why a change must not be run, or None. `before` and `after` are the changed files;
+    `protected` are the lines that compute or write the metric."""
     differing = [path for path in after if before[path] != after[path]]
     if not differing:
         return "the change is empty"
@@ -51,8 +51,7 @@ LARGEST_FILE = 1_000_000  # characters
 
 
 def tree_of(text: str) -> ast.Module:
-    """The AST of Python source. Raises `SyntaxError` if the source cannot be parsed, is too large or is nested too
-    deeply."""
+    """Parses Python source. Raises `SyntaxError` if it cannot be parsed, is too large or is nested too deeply."""
     if len(text) > LARGEST_FILE:
         raise SyntaxError("too large")
     try:

@@ -1,10 +1,11 @@
-"""Computes effects relative to the baseline, and whether chance explains them.
+"""Computes effects relative to the baseline, and whether they could be chance.
 
-No distribution is assumed, since runs may have rare outcomes. Two groups of runs are compared by the exact rank-sum
+No distribution is assumed, because runs may have rare outcomes. Two groups of runs are compared with the exact rank-sum
 test (H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the
-other", 1947), which needs four runs in each group to be significant. The size is the Hodges-Lehmann shift with its
-interval (J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", 1963). Comparisons are adjusted so
-that at most 5% of the claims are false (Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate", 1995)."""
+other", 1947), which needs four runs in each group for significance. The effect size is the Hodges-Lehmann shift with
+its confidence interval (J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", 1963). Comparisons
+are adjusted so that at most 5% of claims are expected to be false (Y. Benjamini, Y. Hochberg, "Controlling the false
+discovery rate", 1995)."""
 
 import math
 from collections.abc import Sequence
@@ -14,16 +15,16 @@ from statistics import fmean, median, variance
 from xkg.value import Value
 
 CRITICAL = 0.05
-"""The relative change above which a component is critical, provided that the change also exceeds the noise."""
+"""The relative change above which a component is critical, if the change also exceeds the noise."""
 SIGNIFICANT = 0.05
-"""The significance level, and the largest share of false claims."""
+"""The significance level, and the highest expected share of false claims."""
 
 
 class Effect(Value):
-    """The comparison between `runs` baseline runs and `seeds` candidate runs, whose means are `baseline` and `value`.
-    `change` is the shift relative to |baseline|; `low` and `high` are its 95% confidence interval, None if there are
-    too few runs. `p` is two-sided and applies only to this comparison; it is None if the baseline's spread is unknown.
-    `equal` means that every run yielded the baseline's value for the same seed."""
+    """A comparison between `runs` baseline runs and `seeds` candidate runs, whose means are `baseline` and `value`.
+    `change` is the shift relative to |baseline|; `low` and `high` are its 95% confidence interval, or None if there are
+    too few runs. `p` is two-sided and not adjusted for other comparisons; it is None if the baseline's spread is
+    unknown. `equal` means that each run yielded the baseline's value for its seed."""
 
     baseline: float
     value: float
@@ -42,10 +43,10 @@ class Effect(Value):
 
 
 def effect(baseline: Sequence[float], values: Sequence[float]) -> Effect:
-    """The effect of a candidate with these `values`, one per seed, relative to the baseline. Raises `ValueError` if
+    """Returns a candidate's effect relative to the baseline, given its `values`, one per seed. Raises `ValueError` if
     values are missing or not finite."""
     if not baseline or not values or not all(map(math.isfinite, (*baseline, *values))):
-        raise ValueError("an effect needs finite values of baseline and candidate")
+        raise ValueError("an effect needs finite values for the baseline and the candidate")
     n, m, scale = len(baseline), len(values), abs(_mean(baseline)) or 1.0
     shifts = sorted((value - one) / scale for one in baseline for value in values)
     # A tie counts against a difference in either direction.
@@ -59,13 +60,12 @@ def effect(baseline: Sequence[float], values: Sequence[float]) -> Effect:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The mean; if all values are equal, exactly that value."""
+    """The mean. If all values are equal, exactly that value, without rounding errors."""
     return values[0] if len(set(values)) == 1 else fmean(values)
 
 
 def unchanged(values: Sequence[float]) -> Effect:
-    """The effect of a candidate that yielded the baseline's value for each seed; how much other seeds would differ is
-    unknown."""
+    """Returns the effect of a candidate that yielded the baseline's value for each seed."""
     known = {"equal": True, "p": 1.0, "change": 0.0, "low": None, "high": None}
     return effect(values, values).model_copy(update=known)
 
@@ -76,28 +76,28 @@ def outside(baseline: Sequence[float], value: float) -> bool:
 
 
 def _tail(n: int, m: int, u: int) -> float:
-    """The probability that the smaller statistic for `n` and `m` equal runs is at most `u`; more than 1 for a large
-    `u`."""
+    """The probability that the smaller rank-sum statistic is at most `u` for `n` and `m` runs from the same
+    distribution. Exceeds 1 for large `u`."""
     return 2 * sum(_orders(n, m, k) for k in range(u + 1)) / math.comb(n + m, n)
 
 
 @cache
 def _orders(n: int, m: int, u: int) -> int:
-    """The number of orderings of `n` and `m` runs in which exactly `u` pairs are reversed."""
+    """The number of orderings of `n` and `m` runs with exactly `u` reversed pairs."""
     if u < 0 or not n or not m:
         return int(u == 0)
     return _orders(n - 1, m, u - m) + _orders(n, m - 1, u)
 
 
 def relative_noise(values: Sequence[float]) -> float | None:
-    """The standard deviation of repeated runs relative to their mean; None for a single run."""
+    """The standard deviation of repeated runs relative to their mean, or None for a single run."""
     if len(values) < 2:
         return None
     return math.sqrt(variance(values)) / (abs(fmean(values)) or 1.0)
 
 
 def adjusted(p: Sequence[float | None]) -> list[float | None]:
-    """The p values adjusted for all comparisons; None stays None."""
+    """Adjusts p values for multiple comparisons. None stays None."""
     known = sorted(((value, i) for i, value in enumerate(p) if value is not None), reverse=True)
     found: list[float | None] = [None] * len(p)
     smallest = 1.0

@@ -1,4 +1,4 @@
-"""Classifies why a run failed, from its output."""
+"""Classifies why a run failed, based on its output."""
 
 import re
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _ADVICE: dict[Failure, str] = {
     "missing data": "runs only see files from the repository, from --data PATH=FOLDER, and from --setup",
     "broken checkpoint": "fetch the whole file (git lfs pull), then pass its folder with --data",
     "empty data": "check the folder passed with --data: the loader found nothing in it",
-    "needs the network": "put what it downloads into a folder, and pass the folder with --data PATH=FOLDER",
+    "needs the network": "put the files that it downloads into a folder, and pass the folder with --data PATH=FOLDER",
     "needs a GPU": "or run it on a machine with a GPU, using --device nvidia",
     "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or use a command that does "
     "not prompt",
@@ -93,7 +93,8 @@ _INSTALL = re.compile(r"pip3? install (?:-\S+ ){0,3}['\"]?([A-Za-z][\w.-]{0,99}+
 _REMOVED_IN = re.compile(
     r"removed (?:in|from)(?: the)?(?: ([A-Za-z][\w-]{0,99}))??(?: since)?(?: version)? v?(\d{1,4}(?:\.\d{1,4})+)"
 )
-# NumPy's message only names the version that deprecated them: https://numpy.org/doc/stable/release/1.24.0-notes.html
+# NumPy's message mentions only the version that deprecated the aliases:
+# https://numpy.org/doc/stable/release/1.24.0-notes.html
 _ALIAS = re.compile(r"was a deprecated alias for the builtin")
 _OF_MODULE = re.compile(r"(?:module|from|named) '(\w{1,100})[\w.]{0,200}'")
 _CALL = re.compile(
@@ -106,7 +107,7 @@ _CALLED = re.compile(r"(\w{1,100})\(")
 
 
 def advice_on(kind: Failure, output: str) -> str:
-    """The remedy for a failure of this kind, with details from the run's output."""
+    """Returns the remedy for a kind of failure, with details from the run's output."""
     _, message = last_error(output[-_TAIL:])
     if kind == "missing package":
         stated, modules = _INSTALL.search(message), missing_packages(output.rpartition(TRACEBACK)[2])
@@ -119,18 +120,18 @@ def advice_on(kind: Failure, output: str) -> str:
     package = (removed[1] if removed else None) or distribution_of(name) or name
     version = "1.24" if _ALIAS.search(message) else removed[2] if removed else "VERSION"
     older = f"--with '{package.lower() if removed else package}<{version}'"
-    return f"add {older}" + ("" if version != "VERSION" else ", where VERSION is the version that removed that name")
+    return f"add {older}" + ("" if version != "VERSION" else ", where VERSION is the version that removed the name")
 
 
 def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:
-    """Classifies a failed run. `files` are the repository's files, keyed by path."""
+    """Classifies a failed run. `files` contains the repository's files by path."""
     kind = _kind(result)
     return "own error" if kind in ("removed API", "error") and _is_own(result.output[-_TAIL:], files or {}) else kind
 
 
 def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
-    """Whether repository code called one of the repository's own functions with the wrong arguments, or imported a
-    module that the repository's package lacks."""
+    """Whether the repository's code called one of its own functions with wrong arguments, or imported a module that
+    does not exist in its own package."""
     error, message = last_error(output)
     if error == "ModuleNotFoundError":
         return any(f"/{package}/" in f"/{path}" for package in missing_packages(message) for path in files)
@@ -157,7 +158,7 @@ def _kind(result: RunResult) -> Failure:
     if result.lacks_gpu:
         return "needs a GPU"
     _, traceback, raised = result.output[-_TAIL:].partition(TRACEBACK)
-    # Only the messages in tracebacks count, not their lines of code or earlier output.
+    # Search only a traceback's messages, not its lines of code or earlier output.
     shown = (
         [line for line in raised.splitlines() if not line.startswith(" ")]
         if traceback
@@ -175,8 +176,8 @@ _NOT_A_NUMBER = re.compile(r"(?<![a-z])(?:nan|inf|infinity)(?![a-z])", re.IGNORE
 
 
 def metric_failure(problem: str, output: str) -> Failure:
-    """Classifies a run that exited normally but has no metric, or a metric that is not a number; the last lines of
-    output may reveal the cause."""
+    """Classifies a run that exited normally, but without a metric or with a metric that is not a number. The last lines
+    of the output may reveal the cause."""
     if "no number" in problem or "diverged" in problem:
         return "not a number"
     return "not a number" if _NOT_A_NUMBER.search("\n".join(output[-_TAIL:].splitlines()[-3:])) else "no metric"

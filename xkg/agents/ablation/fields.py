@@ -1,5 +1,4 @@
-"""The fields that can be set for a task, as options of `xkg ablate` and as arguments in Python; `task.py` reads
-them."""
+"""The fields of a task, as options for `xkg ablate` and as arguments in Python."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +37,7 @@ class TaskFields(TypedDict, total=False):
     seconds: Annotated[float, Option("Time limit for one run, in seconds (600).")]
     memory_mb: Annotated[int, Option("Memory limit for one run, in MB (4096).")]
     disk_mb: Annotated[int, Option("Scratch disk limit for one run, in MB (1024).")]
-    only: Annotated[Sequence[str], Option("Only components with this in their name (repeatable).")]
+    only: Annotated[Sequence[str], Option("Only components whose name contains this text (repeatable).")]
     devices: Annotated[
         Sequence[str], Option("nvidia:0, or nvidia for every GPU; each run gets one (repeatable).", "--device")
     ]

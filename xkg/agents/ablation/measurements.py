@@ -1,4 +1,4 @@
-"""Stores a campaign's measurements of techniques as nodes in the graph."""
+"""Converts a campaign's measurements of techniques to graph nodes."""
 
 from collections.abc import Iterator
 
@@ -7,8 +7,8 @@ from xkg.model import Ablation, ablation_id
 
 
 def measurements(campaign: Campaign) -> list[Ablation]:
-    """One measurement for each candidate that ran and belongs to a technique. Measurements that show no effect are
-    included, because it is worth knowing that a part makes no difference."""
+    """Returns one measurement for each candidate that ran and belongs to a technique, including measurements that show
+    no effect."""
     return list(_measured(campaign))
 
 

@@ -14,8 +14,8 @@ class MutationError(XkgError):
 
 
 def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict[str, str]:
-    """The changed files (path → new text). Raises `MutationError` if a file or old text is missing, or if two changes
-    overlap."""
+    """Applies replacements, and returns the changed files (path → new text). Raises `MutationError` if a file or old
+    text is missing, or if two changes overlap."""
     by_path: dict[str, list[Replacement]] = {}
     for replacement in replacements:
         by_path.setdefault(replacement.path, []).append(replacement)
@@ -40,8 +40,8 @@ _CONTEXT = 20
 
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
-    """Combines two changes to the same files. If a change in `second` lies inside a change in `first`, it is applied to
-    the new text if the same code occurs there exactly once, and dropped otherwise."""
+    """Combines two changes to the same files. A change in `second` that lies inside a change in `first` is applied to
+    the new text if its code occurs there exactly once. Otherwise, it is dropped."""
     own, rest = list(first), []
     for inner in second:
         at = next(
@@ -61,13 +61,14 @@ def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: M
 
 
 def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """A git-style diff for the files in `after`."""
+    """Returns a git-style diff for the files in `after`."""
     found = (text_patch(path, before[path].encode(), after[path].encode()) for path in sorted(after))
     return b"".join(found).decode()
 
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
-    """Line ranges of `before` (1-based, inclusive) that differ. An insertion counts as the line after it."""
+    """Returns the line ranges of `before` (1-based, inclusive) that differ. An insertion is represented by the line
+    after it."""
     return [
         (max(1, start if start == end else start + 1), max(1, end))
         for start, end, _, _ in hunks(before.encode(), after.encode())
@@ -75,7 +76,7 @@ def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
 
 
 def line_replacements(path: str, before: str, after: str) -> Iterator[Replacement]:
-    """A change, expressed as replacements of whole lines."""
+    """Yields a change as replacements of whole lines."""
     old, new = (io.StringIO(text, newline="\n").readlines() for text in (before, after))
     starts = [0, *accumulate(map(len, old))]
     for i1, i2, j1, j2 in hunks(before.encode("utf-8", "replace"), after.encode("utf-8", "replace")):

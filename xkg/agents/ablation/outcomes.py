@@ -1,4 +1,4 @@
-"""The outcomes of runs: the baseline, each candidate, and a whole campaign."""
+"""The outcomes of runs, candidates and whole campaigns."""
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, adjusted
@@ -8,14 +8,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """One run of a command: its metrics, starting with the primary one, or the reason why there are none. `seconds` is
-    the duration of the run, and `overhead` the time spent before and after it. `executed` lists the lines that a traced
-    run executed, keyed by file, `printed` is the file and line that printed the metric, and `opened` lists the files
-    that the run opened. `never_ran` lists the candidate's places in which no line ran, and `reached` tells whether any
-    place ran; both are None if unknown (because the place is in a configuration file, or the trace gave up).
-    `rewritten` lists repository files that the run overwrote, and `touched` lists files with measuring code that it
-    overwrote or removed. `apart` means that no edited file was present when the metric was computed; `claimed` is then
-    the metric reported by the run itself. `left_at` is the offset of the setup's archive in its file."""
+    """One run of a command: its metrics, primary metric first, or the reason why there are none. `seconds` is the
+    duration of the run, and `overhead` the time spent before and after it. For a traced run, `executed` lists the
+    executed lines by file, `printed` is the file and line that printed the metric, and `opened` lists the files that it
+    opened. `never_ran` lists the candidate's places in which no line ran. `reached` is whether any place ran, or None
+    if this is unknown because the place is in a configuration file or the trace gave up. `rewritten` lists repository
+    files that the run overwrote, and `touched` lists files with measuring code that it overwrote or removed. `apart`
+    means that no edited file was present when the metric was computed; `claimed` is then the metric reported by the run
+    itself. `left_at` is the offset of the setup's archive in its file."""
 
     seed: int
     command: str
@@ -42,9 +42,9 @@ class RunOutcome(Value):
 
 
 class Baseline(Value):
-    """The runs of the baseline. `noise` is the standard deviation over seeds relative to the mean. `exact` means that
-    all runs yielded the same value and that other seeds, if the code has any, make no difference. `one_seed` is the
-    reason why the noise is unknown, or '' if it is known. `varied` lists the seeds that later runs changed."""
+    """The baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means that all
+    runs yielded the same value, whatever the seed. `one_seed` is the reason why the noise is unknown, or ''. `varied`
+    lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -65,8 +65,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run, with the version `commit` of its workspace and the failure that it fixes.
-    `in_metric` lists the parts that are in code that computes the metric."""
+    """A change that makes the baseline run. `commit` is its workspace version, and `failure` is the failure that it
+    fixes. `in_metric` lists changed parts of the code that computes the metric."""
 
     commit: str
     cause: str
@@ -78,14 +78,14 @@ class Repair(Value):
 
 
 class Statement(Value):
-    """An experiment's conclusion about one component, expressed in words."""
+    """A conclusion about one component."""
 
     component: str
     text: str
 
 
 class Analysis(Value):
-    """A model's summary of the measurements. `strong` contains the conclusions backed by solid evidence, `weak` the
+    """A model's summary of the measurements. `strong` contains conclusions with strong evidence, and `weak` the
     others."""
 
     summary: str
@@ -95,7 +95,7 @@ class Analysis(Value):
 
 
 class Lesson(Value):
-    """A model's reflection on a round, and what the next round should change."""
+    """A model's lessons from a round, and its advice for the next round."""
 
     round: int
     lessons: tuple[str, ...]
@@ -103,7 +103,7 @@ class Lesson(Value):
 
 
 class ModelUse(Value):
-    """The language model usage of a run. `dollars` is None if a price is unknown."""
+    """A run's language model usage. `dollars` is None if a price is unknown."""
 
     model: str
     calls: int
@@ -116,8 +116,8 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 class CandidateOutcome(Value):
     """A candidate's result. `round` counts from 1, and `commit` is the version with the mutation. If `failure` is set,
     there is no effect. `no_effect` means that the mutation does not change the metric. `mended` is the failure of the
-    candidate that this candidate replaces. `measures` lists code that the candidate changes and that also computes the
-    metric, so the measurement itself may have changed."""
+    candidate that this candidate replaces. `measures` lists changed code that also computes the metric, so the
+    measurement itself may have changed."""
 
     candidate: Candidate
     round: int
@@ -136,8 +136,8 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Whether the outcome is evidence about its component, which it is if the run yielded a value, diverged or
-        timed out. A change that did not take effect or that the code rejected is not evidence."""
+        """Whether the outcome is evidence about its component: the run yielded a value, diverged or exceeded a limit. A
+        change that did not take effect or that the code rejected is not evidence."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property
@@ -150,8 +150,8 @@ class CandidateOutcome(Value):
 
 
 class Importance(Value):
-    """The result for a component: the candidate with the largest effect. `adjusted` is its p value, adjusted for all
-    compared candidates."""
+    """The result for a component. `best` is the candidate with the largest effect, and `adjusted` is its p value,
+    adjusted for all compared candidates."""
 
     component: Component
     best: CandidateOutcome | None
@@ -170,8 +170,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A complete run. `wall_seconds` is the duration of the process that finished the run, and `hash` identifies its
-    environment. `notes` are for the reader."""
+    """A complete campaign. `environment` is the hash of its packages, and `wall_seconds` is the duration of the process
+    that finished the campaign."""
 
     id: str
     task: Task
@@ -192,7 +192,7 @@ class Campaign(Value):
     model: ModelUse | None = None
 
     def importances(self) -> list[Importance]:
-        """Results by component, most important first; results without an effect come last."""
+        """Returns the results by component, most important first. Results without an effect come last."""
         compared = {o.id: o.effect.p for o in self.outcomes if o.effect is not None}
         p = dict(zip(compared, adjusted([*compared.values()]), strict=True))
         found = []

@@ -1,5 +1,5 @@
-"""Parses a repository's code and its changes in the confined process, so that neither our own parsers nor the standard
-library's read untrusted source in this process."""
+"""Parses a repository's code and its changes in the confined process, so that no parser reads untrusted source in this
+process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,8 +21,8 @@ from xkg.value import Value
 
 
 class ParsedSpace(Value):
-    """The candidate space for some files. `protected` are the lines that compute the metric, `shared` are functions
-    that these lines call and the method may also call, and `unparsed` are files that could not be parsed."""
+    """A repository's candidate space. `protected` are the lines that compute the metric, `shared` are functions that
+    both these lines and the method may call, and `unparsed` are files that could not be parsed."""
 
     space: Space
     protected: tuple[Place, ...]
@@ -31,8 +31,8 @@ class ParsedSpace(Value):
 
 
 class Function(Value):
-    """A function in the repository with its lines (1-based, inclusive), including decorators. Lines from `body_line` on
-    run only if the function is called."""
+    """A function in the repository, with its lines (1-based, inclusive), including decorators. Lines from `body_line`
+    onwards run only if the function is called."""
 
     path: str
     name: str
@@ -46,8 +46,8 @@ class Function(Value):
 
 
 class MutatedFiles(Value):
-    """A checked candidate. `after` contains the changed files with their new text. If `failure` is set, the candidate
-    must not run. `places` are the changed lines."""
+    """A checked candidate. `after` contains the new text of changed files. If `failure` is set, the candidate must not
+    run. `places` are the changed lines."""
 
     after: Mapping[str, str] = {}
     diff: str = ""
@@ -68,7 +68,7 @@ def space(
     printed: tuple[str, int] | None,
     without: Without,
 ) -> ParsedSpace:
-    """Like `find_space`, but for the files that parse."""
+    """Like `find_space`, but skips files that do not parse."""
     unparsed = [path for path in without if path.endswith(".py")]
     sources = list(_sources(mark, texts, without, unparsed))
     mark("")
@@ -87,12 +87,12 @@ def space(
 
 
 def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, without: Without) -> Seeds:
-    """Like `find_seeds`, but for the files that parse."""
+    """Like `find_seeds`, but skips files that do not parse."""
     return find_seeds(list(_sources(mark, texts, without, [])), settings, texts, command)
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
-    """All functions with their lines."""
+    """Returns all functions with their lines."""
     found = []
     for source in _sources(mark, texts, without, []):
         for name, node in source.functions:
@@ -116,7 +116,7 @@ def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) 
 
 
 def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> MutatedFiles:
-    """The files that a candidate changes, with their diff, and the reason if the candidate must not run."""
+    """Returns the files that a candidate changes, with their diff, or the reason why the candidate must not run."""
     try:
         after = mutation.apply(candidate.replacements, texts)
     except mutation.MutationError as error:
@@ -128,7 +128,7 @@ def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Pla
 
 
 def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
-    """The Python files that parse. The paths of other files are added to `unparsed`."""
+    """Yields the Python files that parse, and adds the paths of the others to `unparsed`."""
     for path, text in marked(mark, {path: text for path, text in texts.items() if path.endswith(".py")}, without):
         try:
             yield PythonSource(path, text)
@@ -140,7 +140,7 @@ TASKS = tasks(space, seeds, functions, commands, mutated)
 
 
 def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:
-    """The files as changed by a candidate, checked with `refusal`."""
+    """Applies a candidate and checks it with `refusal`."""
     changed = {r.path: texts[r.path] for r in candidate.replacements if r.path in texts}
     try:
         return reader.ask(mutated, texts=changed, candidate=candidate, protected=protected)

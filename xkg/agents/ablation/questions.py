@@ -1,4 +1,4 @@
-"""Asks a language model during a run. Each call is recorded in the ledger, so that no answer is paid for twice."""
+"""Asks a language model during a run. Calls are recorded in the ledger, so no answer is paid for twice."""
 
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -14,7 +14,7 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Questions:
-    """The questions asked in one run. Safe to use from several threads. `run` is the run's name in the ledger."""
+    """The questions in one run. Thread-safe. `run` is the run's name in the ledger."""
 
     def __init__(self, model: LanguageModel, run: str) -> None:
         self._model = model
@@ -29,8 +29,8 @@ class Questions:
         about: str,
         check: Callable[[A], str | None] = lambda _: None,
     ) -> A:
-        """The answer, taken from the ledger if the question was asked before. Raises the same errors as
-        `LanguageModel`."""
+        """Returns the model's answer, or the answer in the ledger if the question was asked before. Raises the same
+        errors as `LanguageModel`."""
         temperature = _INVENTIVE if prompt.name in _INVENTING else _CAREFUL
         tiers = (Tier(prompt.role, _TRIES), Tier("stronger_model", 1), Tier("expert_model", 1))
 

@@ -1,4 +1,4 @@
-"""The task to reproduce and ablate, from a task file `ablate.yaml` or from flags with the same names."""
+"""Defines ablation tasks, from a task file `ablate.yaml` or from options with the same names."""
 
 import re
 from collections.abc import Mapping
@@ -19,14 +19,15 @@ SEED = "{seed}"
 
 
 class Task(Value):
-    """`run` trains and evaluates; `{seed}` in it is replaced by each seed. `setup` runs before it in the same sandbox,
-    or once for all runs if `allow_hosts` lists hosts that it may reach. `evaluate` runs after it in a separate sandbox
-    (see `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary one:
-    `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If `run` or `metrics` is
-    empty, a model must find it. `claimed` is the value of the metric in the paper, which counts as reproduced if the
-    measured value is within the relative `tolerance`. `data` maps paths in the repository to read-only folders on this
-    machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and,
-    separately, its evaluation. `devices` are GPUs, one per run: `nvidia:0`, or `nvidia` for all GPUs of a machine."""
+    """An ablation task. `run` trains and evaluates; its `{seed}` is replaced by each seed. `setup` runs before it in
+    the same sandbox, or once for all runs if `allow_hosts` lists hosts that it may reach. `evaluate` runs after it in a
+    separate sandbox (see `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric.
+    Each is `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run`
+    or `metrics` is empty, a model must find it. `claimed` is the metric's value in the paper, which is reproduced if
+    the measured value is within the relative `tolerance`. `data` maps paths in the repository to read-only folders on
+    this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and,
+    separately, its evaluation. `devices` lists the GPUs, of which each run gets one: `nvidia:0`, or `nvidia` for all of
+    a machine's GPUs."""
 
     repo: str
     run: str = ""
@@ -56,7 +57,7 @@ class Task(Value):
         return parse_metric(self.metrics[0])
 
     def command(self, seed: int) -> str:
-        """The shell command for one seed. If there are several commands, each runs only if those before it succeed."""
+        """The shell command for one seed. Each of its commands runs only if the previous commands succeed."""
         return self._of(seed, self.setup, self.run, self.evaluate)
 
     def training(self, seed: int) -> str:
@@ -67,8 +68,8 @@ class Task(Value):
         return self._of(seed, self.evaluate) if self.evaluate else None
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
-        """The task with commands that set PYTHONPATH, so that Python finds the modules in a repository folder, or finds
-        the folder itself as the package `name`."""
+        """Returns a copy whose commands set PYTHONPATH, so that Python finds the modules in a repository folder, or the
+        folder itself as the package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
         path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '
@@ -92,8 +93,9 @@ def parse_metric(text: str) -> Metric:
 
 
 def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
-    """Reads the task from a file; flags (if not None) override it. The command and metric may be missing if the task is
-    `planned` by a model, and the command also if commands are `offered`. Raises `InputError` with the problem."""
+    """Reads a task from a file; flags (if not None) override it. The command and metric may be missing if the task is
+    `planned` by a model. The command may also be missing if commands are `offered`. Raises `InputError` with the
+    problem."""
     values: dict[str, Any] = {}
     if path is not None:
         values = read_fields(path)
@@ -112,5 +114,5 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
     names(task.devices)
     named_hosts(task.allow_hosts)
     if task.allow_hosts and not task.setup:
-        raise InputError("--allow-host only applies to --setup: pass that command too")
+        raise InputError("--allow-host only applies to --setup: pass --setup too")
     return task

@@ -1,4 +1,4 @@
-"""The techniques of a paper as components: ranked as in a plan, with places from `locate`."""
+"""Turns a paper's techniques into components, ranked as in a plan, with places from `locate`."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ _ABOUT = 300
 
 
 def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
-    """The answer for a paper with techniques. Raises `InputError` if the paper has no techniques, `UnknownIdError` if
-    the paper is not in the graph, and `StoreError` if the graph cannot be read."""
+    """Returns the graph's answer for a paper. Raises `InputError` if the paper has no techniques, `UnknownIdError` if
+    it is not in the graph, and `StoreError` if the graph cannot be read."""
     answer = service.paper(paper, full=True)
     if not answer.techniques:
         raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or omit --paper")
@@ -24,9 +24,9 @@ def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
 
 
 def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
-    """The paper's techniques, most worthwhile first, with places in the files under `tree`. Techniques without a place
-    are included, so that the report lists them. Raises the same errors as `paper_with_techniques`, and `InputError` for
-    a folder without source."""
+    """Returns a paper's techniques, most worthwhile first, with places in the files under `tree`. Includes techniques
+    without a place, so that the report lists them. Raises the same errors as `paper_with_techniques`, and `InputError`
+    for a folder without source."""
     ranked = ranking(gather(service, paper_with_techniques(service, paper).id))
     components = []
     for order, technique in enumerate(ranked):
@@ -47,6 +47,6 @@ def _is_sure(found: LocatedPlace) -> bool:
 
 
 def _lines(found: LocatedPlace) -> list[Place]:
-    """The focus of a place, or the whole place if it has no focus."""
+    """The lines in focus at a place, or all its lines if there is no focus."""
     spans = [(at.start_line, at.end_line) for at in found.focus] or [(found.start_line, found.end_line)]
     return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]

@@ -1,5 +1,4 @@
-"""The fields that can be set for a task, as options of `xkg implement` and as arguments in Python; `task.py` reads
-them."""
+"""The fields of a task, as options for `xkg implement` and as arguments in Python."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ Mode = Literal["agent", "single", "prescribed"]
 
 
 class NamedFields(TypedDict, total=False):
-    """The fields of every task, set in its file or as options."""
+    """The required fields of a task, set in its file or as options."""
 
     method: Annotated[
         str, Option("paper.tex#sec:method, a text file, a paper or technique in the graph, or the text itself.")

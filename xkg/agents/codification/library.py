@@ -1,4 +1,4 @@
-"""The graph as an agent's library, which provides techniques with running code, and a paper's components, as text for
+"""Provides the graph as an agent's library: techniques with running code, and a paper's components, as text for
 prompts."""
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ _CONTEXT_TOKENS, _RELATED_TOKENS = 4000, 600
 _RELATED: "tuple[Kind, ...]" = ("related",)
 _FOUND, _PLACES = 5, 8
 _MOST_PARTS = 8
-"""If a paper has more components, a model splits it into parts and leaves out any that the task does not need."""
+"""If a paper has more components, a model splits the method into parts instead, and leaves out unneeded parts."""
 
 
 class Library:
-    """A library backed by a graph. Its answers are text, even for errors. If `graph` is False, it only locates code in
-    the workspace."""
+    """A library backed by a graph. Its answers are always text, even for errors. If `graph` is False, it only locates
+    code in the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
@@ -48,10 +48,11 @@ class Library:
         try:
             return _text(self._service.locate(text, tree, _PLACES)).replace(str(tree.resolve()), "the workspace")
         except XkgError as error:
-            return f"nothing was located: {error}"
+            return f"no code was located: {error}"
 
     def method(self, reference: str) -> Method | None:
-        """The method of a paper or technique in the graph; None if it is neither. Raises `InputError`."""
+        """Returns the method of a paper or technique in the graph, or None if `reference` is neither. Raises
+        `InputError`."""
         if not self._graph:
             return None
         try:
@@ -63,7 +64,8 @@ class Library:
             return None
 
     def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
-        """The paper's sections on the method, or its plan if its text is not on this machine (an imported graph)."""
+        """Returns the paper's method sections, or its planning view if the paper's text is not on this machine (in an
+        imported graph)."""
         from xkg.serve.answers.references import paper_id
 
         bundle = snapshot.bundle(paper_id(snapshot, reference))
@@ -84,8 +86,8 @@ class Library:
         )
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
-        """The definitions of the technique and its components, followed by the sections of the paper that they come
-        from."""
+        """Returns the definitions of the technique and its components, followed by the paper's sections that contain
+        them."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)
@@ -108,7 +110,8 @@ class Library:
         )
 
     def _text(self, paper: "Paper", excerpts: "Sequence[Excerpt]") -> tuple[str | None, tuple[str, ...]]:
-        """The method's text and a note on omissions; None if the paper's text is not on this machine."""
+        """Returns the method's text and notes on omissions. The text is None if the paper is not on this machine or has
+        no method section."""
         from xkg.agents.codification.method_text import method_text
         from xkg.build.parsed_papers import parsed_paper
 
@@ -120,7 +123,7 @@ class Library:
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Related papers with their shared techniques; '' if there are none."""
+        """Describes related papers with their shared techniques; '' if there are none."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:
@@ -128,7 +131,7 @@ class Library:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """The code for these techniques, each with its verified level, up to the maximum size."""
+        """Returns the code for these techniques, with verified levels, up to the maximum size."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -146,8 +149,8 @@ class Library:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """The names of techniques without components, each after the techniques that it uses. A composed technique is built
-    along with its components."""
+    """The names of techniques without components, each after the techniques that it uses. Composed techniques are left
+    out, because building their components builds them too."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -1,4 +1,4 @@
-"""A paper's method as text for prompts: the sections on the method, complete and in order, up to a maximum size."""
+"""Extracts a paper's method as text for prompts: the method sections, in order, up to a maximum size."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ _SETTINGS_RANK = 2
 
 
 class MethodText(NamedTuple):
-    """`left_out` lists the sections that are missing or truncated, in the paper's order."""
+    """The text of a method. `left_out` lists missing or truncated sections, in the paper's order."""
 
     text: str
     left_out: tuple[str, ...]
 
     def note(self) -> str | None:
-        """A note on the omitted parts of the method; None if the text is complete."""
+        """A note on omitted parts of the method, or None if the text is complete."""
         if not self.left_out:
             return None
         titles = ", ".join(map(printable_line, self.left_out))
@@ -38,7 +38,7 @@ class MethodText(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """A part's own text, without its children; `rank` 0 is the method itself."""
+    """A part's own text, without its children. `rank` 0 is the method itself."""
 
     part: Part
     rank: int
@@ -46,9 +46,9 @@ class _Own(NamedTuple):
 
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
-    """The sections on the method with their equations, algorithms, statements and tables of settings; if `excerpts` are
-    given, only the sections that contain an excerpt. The abstract, details, settings and background follow if they fit.
-    Experimental results are never included. None if the paper has no such section."""
+    """Returns the method sections with their equations, algorithms, statements and tables of settings. If `excerpts`
+    are given, only sections with an excerpt count as method sections. The abstract, details, settings and background
+    are added if they fit. Experimental results are never included. Returns None if the paper has no method section."""
     read = read_passages(document)
     owned = list(_owned(read, _holding(read, excerpts) if excerpts else None))
     if not any(each.rank == 0 and each.passages for each in owned):
@@ -64,7 +64,8 @@ def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Seque
 
 
 def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
-    """The candidate parts, in the paper's order. `method` contains the ids of the parts that count as the method."""
+    """Yields the candidate parts, in the paper's order. `method` contains the ids of the parts that count as the
+    method."""
     by_part: dict[int, list[Passage]] = {}
     for passage in read.listed:
         if passage.part is not None and (passage.kind != "table" or passage.settings):

@@ -1,5 +1,4 @@
-"""Compares an agent's changes, and builds versions of its files that reveal the changes' effects, in the confined
-process."""
+"""Compares an agent's changes, and builds file versions that reveal the changes' effects, in the confined process."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +16,7 @@ Changes = dict[str, tuple[str, str]]
 
 
 def changed_settings(mark: Mark, before: Mapping[str, str], after: Mapping[str, str], without: Without) -> Changes:
-    """The settings in `before` that have a different value in `after`, with both values."""
+    """Returns the settings in `before` that have a different value in `after`, with both values."""
 
     def values(files: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -37,7 +36,7 @@ def reverted_versions(
     ran: Mapping[str, frozenset[int]],
     without: Without,
 ) -> tuple[Reverted, ...]:
-    """Like `reverted`, but for each file that is valid Python."""
+    """Like `reverted`, but for all files, skipping invalid Python."""
     found: list[Reverted] = []
     for path, text in marked(mark, after, without):
         with suppress(SyntaxError, ValueError, RecursionError):
@@ -48,7 +47,7 @@ def reverted_versions(
 def watched_files(
     mark: Mark, texts: Texts, lines: Mapping[str, frozenset[int]], without: Without
 ) -> dict[str, Watched]:
-    """Like `watched`, but for each file that contains such operations."""
+    """Like `watched`, but for all files that contain arithmetic operations in these lines."""
     found: dict[str, Watched] = {}
     for path, text in marked(mark, texts, without):
         with suppress(SyntaxError, ValueError, RecursionError):
@@ -57,7 +56,7 @@ def watched_files(
 
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
-    """The changes in code from which the metric is computed, keyed by name."""
+    """Returns the changes in code that computes the metric, by name."""
 
     def sources(texts: Texts) -> list[PythonSource]:
         found = []
@@ -70,7 +69,7 @@ def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, wit
     differing = [*changed_values(old, new, metric), *changed_sources(old, new, metric)]
     found = dict.fromkeys(differing, "the printed metric is computed from this, and it differs from the starter's")
     for name, read in leaked(old, new, metric).items():
-        text = f"it reads {', '.join(read)[:100]}, which the starter reads for nothing but the metric"
+        text = f"it reads {', '.join(read)[:100]}, which the starter reads only for the metric"
         found[name] = f"{found[name]}; {text}" if name in found else text
     return found
 
@@ -79,10 +78,10 @@ TASKS = tasks(changed_settings, reverted_versions, watched_files, printed_change
 
 
 class CodeReader(SourceReader):
-    """The parser for a run. A file that crashes the process counts as changed if its text differs."""
+    """The parser for one run. A file that crashes the process counts as changed if its text differs."""
 
     def setting_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
-        """The settings that differ between the texts `before` and `after`, with both values. Raises
+        """Returns the settings that differ between the texts `before` and `after`, with both values. Raises
         `UnsafeInputError`."""
         differing = {path for path, text in before.items() if after.get(path) != text and protected.may_set(path)}
         if not differing:
@@ -100,17 +99,17 @@ class CodeReader(SourceReader):
         changed: Mapping[str, frozenset[int]],
         ran: Mapping[str, frozenset[int]],
     ) -> tuple[Reverted, ...]:
-        """Versions of the files `after`, each without one change. Raises `UnsafeInputError`."""
+        """Returns versions of the files in `after`, each without one change. Raises `UnsafeInputError`."""
         texts = {"before": before, "after": after}
         return self.of_files(reverted_versions, texts, changed=changed, ran=ran) if after else ()
 
     def watched(self, texts: Texts, lines: Mapping[str, frozenset[int]]) -> dict[str, Watched]:
-        """The files with the operations in these lines recorded, if they have any. Raises `UnsafeInputError`."""
+        """Returns versions of files that record the arithmetic operations in these lines. Files without such operations
+        are left out. Raises `UnsafeInputError`."""
         return self.of_files(watched_files, {"texts": texts}, lines=lines) if texts else {}
 
     def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> dict[str, str]:
-        """The changes in code from which the metric is computed, described in words and keyed by `path::function`.
-        Raises `UnsafeInputError`."""
+        """Describes the changes in code that computes the metric, by `path::function`. Raises `UnsafeInputError`."""
         texts = {
             name: {path: text for path, text in of.items() if path.endswith(".py")}
             for name, of in (("before", before), ("after", after))
@@ -118,7 +117,7 @@ class CodeReader(SourceReader):
         return self.of_files(printed_changes, texts, metric=metric)
 
     def notes(self) -> tuple[str, ...]:
-        """One line for each file that crashed the process."""
+        """Returns one line for each file that crashed the process."""
         return tuple(
             f"{path} cannot be parsed ({why}): every change to it counts as a change to the evaluation and the settings"
             for path, why in self.left_out.items()

@@ -1,5 +1,5 @@
-"""Protects the starter's settings, which may change only if the method says so. `xkg.agents.workspace.evaluation`
-protects the measuring code."""
+"""Finds the starter's settings, which may change only if the method says so. `xkg.agents.workspace.evaluation` protects
+the evaluation code."""
 
 import ast
 import hashlib
@@ -13,14 +13,13 @@ _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 
 
 def may_set(path: str) -> bool:
-    """Whether a file can contain settings, judging by its path."""
+    """Whether a file may contain settings, judging by its path."""
     return path.endswith(".py") or bool(_SETTINGS_FILE.search(path))
 
 
 def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
-    """An experiment's settings, keyed by name: constants of modules and classes, and defaults of parameters and
-    command-line arguments. Settings files are represented by their digest, and so are `deadly` files, which are not
-    parsed."""
+    """Returns an experiment's settings by name: module and class constants, and defaults of parameters and command-line
+    arguments. Settings files are represented by their digest. So are `deadly` files, which are not parsed."""
     found: dict[str, str] = {}
     for path, text in files.items():
         if _SETTINGS_FILE.search(path) or path in deadly:
@@ -34,12 +33,12 @@ def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Settings in the starter that were changed or removed."""
+    """Returns the settings that were changed or removed."""
     return {name: (value, after.get(name, "gone")) for name, value in before.items() if after.get(name) != value}
 
 
 def says(method: str, quotation: str) -> bool:
-    """Whether the method's text contains a quotation with at least three words, ignoring spacing and case."""
+    """Whether the method's text contains a quotation of at least three words, ignoring spacing and case."""
     words = " ".join(quotation.split()).lower()
     return len(words.split()) >= 3 and words in " ".join(method.split()).lower()
 

@@ -1,4 +1,4 @@
-"""The report on a run, with the task, the steps, the evidence, and points for the reader to check."""
+"""Writes a run's report: the task, the steps, the evidence, and points for the reader to check."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ _LONGEST_METHOD, _LONGEST_OBSERVATION, _LONGEST_DIFF = 6000, 1200, 200_000
 
 
 def written(session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult) -> str:
-    """The report as Markdown."""
+    """Returns the report as Markdown."""
     return "\n\n".join(_blocks(session, history, verdict, result)) + "\n"
 
 
@@ -62,7 +62,7 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
     for change in verdict.evaluation_changes:
         yield f"the evaluation differs from the starter's: {change}"
     if verdict.evaluation_changes:
-        yield "the metric before and after may not measure the same: the evaluation changed"
+        yield "the metrics before and after may not be comparable: the evaluation changed"
     for doubt in verdict.doubts:
         yield f"{doubt}. The agent's answer: {doubt.answer or 'none'}"
     yield from verdict.remarks
@@ -71,7 +71,7 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
     for part in verdict.in_starter:
         yield f"nothing was changed for the part {part!a}: is it already in the starter?"
     for path, lines in verdict.never_ran.items():
-        yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
+        yield f"changed lines in {path} that never ran: {', '.join(map(str, lines[:20]))}"
     yield "compare the parts below with the method's text: a run shows that lines ran, not that they are correct"
     if session.baseline.metric is not None and verdict.metric is not None:
         yield "one run before and one after: more seeds are needed to judge the change in the metric"

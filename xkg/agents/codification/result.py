@@ -7,9 +7,10 @@ from xkg.value import Value
 
 
 class CodificationResult(Value):
-    """`result` is the published class: A is error-free and better than the starter, B error-free, C erroneous, D
-    nothing. `faults` explain a C, and `doubts` are unproven points about an A or B. `stopped` is the reason why the run
-    ended without an accepted answer. `dollars` is None if a price is unknown."""
+    """The result of a run. `result` is the published class: A is error-free and better than the starter, B is
+    error-free, C is erroneous, and D means that nothing was implemented. `faults` explain a C, and `doubts` are
+    unproven points about an A or B. `stopped` is the reason why the run ended without an accepted answer. `dollars` is
+    None if a price is unknown."""
 
     run: str
     mode: Mode
@@ -29,7 +30,7 @@ class CodificationResult(Value):
 
     @property
     def title(self) -> str:
-        """The class and its meaning in one line, plus any doubts."""
+        """The class and its meaning in one line, with any doubts."""
         meaning = MEANING[self.result]
         if not self.doubts or self.result not in ("A", "B"):
             return f"{self.result}: {meaning}"
@@ -37,7 +38,7 @@ class CodificationResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error for a run that did not produce working code."""
+        """The error if a run did not produce working code, or None."""
         return None if self.result in ("A", "B") else XkgError(f"no working code (class {self.result}); see the report")
 
     def __str__(self) -> str:
@@ -45,7 +46,7 @@ class CodificationResult(Value):
         cost = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
         lines = [
             self.title,
-            f"  run {self.run}: {self.steps} steps, {self.edits} edits of {len(self.changed_files)} files, {cost}",
+            f"  run {self.run}: {self.steps} steps, {self.edits} edits to {len(self.changed_files)} files, {cost}",
             f"  metric {before} -> {after}",
             *(f"  not done: {fault}" for fault in self.faults),
             *([f"  stopped: {self.stopped}"] if self.stopped else []),

@@ -1,5 +1,5 @@
 """Builds versions of an edited file with one change reverted or one statement removed, and a version that records which
-new operations only return an operand."""
+new operations only return one of their operands."""
 
 import ast
 import io
@@ -14,7 +14,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 RECORD = ".xkg-operations.json"
-"""The suffix of the file that `guest.operations` writes next to a file whose operations are recorded."""
+"""Suffix of the file that `guest.operations` writes next to a recorded file."""
 
 _LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
 _OPERATORS = {
@@ -24,8 +24,8 @@ _OPERATORS = {
 
 
 class Reverted(Value):
-    """`text` is the edited file in which the lines from `start_line` to `end_line` (1-based, inclusive) are removed or
-    reverted to the starter's lines."""
+    """A version of an edited file, `text`, in which the lines from `start_line` to `end_line` (1-based, inclusive) are
+    removed or reverted to the starter's."""
 
     path: str
     start_line: int
@@ -34,7 +34,7 @@ class Reverted(Value):
 
 
 class Operation(Value):
-    """An operation in the edited file, with the source of its operands."""
+    """An arithmetic operation in the edited file, with the source of its operands."""
 
     path: str
     line: int
@@ -43,15 +43,15 @@ class Operation(Value):
 
 
 class Watched(Value):
-    """The file that records its operations, with these operations."""
+    """A version of a file that records its operations, and the operations."""
 
     text: str
     operations: tuple[Operation, ...]
 
 
 def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int]) -> Iterator[Reverted]:
-    """Yields versions with each change reverted, then with each new statement removed, outer statements first. Includes
-    only code that `ran` and does more than print. Raises `SyntaxError` if `after` is not valid Python."""
+    """Yields versions with one change reverted, then versions with one new statement removed, outer statements first.
+    Skips code that did not run or only prints. Raises `SyntaxError` if `after` is not valid Python."""
     tree = syntax_tree(after)
     printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and only_prints(each) for n in _lines(each)}
     old, new = _with_ends(before), _with_ends(after)
@@ -76,7 +76,8 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
 
 
 def watched(path: str, text: str, lines: Set[int]) -> Watched:
-    """The file with the arithmetic in these lines recorded. Raises `SyntaxError` if the file is not valid Python."""
+    """Returns a version of a file that records the arithmetic in these lines. Raises `SyntaxError` if the file is not
+    valid Python."""
     tree = syntax_tree(text)
     recorder = _Recorder(path, lines)
     tree = ast.fix_missing_locations(recorder.visit(tree))
@@ -109,8 +110,8 @@ class _Recorder(ast.NodeTransformer):
 
 
 def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """The lines in a change (from 0, end exclusive), followed by the lines before and after the module's new
-    statements, which other changes may need."""
+    """Yields the lines in a change (from 0, end exclusive), then the lines before and after its new top-level
+    statements, because other changes may need these statements."""
     yield first, last
     whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]
     whole = [each for each in whole if first <= each.start and each.stop <= last]
@@ -124,7 +125,7 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def _with_ends(text: str) -> list[str]:
-    """Splits text into lines as patches do: only a line feed ends a line."""
+    """Splits text as patches do, only at line feeds."""
     return io.StringIO(text, newline="\n").readlines()
 
 
@@ -145,6 +146,6 @@ def _is_string(node: ast.expr) -> bool:
 
 
 def _guards(node: ast.BinOp) -> bool:
-    """Whether a non-zero number is added, which can only be lost to rounding, as in `log(p + 1e-300)`."""
+    """Whether an operation adds a non-zero number, which can disappear only in rounding, as in `log(p + 1e-300)`."""
     added = [each.value for each in (node.left, node.right) if isinstance(each, ast.Constant)]
     return isinstance(node.op, ast.Add | ast.Sub) and any(added)

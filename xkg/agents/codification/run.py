@@ -1,4 +1,4 @@
-"""A run from task to result: starter, baseline, parts, steps and verdict. It can be resumed after every step.
+"""Runs a task from start to finish: starter, baseline, parts, steps and verdict. A run can be resumed after every step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
@@ -6,7 +6,7 @@
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
 
-A run is named after a digest of the task and the starter's content, so the same command resumes the same run, and a
+A run's name contains a digest of the task and the starter's content, so the same command resumes the same run, and a
 finished run returns its stored result.
 """
 
@@ -46,8 +46,7 @@ from xkg.sandbox.runner import Environment
 
 
 class StepTaken(NamedTuple):
-    """Data for a progress display: the finished step, the dollars spent so far (None if unknown), and the last
-    metric."""
+    """A finished step, for progress displays, with the dollars spent so far (None if unknown) and the last metric."""
 
     number: int
     action: str
@@ -59,8 +58,8 @@ class StepTaken(NamedTuple):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """The name for a task's run: a word from the starter and a digest. `related` identifies the related files from
-    outside the starter; `environment`, a JSON value, contains the package settings."""
+    """Returns the name of a task's run: a word from the starter, the mode and a digest. `related` identifies the
+    related files from outside the starter; `environment`, a JSON value, contains the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
     asked |= {"environment": environment} if environment else {}
@@ -83,12 +82,12 @@ def codify(
     related: RelatedFiles,
     packages: Callable[[Workspace, Sequence[str]], Environment],
 ) -> CodificationResult:
-    """Runs a task in `folder`, or resumes it there, reusing earlier questions, runs and paid answers. `packages` makes
-    an environment for a workspace with additional modules.
+    """Runs or resumes a task in `folder`, reusing earlier questions, runs and paid answers. `packages` creates a
+    workspace's environment with additional modules.
 
-    If the model becomes unavailable (no money, no endpoint, no usable answer), `stopped` in the result says so, and the
-    same call resumes the run later. Raises `InputError` if the starter does not run or has no metric, or if another
-    process is working on this run."""
+    If the model becomes unavailable (budget spent, no endpoint, no usable answer), the result's `stopped` is the
+    reason, and the same call resumes the run later. Raises `InputError` if the starter does not run or has no metric,
+    or if another process is working on this run."""
     private_folder(folder)
     with ExitStack() as held:
         if not held.enter_context(file_lock(folder / "lock", wait=False)):
@@ -155,7 +154,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
 def _taken(
     session: Session, actions: Actions, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """The next step, either as it was taken earlier or executed now, and the last verdict."""
+    """Returns the next step, from an earlier run or executed now, and the last verdict."""
     operations, number = session.operations, len(history) + 1
     if (known := operations.get("step", {"number": number}, Taken)) is not None:
         session.questions.expert_calls += known.expert_calls
@@ -193,7 +192,7 @@ def _baseline(session: Session) -> Baseline:
 
 
 def _parts(session: Session) -> tuple[str, ...]:
-    """The method's sub-parts, as stored in the graph, or else as found in its text by a model."""
+    """The method's parts from the graph, or else as found in its text by a model."""
     if session.method.parts:
         return session.method.parts
 
@@ -207,7 +206,7 @@ def _parts(session: Session) -> tuple[str, ...]:
         def check(answer: Parts) -> str | None:
             names = [part.strip().lower() for part in answer.parts]
             if not 1 <= len(names) <= 12 or len(set(names)) < len(names) or "" in names:
-                return "give between 1 and 8 parts, each with a name of its own"
+                return "give between 1 and 8 parts, each with a unique name"
             return None
 
         return session.questions.ask("parts", Parts, inputs, about="parts", check=check)
@@ -279,16 +278,16 @@ def _result(
 
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
-    """The changes to the evaluation that must be reported, even if it is allowed to change."""
+    """A note on changes to the evaluation, which must be reported even if they are allowed."""
     changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()
     named = "; ".join(changes[:6])
-    return (f"the evaluation was changed ({named}): the metric before and after may not measure the same",)
+    return (f"the evaluation was changed ({named}): the metrics before and after may not be comparable",)
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:
-    """The stored result of a finished run; None if the run may take more steps now."""
+    """The stored result of a finished run, or None if the run may take more steps now."""
     try:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
-"""The shared state of a run's steps: task, workspace, models, library; and runs of the code, each made
-once."""
+"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, once for the same
+files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _MOST_NAMES = 4000
 
 
 class AddedModules(Value):
-    """The modules that were missing in runs and whose packages were then added."""
+    """The modules that were missing in runs, and whose packages were added."""
 
     names: tuple[str, ...] = ()
 
 
 class Baseline(Value):
-    """The starter's own run: its metric or the problem that prevented one, and the files that it removes from its copy
-    of the tree or overwrites (None: unknown)."""
+    """The starter's own run: its metric or the problem with it, and the files in its copy of the tree that it removed
+    or overwrote (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -48,8 +48,8 @@ _NO_CHECKS, _NOT_RUN = Properties(interface="", checks=()), Baseline()
 
 @dataclass
 class Session:
-    """One run. `packages` makes the environment with modules in addition to the starter's imports. `beside` are the
-    task's related files."""
+    """One run. `packages` creates the environment with modules in addition to the starter's imports. `beside` contains
+    the task's related files."""
 
     task: Task
     method: Method
@@ -72,8 +72,8 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
-        """The result of a command (None: of the task's, and its evaluation) over the current files, run once for the
-        same files."""
+        """Returns the result of a command on the current files. If None, runs the task's command and its evaluation.
+        Each command runs only once for the same files."""
 
         def run() -> RunResult:
             if command is not None:
@@ -85,7 +85,7 @@ class Session:
         return self.operations.do("run", inputs, RunResult, lambda: _shortened(self._completed(run)))
 
     def measured(self, workspace: Workspace, trace: Sequence[str] = (), first: Sequence[str] = ()) -> RunResult:
-        """The result of the task's command and its evaluation over a workspace with the current files or others; see
+        """Runs the task's command and its evaluation in a workspace. `trace` and `first` have the same meaning as in
         `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
@@ -94,7 +94,7 @@ class Session:
         )  # fmt: skip
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:
-        """The result of a run. If it lacked modules, their packages are added, also for later runs."""
+        """Returns a run's result. If modules are missing, adds their packages for this and later runs."""
         completion = Completion(self.packages, self.added_modules().names)
         while True:
             result = run()
@@ -111,7 +111,7 @@ class Session:
         return self.operations.get("modules", {}, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
-        """The diff between the starter and the current files."""
+        """How the current files differ from the starter."""
         return Origin(
             edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.baseline.rewritten
         )
@@ -121,12 +121,12 @@ class Session:
         return self.reader.measuring(self.workspace.texts(0), self.task.parsed_metric, self.task.protected)
 
     def digest(self) -> str:
-        """Names the current files by their content."""
+        """A digest of the current files."""
         files = self.workspace.files.items()
         return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
-        """The task as it appears in every prompt."""
+        """Describes the task, for every prompt."""
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -157,8 +157,8 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """Files that belong to the method: the starter's files named by the task, otherwise its Python files nearest to
-        the script; then the related files from elsewhere. Both are limited to what fits in a prompt."""
+        """The files that belong to the method, as many as fit in a prompt. These are the starter's files listed in the
+        task, or else its Python files nearest to the script, followed by the related files from elsewhere."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:
@@ -167,12 +167,13 @@ class Session:
         return [*chosen, *_fitting(self.beside.texts, self.beside.texts)]
 
     def text(self, path: str) -> str:
-        """The text of a workspace file or a read-only related file. Raises the errors of `Workspace.text`."""
+        """Returns the text of a workspace file or a read-only related file. Raises the same errors as
+        `Workspace.text`."""
         known = self.beside.texts.get(path)
         return self.workspace.text(path) if known is None else known
 
     def shown(self) -> str:
-        """The related and changed files for a prompt, with line numbers, and the names of the others."""
+        """Returns the related and changed files for a prompt, with line numbers, and the names of the other files."""
         texts = self.workspace.texts()
         blocks = []
         room = _MOST_FILES * 2
@@ -186,7 +187,7 @@ class Session:
         return "\n\n".join(blocks)
 
     def traced(self) -> list[str]:
-        """The Python files whose lines are counted: those that differ from the starter."""
+        """The Python files that differ from the starter, whose lines are counted."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
 
 
@@ -198,7 +199,7 @@ def _shortened(result: RunResult) -> RunResult:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """The first paths whose texts together fit into a prompt, without those that would not."""
+    """Chooses paths, in order, whose texts together fit in a prompt."""
     chosen, room = [], _MOST_FILES
     for path in paths:
         if len(texts[path]) <= room:

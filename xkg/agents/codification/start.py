@@ -1,4 +1,4 @@
-"""Starts a run using the settings for sandbox, packages, graph and models."""
+"""Starts a run with the settings for the sandbox, packages, graph and models."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -25,7 +25,7 @@ from xkg.serve.service import Service
 
 _WITHOUT_KEY = "nothing can be implemented without one; to use your own endpoint, set llm.base_url"
 RUNS = "runs"
-"""The folder inside a graph that contains its runs."""
+"""The folder in a graph that contains its runs."""
 
 
 def implement(
@@ -35,8 +35,8 @@ def implement(
     *,
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
-    """Runs or resumes a task with `xkg.agents.codification.run.codify`. Starter folders and related files must be under
-    `roots`, if given.
+    """Runs or resumes a task (see `xkg.agents.codification.run.codify`). Starter folders and related files must be
+    under `roots`, if given.
 
     Raises `InputError` for an unusable task, starter or baseline, `SandboxUnavailableError` if this machine cannot
     sandbox code, and `ModelUnavailableError` if there is no key."""

@@ -1,4 +1,5 @@
-"""The task to implement: a task file (`implement.yaml`), flags that override it, and the method's text."""
+"""Reads the task to implement, from a task file (`implement.yaml`) and options that override it, and the method's
+text."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,13 +22,14 @@ _TEXTS = (".txt", ".rst", "")
 
 
 class Task(Value):
-    """`method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the text
-    itself. `run` is the command whose output or files contain `metric`. If `evaluate` is given, that command reports
-    the metric instead. It sees the files left by `run`, but not the edited files unless it needs them. `script` is the
-    file to start from, by default the first file mentioned in `run`. `baseline` is the starter's metric, which is
-    measured if None. `related` lists files and folders that belong to the method, in the starter or, read-only, on this
-    machine. `data` maps paths in the starter to folders that runs may read. `protect` lists additional parts of the
-    evaluation (`path` or `path::function`); the evaluation may only change with `may_change_evaluation`."""
+    """A task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the
+    text itself. `run` is the command whose output or files contain `metric`. If `evaluate` is given, that command
+    reports the metric instead. It sees the files left by `run`, but not the edited files unless it needs them. `script`
+    is the file to start from, by default the first file mentioned in `run`. `baseline` is the starter's metric, which
+    is measured if None. `related` lists files and folders that belong to the method, in the starter or (read-only)
+    elsewhere on this machine. `data` maps paths in the starter to folders that runs may read. `protect` lists
+    additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
+    `may_change_evaluation` is set."""
 
     method: str
     starter: str
@@ -51,16 +53,15 @@ class Task(Value):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """The parts of the evaluation that are known by name: those in `protect`, and files mentioned only in
-        `evaluate`."""
+        """The parts of the evaluation that the task specifies: `protect`, and files mentioned only in `evaluate`."""
         named = _files_named(self.evaluate) - _files_named(self.run) if self.evaluate else set()
         return (*self.protect, *sorted(named))
 
 
 class Method(Value):
-    """The method's text and its origin. `parts` lists the names of its sub-parts in the graph, in build order.
-    `library` describes its components with their code and levels, and related techniques. `notes` lists the parts of
-    the paper that the text omits."""
+    """A method's text and its source. `parts` lists the names of its components in the graph, in build order. `library`
+    describes these components with their code and levels, and related techniques. `notes` lists parts of the paper that
+    the text omits."""
 
     text: str
     source: str
@@ -70,7 +71,7 @@ class Method(Value):
 
 
 def _files_named(command: str) -> set[str]:
-    """The paths in a tree, and modules by their dotted names, to which words in a command can refer."""
+    """The paths in a tree to which words in a command may refer, including modules' dotted names."""
     words = [(program, word) for program in started(command) for word in program.words]
     modules = [program.path(word.replace(".", "/")) for program, word in words]
     return {
@@ -80,20 +81,20 @@ def _files_named(command: str) -> set[str]:
 
 
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
-    """The task in a file; `flags` override its fields unless they are None or empty. Paths in a file are relative to
-    its folder. Raises `InputError` with the field that is missing or wrong."""
+    """Reads the task in a file. `flags` override its fields unless they are None or empty. Paths in the file are
+    relative to its folder. Raises `InputError` with the missing or invalid field."""
     fields = {} if file is None else _beside(read_fields(file), file.parent)
     fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
     if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
         options = ", ".join(f"--{name}" for name in missing)
         raise InputError(f"the task is incomplete: pass {options}, or a file with --task")
     task = task_of(Task, fields)
-    task.parsed_metric  # noqa: B018 - raises for what cannot be read
+    task.parsed_metric  # noqa: B018 - raises if the metric is invalid
     return task
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Converts paths in a task file, which are relative to the file's folder, to paths from the working directory."""
+    """Converts paths in a task file from relative to its folder to relative to the working directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
@@ -108,16 +109,16 @@ def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _related_beside(name: str, folder: Path, starter: Path) -> str:
-    """Converts a related file: a path in the starter stays unchanged, and a path relative to the task file becomes one
-    from the working directory."""
+    """Converts a related file's path. A path in the starter stays unchanged; a path relative to the task file's folder
+    becomes relative to the working directory."""
     usable = 0 < len(name) < 1000 and "\0" not in name and not Path(name).is_absolute()
     of_starter = usable and (starter / name).exists() and not name.startswith("..")
     return str(folder / name) if usable and not of_starter and (folder / name).exists() else name
 
 
 def read_method(task: Task, parsers: Parsers, in_graph: Callable[[str], Method | None] = lambda _: None) -> Method:
-    """The method's text. `in_graph` returns the method for a paper or technique in the graph. Raises `InputError` if
-    the file is missing or empty, or if the section is unknown."""
+    """Reads the method's text. `in_graph` returns the method for a paper or technique in the graph. Raises `InputError`
+    if the file is missing or empty, or if the section does not exist."""
     name, _, section = task.method.partition("#")
     if "\n" in task.method or len(name) > 1000 or (not Path(name).exists() and len(task.method.split()) > 3):
         return _bounded(task.method, "the given text")
@@ -155,7 +156,7 @@ def _of_paper(path: Path, section: str, parsers: Parsers) -> Method:
 
 
 def _whole_paper(document: Document, path: Path) -> Method:
-    """The whole text if it is short or has no sections on a method; otherwise its sections on the method."""
+    """Returns the whole text if it is short or has no method sections, and otherwise its method sections."""
     from xkg.agents.codification.method_text import MOST_CHARACTERS, method_text
 
     if len(document.text) <= MOST_CHARACTERS or (method := method_text(document)) is None:

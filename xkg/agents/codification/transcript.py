@@ -1,7 +1,6 @@
-"""Exports the steps of a run for other programs: as JSON lines, or as an Inspect log, which `inspect view` shows.
+"""Exports a run's steps as JSON lines, or as an Inspect log for `inspect view`.
 
-Both are generated from the run's finished steps, so they also work for a run that is still in progress or was
-killed."""
+Exports use the run's finished steps, so they also work for runs that are in progress or were killed."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ V = TypeVar("V", Task, CodificationResult)
 
 
 def steps(folder: Path) -> list[Taken]:
-    """The steps of the run in `folder`, in order. Raises `InputError` if it is not a run."""
+    """Returns the steps of the run in `folder`, in order. Raises `InputError` if the folder does not contain a run."""
     if not (folder / "task.json").is_file():
         raise InputError(f"{folder} does not contain a started run")
     operations = Operations(folder)
@@ -34,17 +33,18 @@ def steps(folder: Path) -> list[Taken]:
 
 
 def json_lines(folder: Path) -> str:
-    """The steps as JSON lines with number, step, observation and version. Raises the same errors as `steps`."""
+    """Returns the steps as JSON lines with number, step, observation and version. Raises the same errors as `steps`."""
     return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in steps(folder))
 
 
 def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
-    """Writes the run as an Inspect log: `.eval` or `.json`, chosen by the file's suffix. `models` maps roles to names.
-    Raises `InputError` for another suffix or an existing file, and `ConfigError` if inspect-ai is not installed."""
+    """Writes the run as an Inspect log in `.eval` or `.json` format, depending on the file's suffix. `models` maps
+    roles to model names. Raises `InputError` for any other suffix or an existing file, and `ConfigError` if inspect-ai
+    is not installed."""
     if file.suffix not in (".eval", ".json"):
         raise InputError(f"{file}: Inspect only reads logs that end with .eval or .json")
     if file.exists():
-        raise InputError(f"{file} already exists: choose another file")
+        raise InputError(f"{file} already exists: choose a different file")
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Decides when a run is done, based on evidence from running the code rather than a model's opinion."""
+"""Decides whether a run is done, based on evidence from running the code rather than a model's opinion."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -21,8 +21,8 @@ MEANING: dict[Class, str] = {
 
 
 class Doubt(Value):
-    """An open question about a faultless answer. `about` identifies it for the agent's `answer`, which is '' if there
-    is none; `more` is shown only to the agent. Line numbers are set if the question concerns lines in a file."""
+    """An open question about a faultless answer. `about` identifies the question, and `answer` is the agent's answer,
+    or ''. `more` is shown only to the agent. Line numbers are set if the question concerns lines in a file."""
 
     about: str
     text: str
@@ -42,11 +42,12 @@ class Doubt(Value):
 
 
 class Verdict(Value):
-    """`faults` lists the reasons why the work is not done, one line each; `doubts` lists the points that the agent has
-    to answer. `declared` lists the settings that, according to the agent, the method changes. `places` contains the
-    method's parts with their lines. `never_ran` are changed lines that were not executed. `evaluation_changes` and
-    `setting_changes` are reported even if allowed. `touched` are measuring files that the run overwrote or removed.
-    `remarks` say how the metric was computed; they are not faults."""
+    """The result of checking an answer. `faults` lists the reasons why the work is not done, one line each; `doubts`
+    lists the points that the agent must answer. `declared` lists the settings that the method changes, according to the
+    agent. `places` contains the method's parts with their lines. `never_ran` contains changed lines that were not
+    executed. `evaluation_changes` and `setting_changes` are reported even if they are allowed. `touched` lists
+    measuring files that the run overwrote or removed. `remarks` describe how the metric was computed, and are not
+    faults."""
 
     faults: tuple[str, ...]
     doubts: tuple[Doubt, ...] = ()
@@ -72,10 +73,10 @@ class Verdict(Value):
 def judge(
     session: Session, result: RunResult, places: Sequence[PartPlace], declared: Sequence[ChangedSetting]
 ) -> Verdict:
-    """Checks the work against the definition of done: the run exits with 0, the metric can be read, every part has a
-    place whose changed lines were executed, and settings and evaluation are unchanged from the starter unless the
-    method says otherwise. `result` is the traced run of the current version. The run may remove only the files that the
-    starter's run removes."""
+    """Checks the work against the definition of done. The run must exit with 0, the metric must be readable, and every
+    part must have a place whose changed lines were executed. Settings and evaluation must be unchanged unless the
+    method or the task allows changes. `result` is the traced run of the current version. The run may remove only files
+    that the starter's run also removes."""
     task, workspace, reader, origin = session.task, session.workspace, session.reader, session.origin()
     faults: list[str] = []
     before, after = workspace.texts(0), workspace.texts()
@@ -105,15 +106,15 @@ def judge(
         faults.append(f"the run overwrote files that measure: {', '.join(touched[:4])}; do not write to them")
     measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protected)
     if measures and not task.may_change_evaluation:
-        faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
+        faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo these changes")
     differing = reader.setting_changes(before, after)
     allowed = {each.name for each in declared if says(session.method.text, each.method_says)}
     open_ = {name: values for name, values in differing.items() if name not in allowed}
     if open_:
         listed = "; ".join(f"{name}: {old} -> {new}" for name, (old, new) in list(open_.items())[:6])
         faults.append(
-            f"settings of the starter were changed ({listed}); restore them, or name each with the method's own words "
-            "that ask for it"
+            f"settings of the starter were changed ({listed}); restore them, or declare each with a quotation "
+            "from the method that asks for it"
         )
     return Verdict(
         faults=tuple(faults),
@@ -130,7 +131,7 @@ def judge(
 
 
 def classify(session: Session, verdict: Verdict | None) -> Class:
-    """The published class of a result."""
+    """Returns the published class of a result."""
     if not session.workspace.changed():
         return "D"
     if verdict is None or verdict.faults:
@@ -149,7 +150,7 @@ def _misplaced(
     lines: Mapping[str, Mapping[int, int]],
     outlines: Mapping[str, Outline],
 ) -> tuple[list[str], list[str]]:
-    """The problems with the parts' places, and the parts that no change implements."""
+    """Returns the problems with the parts' places, and the parts that no change implements."""
     faults, unchanged = [], []
     placed: dict[str, list[PartPlace]] = {}
     for place in places:
@@ -157,7 +158,7 @@ def _misplaced(
     for part in parts:
         found = placed.get(part.strip().lower(), [])
         if not found:
-            faults.append(f"the part {part!a} has no place: say in which lines of which file it is done")
+            faults.append(f"the part {part!a} has no place: specify the file and lines that implement it")
         for place in found:
             text = texts.get(place.file)
             if text is None or not 1 <= place.start_line <= place.end_line <= text.count("\n") + 1:
@@ -174,5 +175,5 @@ def _misplaced(
                 what = "its changed lines" if new else "its lines"
                 faults.append(f"{part!a} at {here}: none of {what} ran; call it from what `run` starts")
     if parts and len(set(unchanged)) == len(set(parts)):
-        faults.append("no part is at lines that were changed: name the lines that were")
+        faults.append("no part is on changed lines: specify the lines that were changed")
     return faults, unchanged

@@ -1,4 +1,4 @@
-"""Plans the ablations for a paper, either with a language model that uses the graph as material, or from the graph
+"""Plans ablations for a paper, either with a language model that receives material from the graph, or from the graph
 alone."""
 
 import time
@@ -30,11 +30,11 @@ def plan_ablations(
     roots: Sequence[Path] | None = None,
     wait_seconds: float | None = None,
 ) -> AblationPlan:
-    """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines are stored in the
-    graph or are located now in the folder `repository`, which must be under `roots`, if given.
+    """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
+    or are located in the folder `repository`, which must be under `roots`, if given.
 
-    Waits for the configured language model for at most `wait_seconds` (the limit for one call if None). If it does not
-    answer or no model is configured, the plan comes from the graph alone, and `planned_by` says so. Raises
+    Waits at most `wait_seconds` for the configured language model (the limit for one call if None). If it does not
+    answer or no model is configured, the plan is based on the graph alone, and `planned_by` reports this. Raises
     `UnknownIdError`, `InputError` if `k` is out of range or a folder cannot be read, and `StoreError` for an empty
     graph."""
     if not 1 <= k <= MOST:
@@ -59,14 +59,14 @@ def plan_ablations(
 
 
 def context(service: Service, paper: str) -> str:
-    """Describes the paper in words: the graph's planning view."""
+    """Returns the graph's planning view of a paper, as text."""
     return str(service.context(paper, CONTEXT_TOKENS, "planning"))
 
 
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
 ) -> tuple[Sequence[PlannedAblation], str, bool]:
-    """The ablations without lines, how they were planned, and whether only the graph was used."""
+    """Returns the ablations without lines, how they were planned, and whether only the graph was used."""
     if not material.components:
         return (), _ALONE, True
     questions = service.questions()
@@ -86,8 +86,8 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """A note that lists the components left out because they seem to group others; each group is represented by its
-    topmost component."""
+    """A note about components that are left out because they seem to only group others. It lists the topmost component
+    of each group."""
     left = groupings(material.components)
     ids = {component.id for component in left}
     names = [one_line(c.name) for c in left if c.parent not in ids]
@@ -97,7 +97,7 @@ def _grouped(material: Material) -> str:
 def _with_lines(
     service: Service, ablation: PlannedAblation, repository: Path | None, roots: Sequence[Path] | None
 ) -> tuple[PlannedAblation, str]:
-    """The ablation with the lines to change, and where those lines were searched for."""
+    """Returns the ablation with the lines to change, and where the lines were searched for."""
     if not ablation.component and repository is None:
         return ablation.model_copy(update={"note": _NO_PLACE}), ""
     answer = service.locate(ablation.component or ablation.ablated_part, repository, _PLACES, roots=roots)

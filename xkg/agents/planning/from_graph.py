@@ -1,9 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
-Components are ranked by several criteria, and the rankings are fused by rank: earlier ablations measured an effect, the
-abstract names the component, findings and other components depend on it, the repository can be changed there, it is a
-single thing rather than a group of others, and it is high in the hierarchy. Components that only group others are left
-out (`groupings`)."""
+Components are ranked by several criteria, and the rankings are combined with rank fusion. The criteria are the effect
+measured in earlier ablations, mentions in the abstract, the number of findings and components that depend on the
+component, the score of its best lines in the code, and its position in the hierarchy. Single components rank above
+groups. Components that only group others are left out (`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from xkg.agents.planning.material import Component, Material
 from xkg.agents.planning.plan import Action, PlannedAblation
 
-PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
+PLAINEST = "its simplest form with the same inputs and outputs (a constant, the identity, or uniform weights)"
 _WORD = re.compile(r"[^\W_]++")
 _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""The minimum score for an idea, since similar techniques are often not substitutes."""
+"""The minimum score for an idea, because similar techniques are often not substitutes."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -33,7 +33,7 @@ _MEASURE_BY_NAME = re.compile(
 )
 _SENTENCE = 400
 _UNMEASURED = 0.05
-"""A component that was never measured ranks like one with this change."""
+"""The change assumed for components that were never measured, for ranking."""
 
 _ORDERS: tuple[Callable[[Component], float], ...] = (
     lambda c: -abs(c.measured) if c.measured is not None else -_UNMEASURED,
@@ -46,14 +46,14 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
-    """Returns at most `k` ablations, one per component in `ranking`, without lines."""
+    """Returns at most `k` ablations, one for each of the first components in `ranking`, without lines."""
     return tuple(_ablation(component) for component in ranking(material)[:k])
 
 
 def ranking(material: Material) -> list[Component]:
-    """The components, most worthwhile first, without those that only group others. A component above or below a chosen
-    component, or with the same name plus a qualifier, comes after all others; a component that only measures comes
-    last."""
+    """Returns the components, most worthwhile first, except components that only group others. Components above or
+    below a chosen component, or with the same name plus a qualifier, come after all others. Components that only
+    measure come last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -69,8 +69,8 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results: its name or definition says so, no other component's code
-    uses it, and no finding names it. Without it, only the measurement changes."""
+    """Whether a component only measures the method's results. Its name or definition must indicate this, no other
+    component's code may use it, and no finding may mention it."""
     if component.users or component.parts or component.findings:
         return False
     first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
@@ -78,9 +78,9 @@ def only_measures(component: Component) -> bool:
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
-    """The components that only group or are grouped, such as a taxonomy or the headings of a theory: components with
-    parts, and these parts, if nothing in the graph depends on any of them. Empty if no component would be left, since
-    the graph may then know too little to tell."""
+    """The components of groups that nothing in the graph depends on, such as a taxonomy or a theory's headings. A group
+    is a component with parts, together with these parts. Empty if no other component would be left, because the graph
+    may then contain too little to tell."""
     by_id = {component.id: component for component in components}
     definitions = {component.id: _spaced(component.definition) for component in components}
     rested = {name for c in components if _rested_on(c, by_id, definitions) for name in (c.id, *_above(c, by_id))}
@@ -90,8 +90,8 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Whether there is evidence that the method contains this component: the abstract, a finding, code, lines,
-    techniques that replace it in other papers, or the definition of a component that is neither above nor below it."""
+    """Whether there is evidence that the method contains this component. Evidence is the abstract, a finding, code,
+    lines, similar techniques in other papers, or the definition of a component that is neither above nor below it."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -103,13 +103,13 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
 
 
 def _spaced(text: str) -> str:
-    """The words in a text in lower case, separated by single spaces, so that whole words can be matched."""
+    """Normalises a text to lower-case words separated by single spaces, for matching whole words."""
     return f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
 
 
 def _ranked(components: Sequence[Component]) -> Sequence[Component]:
-    """Sorts components, best first, by reciprocal ranks (Cormack, Clarke and Büttcher, SIGIR 2009); equal components
-    share a rank. Ties keep the paper's order."""
+    """Sorts components, best first, by reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009). Equal
+    components share a rank, and ties keep the paper's order."""
 
     def score(component: Component) -> float:
         better = (sum(order(other) < order(component) for other in components) for order in _ORDERS)
@@ -123,8 +123,8 @@ def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
 
 
 def _same_name(a: Component, b: Component) -> bool:
-    """Whether two names are equal, ignoring case, hyphens and spaces, or one adds a qualifier in front of the other
-    ("test-time X" and "X"). Single-word names are too unspecific."""
+    """Whether two names are equal (ignoring case, hyphens and spaces), or one is the other with a qualifier in front
+    ("test-time X" and "X"). Never true for single-word names, which are too unspecific."""
     shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
     return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
 
@@ -166,11 +166,11 @@ def reasons(component: Component) -> list[str]:
     if component.measured is not None:
         reasons.append(f"an ablation measured {component.measured:+.1%}")
     if component.mentioned == 1:
-        reasons.append("the abstract names it")
+        reasons.append("the abstract mentions it")
     elif component.mentioned >= 0.5:
         reasons.append("the abstract contains part of its name")
     if component.findings:
-        reasons.append(f"findings in the paper name it ({'; '.join(component.findings[:2])})")
+        reasons.append(f"findings in the paper mention it ({'; '.join(component.findings[:2])})")
     if only_measures(component):
         reasons.append(
             "judging by its name or definition, it evaluates the method's results, and no code in the method uses it"
@@ -182,7 +182,7 @@ def reasons(component: Component) -> list[str]:
 
 
 def _bound(component: Component) -> str:
-    """Why a component is replaced and not removed; '' if it can be removed."""
+    """The reason why a component must be replaced rather than removed, or ''."""
     if component.users:
         return f"the code for {', '.join(component.users[:3])} uses it, so it is replaced, not removed"
     if component.parts:

@@ -1,4 +1,4 @@
-"""Collects what the graph contains for planning ablations: a paper's components, and possible replacements for them."""
+"""Collects material from the graph for planning ablations: a paper's components and possible replacements."""
 
 import contextlib
 import re
@@ -17,26 +17,26 @@ from xkg.value import Value
 MOST_COMPONENTS = 60
 MOST_ALTERNATIVES = 3
 FITTING = 0.5
-"""The minimum score (`SearchRow.score`) of a replacement technique. Above this score, it is more likely to fit than
-not."""
+"""The minimum score (`SearchRow.score`) of a replacement technique. Above this score, a replacement is more likely than
+not to be suitable."""
 
 _QUERY = 400
 _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
 _MOST_TABLES = 200
 _CAPTION = 160
-"""The maximum length of a caption in characters."""
+"""Maximum length of a caption, in characters."""
 _TABLE = re.compile(
     r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
 )
-"""Matches a table caption on its own line, in Markdown or text from a PDF, with the rows below it."""
+"""Matches a table caption on its own line, in Markdown or PDF text, with the rows below it."""
 _NUMBER = re.compile(r"[&|][^&|\n\w]{0,12}\d")
-"""Matches a cell that begins with a number. A table without such a cell, for example a table of examples, measures
-nothing."""
+"""Matches a table cell that begins with a number. Tables without such a cell, such as a table of examples, contain no
+measurements."""
 
 
 class Alternative(Value):
-    """A technique from another paper that fits the definition of a component and is not the same concept."""
+    """A technique from another paper that matches a component's definition but is not the same concept."""
 
     id: str
     name: str
@@ -45,12 +45,12 @@ class Alternative(Value):
 
 
 class Component(Value):
-    """`mentioned` is the fraction (0 to 1) of the component's name that appears as consecutive words in the abstract.
-    `findings` are the names of findings that mention it. `users` are the names of components, other than its parent,
-    whose code contains its code. `siblings` is the number of its parent's other parts, and `parts` the number of its
-    own parts. `place` is the score of its best stored lines, or 0 if there are none. `tables` are the captions of
-    tables that mention it. `measured` is the largest relative change in an ablation of it, or of the same concept in
-    another paper; None if there was no such ablation."""
+    """A component of the paper's method. `mentioned` is the fraction (0 to 1) of its name that appears as consecutive
+    words in the abstract. `findings` are the names of findings that mention it. `users` are the names of components,
+    other than its parent, whose code contains its code. `siblings` is the number of its parent's other parts, and
+    `parts` the number of its own parts. `place` is the score of its best stored lines, or 0 if there are none. `tables`
+    are the captions of tables that mention it. `measured` is the largest relative change in ablations of this component
+    or of the same concept in another paper, or None if there are no such ablations."""
 
     id: str
     name: str
@@ -71,7 +71,7 @@ class Component(Value):
 
 
 class Material(Value):
-    """A paper as input for a planner. `left_out` counts components beyond the first `MOST_COMPONENTS`."""
+    """A planner's input about a paper. `left_out` counts components beyond the first `MOST_COMPONENTS`."""
 
     paper: str
     title: str
@@ -82,8 +82,8 @@ class Material(Value):
 
 
 def gather(service: Service, paper: str) -> Material:
-    """Gathers the material for a paper (id or title). A root technique with components is the whole method, so it is
-    not included. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
+    """Gathers the material for a paper (id or title). A root technique with components is excluded, because it is the
+    whole method. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
     answer = service.paper(paper, include_code=True, full=True)
     parents = _parents(answer)
     inner = set(parents.values())
@@ -128,7 +128,7 @@ def gather(service: Service, paper: str) -> Material:
 
 
 def _measured(service: Service, paper: str) -> dict[str, float]:
-    """Measured changes, keyed by technique. Empty if the graph has no ablations or cannot answer such queries."""
+    """Measured changes by technique. Empty if the graph has no ablations or cannot run such queries."""
     found: dict[str, float] = {}
     for query in _MEASURED_BEFORE:
         with contextlib.suppress(QueryFailedError, QueryRefusedError):
@@ -149,7 +149,7 @@ _MEASURED_BEFORE = tuple(
 
 
 def _tables(service: Service, paper: str) -> dict[str, str]:
-    """The tables in a paper that may contain measurements, keyed by caption; empty if the paper's text is not on this
+    """The tables in a paper that may contain measurements, by caption. Empty if the paper's text is not on this
     machine."""
     from xkg.build.parsed_papers import parsed_paper
 
@@ -164,7 +164,7 @@ def _tables(service: Service, paper: str) -> dict[str, str]:
 
 
 def _parents(answer: PaperAnswer) -> dict[str, str | None]:
-    """The parent of each technique, keyed by the technique's id; lines are a preorder walk with depths."""
+    """Maps each technique's id to its parent. The answer lists techniques in preorder, with depths."""
     above: list[str] = []
     parents: dict[str, str | None] = {}
     for line in answer.techniques:
@@ -175,7 +175,7 @@ def _parents(answer: PaperAnswer) -> dict[str, str | None]:
 
 
 def _users(answer: PaperAnswer, parents: dict[str, str | None]) -> dict[str, list[str]]:
-    """The techniques that use each technique, except its parent."""
+    """Maps each technique to the techniques that use it, except its parent."""
     techniques = [Technique(id=line.id, name=line.name, parent=parents[line.id]) for line in answer.techniques]
     code = {
         c.technique: Code(id=c.id, technique=c.technique, implementation=c.implementation)
@@ -194,7 +194,8 @@ def _words(text: str) -> list[str]:
 
 
 def _mentioned(technique: TechniqueAnswer, text: str) -> float:
-    """The longest run of words from one of its names that the text contains, as a fraction of the name."""
+    """The longest run of words from one of the technique's names that occurs in the text, as a fraction of that
+    name."""
     there = f" {' '.join(_words(text))} "
     return max(
         (_longest_run(words, there) / len(words) for words in map(_words, _called(technique)) if words), default=0

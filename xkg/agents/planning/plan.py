@@ -1,4 +1,4 @@
-"""A plan for ablations, which is the result of `xkg ablate plan`, the library call and the MCP prompt."""
+"""Ablation plans, as returned by `xkg ablate plan`, the library call and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -15,10 +15,10 @@ _OPEN = "undecided: no table in the paper is known to report it"
 
 class PlannedAblation(Value):
     """One experiment, to be compared with an unchanged run. `component` is the id of the changed technique, or empty if
-    it is not in the graph; `ablated_part` is its description. `replacement` lists the options to try in its place
-    (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures, or tables in the paper that
-    report them. `ideas` are techniques from other papers that fit its definition; whether their inputs and outputs
-    match is unknown. `places` are the lines to change, best first; `note` says why there are none, or adds a caveat."""
+    the technique is not in the graph. `ablated_part` describes the changed part. `replacement` lists the options to try
+    instead (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures, or tables in the paper
+    that report them. `ideas` are techniques from other papers that match the definition; their inputs and outputs may
+    differ. `places` are the lines to change, best first; `note` explains why there are none, or adds a caveat."""
 
     name: str
     component: str
@@ -33,9 +33,8 @@ class PlannedAblation(Value):
 
 
 class AblationPlan(Quoting):
-    """The ablations for a paper, starting with those that reveal most about its claims. `planned_by` is the model, or
-    the reason why only the graph was used. `searched` says where the lines come from, and `note` says what could not be
-    done.
+    """The ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the graph
+    was used. `searched` is where the lines were searched for, and `note` describes what could not be done.
 
     Its string form is Markdown."""
 

@@ -1,4 +1,4 @@
-"""Asks a language model for ablations, using what the graph contains as material."""
+"""Asks a language model for ablations, using material from the graph."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from xkg.text.unicode import one_line
 
 PROMPT = load_prompt(Path(__file__).parent / "prompts" / "ablations.md")
 _DEFINITION = 200
-"""The maximum number of characters per definition in the list; the plan before the list contains more."""
+"""Maximum number of characters per definition in the list. The plan before the list contains longer definitions."""
 
 _LONGEST = 600
 _MOST_OPTIONS = 12
@@ -35,13 +35,13 @@ class Ablations(AnswerType):
 
 
 def inputs(material: Material, context: str, k: int) -> dict[str, str]:
-    """The inputs for `PROMPT`. `context` describes the paper in words: its plan from the graph, and possibly its
+    """The inputs for `PROMPT`. `context` describes the paper: the graph's planning view, and possibly the paper's
     text."""
     return {"paper": context, "components": describe(material.components), "most": str(k)}
 
 
 def describe(components: Sequence[Component]) -> str:
-    """A numbered list, starting at 1, with what the graph contains about each component."""
+    """Returns a numbered list, starting at 1, of what the graph contains about each component."""
     return "\n".join(_described(n, component) for n, component in enumerate(components, start=1)) or "(none)"
 
 
@@ -59,7 +59,7 @@ def _described(number: int, component: Component) -> str:
 
 
 def objection(answer: Ablations, material: Material, k: int) -> str | None:
-    """The problem with an answer, described for the model."""
+    """The problem with an answer, phrased for the model, or None."""
     given = answer.ablations
     if not 1 <= len(given) <= k:
         return f"give 1 to {k} ablations"
@@ -81,7 +81,7 @@ def objection(answer: Ablations, material: Material, k: int) -> str | None:
 
 
 def planned(answer: Ablations, material: Material) -> tuple[PlannedAblation, ...]:
-    """The ablations of a valid answer, without lines."""
+    """Converts a valid answer to ablations. The lines to change are still missing."""
     return tuple(
         PlannedAblation(
             name=one_line(each.name),

@@ -1,4 +1,4 @@
-"""Delivers the result of a run to the user, as a patch or as a branch in the repository that the starter came from."""
+"""Exports a run's result as a patch, or as a branch in the starter's repository."""
 
 from collections.abc import Container, Iterable
 from pathlib import Path
@@ -10,7 +10,7 @@ from xkg.errors import InputError, UnsafeInputError
 
 
 def patch(workspace: Workspace) -> bytes:
-    """All changes since the starter, in the format of `git apply`. Raises `InputError` if there are none, and
+    """Returns all changes since the starter, as a patch for `git apply`. Raises `InputError` if there are none, and
     `UnsafeInputError` for a path that edits may not write."""
     _require_writable(workspace.changed(), workspace.files_of(0))
     found = workspace.patch()
@@ -21,8 +21,8 @@ def patch(workspace: Workspace) -> bytes:
 
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
     """Adds the branch `name` with one commit per edit, and returns its last commit. The branch is added to the
-    repository that the starter was read from, or to `repository`, a clone of it, and begins at the starter's commit. If
-    the starter had uncommitted changes, the first commit contains them for the files that the run changed.
+    starter's repository, or to `repository`, a clone of it, and begins at the starter's commit. If the starter had
+    uncommitted changes, the first commit contains them, limited to files that the run changed.
 
     Raises `InputError` if the starter has no repository or the run changed nothing, `UnsafeInputError` for a path that
     edits may not write, and the same errors as `add_branch`."""

@@ -1,4 +1,4 @@
-"""Runs a command in the sandbox on a copy of a workspace's files, and counts how often their lines run."""
+"""Runs a command in the sandbox on a copy of a workspace's files, and counts how often lines run."""
 
 import base64
 import json
@@ -39,7 +39,7 @@ from xkg.value import Value
 
 _TREE = "../../../../work"  # relative to the package folder in a run's environment
 ADDED = "requirements-xkg.txt"
-"""Requirements that were added to a tree. They override the requirements in the tree's own files."""
+"""The file of requirements added to a tree. They override requirements in the tree's own files."""
 
 _BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
 _GRACE_SECONDS = 15
@@ -58,8 +58,7 @@ class Left(NamedTuple):
 
 
 class Evaluated(Value):
-    """The measurement that a second command made from a run's files: the command's output, and the wanted files that it
-    left."""
+    """The measurement by a second command, based on a run's files: its output, and the wanted files that it left."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -69,16 +68,16 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """`output` is stdout and stderr together; beyond 2 MB, the middle is cut. `lines` contains how often each executed
-    line in the traced files ran, or is None if the run was not traced or the sandbox was killed. For awaited lines, it
-    contains at least one line from each group that ran; `gave_up` means that other groups may also have run. `opened`
-    lists the tree's files that a traced run opened, or is None if unknown. `printed` is the file and line that last
-    printed a match for the pattern. `files` contains the wanted files that exist. `problem` is the error in one line,
-    or None. `removed` lists at most 20 files in the tree that the run removed from its copy, and `rewritten` the files
-    that it changed. The metric is read from `evaluated` if it is set; `apart` means that no edited file was present
-    when the metric was computed. `left_at` is the offset of the archive of left files, or None. `downloads` lists
-    failed network requests, `refused` lists hosts that the run was not allowed to reach, and `lacks_gpu` means that it
-    failed because CUDA is missing."""
+    """The result of a run. `output` combines stdout and stderr; beyond 2 MB, the middle is cut. `lines` is how often
+    each executed line in the traced files ran, or None if the run was not traced or the sandbox was killed. For awaited
+    lines, it contains at least one line from each group that ran; `gave_up` means that other groups may also have run.
+    `opened` lists the tree's files that a traced run opened, or is None if unknown. `printed` is the file and line that
+    last printed a match for the pattern. `files` contains the wanted files that exist. `problem` is a one-line error,
+    or None. `removed` lists at most 20 of the tree's files that the run removed from its copy, and `rewritten` lists
+    the files that it changed. If `evaluated` is set, the metric is read from it; `apart` means that no edited file was
+    present when the metric was computed. `left_at` is the offset of the archive of left files, or None. `downloads`
+    lists failed network requests, `refused` lists hosts that the run was not allowed to reach, and `lacks_gpu` means
+    that the run failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -107,7 +106,7 @@ class RunResult(Value):
         return self.ended == "exited" and self.exit_code == 0
 
     def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
-        """The metric's value, or the problem with it."""
+        """Returns the metric's value, or the problem with it."""
         try:
             source = self.evaluated or self
             return reader.metric(metric, source.output, source.files), None
@@ -115,16 +114,17 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """The value in the run's own output and files, if there is one and a second command did the measuring."""
+        """The metric in the run's own output and files, if a second command measured the run. None if there is no such
+        value."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
 
 class Commands:
     """Runs commands in workspaces with one set of packages. `data` maps paths in the tree to read-only folders or files
-    on this machine. `variables` are added to the sandbox's environment, and `gpu` is a GPU that a run may use.
-    `limits.disk_mb` limits the data that a run writes, including the copy of the tree. Each run sees the files from a
-    `fetch` command as that command left them.
+    on this machine. `variables` are added to the sandbox's environment, and `gpu` is a GPU that runs may use.
+    `limits.disk_mb` limits the data that a run writes, including its copy of the tree. `fetched` contains the files
+    left by a `fetch` command, which each run sees unchanged.
 
     Raises `InputError` for data that does not exist or would hide a file in the tree."""
 
@@ -167,16 +167,17 @@ class Commands:
         hosts: frozenset[Host] = frozenset(),
         first: Sequence[str] = (),
     ) -> RunResult:
-        """The result of one shell command, which Bash runs, stopping at the first failure. `trace` lists Python files
-        in the tree whose lines are counted (which slows them down); the result includes the line that last `printed` a
-        match for this pattern. `wanted` lists files that the command should leave. `awaited` contains groups of lines,
-        keyed by file; the trace records whether any line in each group ran, and stops once every group has run.
+        """Runs a shell command with Bash, which stops at the first failure, and returns the result. `trace` lists
+        Python files in the tree whose lines are counted, which slows them down. `printed` is a pattern; the result
+        includes the line that last printed a match. `wanted` lists the files that the command should leave. `awaited`
+        contains groups of lines, by file; the trace records whether any line in each group ran, and stops once every
+        group has run.
 
-        `leaves` is a file for the files that the command creates or overwrites (`RunResult.left_at`). Another command
-        receives them as `left`, except files that Python could import, hidden files, those in `wanted`, and files in
-        the tree that are not in `outputs`. Files in `without` are absent. If `hosts` is given, the command reaches them
-        through a proxy, and its whole home is kept for `Commands.fetched`. `first` lists modules from `sandbox.guest`
-        that each Python process imports before other code runs.
+        `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
+        command receives these files as `left`, except files that Python could import, hidden files, files in `wanted`,
+        and files in the tree that are not in `outputs`. Files in `without` are absent. If `hosts` is given, the command
+        reaches them through a proxy, and its whole home folder is kept for later runs (`fetched`). `first` lists
+        modules from `sandbox.guest` that each Python process imports before other code runs.
 
         Never raises because the command fails. Raises `InputError` if the command cannot be split, and
         `SandboxUnavailableError` if it cannot be confined."""
@@ -256,7 +257,7 @@ class Commands:
         return self._result(command, ran, report, workspace)
 
     def _first(self, more: Sequence[str]) -> dict[str, str]:
-        """The modules that Python processes import before they run code."""
+        """The modules that Python processes import before running any code."""
         names = ("network_record", *(("no_gpu",) if self.environment.cpu else ()), *more)
         return {f"_xkg_{name}": guest_source(name) for name in names}
 
@@ -298,7 +299,7 @@ class Commands:
         return result.model_copy(update={"problem": problem})
 
     def _places(self, home: str) -> dict[str, str]:
-        """The paths on this machine that a run sees, with the names that replace them; `home` is the run's own home."""
+        """The host paths that a run sees, with their replacements. `home` is the run's home folder."""
         site = self.environment.site.resolve() if self.environment.site else None
         prefix = at(self.environment.python).prefix
         return {
@@ -339,13 +340,13 @@ class Commands:
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
-    """Folders and files on this machine, keyed by their path in the tree, with links resolved."""
+    """Folders and files on this machine, by their path in the tree, with links resolved."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
 
 
 def _last_error(output: str) -> str:
-    """The first line of the last Python error, which may be followed by notes and by output from other processes; the
-    last line if there is no error."""
+    """The first line of the last Python error, without notes or output that follows it, or the last line if there is no
+    error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
@@ -353,7 +354,7 @@ def _last_error(output: str) -> str:
 
 
 def _where(output: str) -> str:
-    """The last line in a traceback that is in the tree's code."""
+    """The last traceback line that is in the tree's code."""
     places = _FRAME.findall(output[-_ENDS:])
     return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
 
@@ -367,11 +368,11 @@ def packages_for(
     modules: Sequence[str] = (),
     command: str = "",
 ) -> Environment:
-    """The packages to install: those that a workspace's Python files import, in the versions from its requirement
-    files, those declared in the requirement files, and those that provide `modules`, which were missing at run time. If
-    a `command` starts some of the files, only the packages that these files import and those in `ADDED` are included.
-    Modules in the tree itself or in `data` (see `Commands`) are not installed. Files that cannot be parsed are listed
-    in the notes. Raises `UnsafeInputError` if there are too many such files."""
+    """Returns an environment for a workspace. It contains the packages that the Python files import (in the versions
+    from requirement files), the packages that requirement files declare, and the packages that provide `modules`, which
+    were missing at run time. If `command` starts some of the files, only their imports and the packages in `ADDED` are
+    included. Modules in the tree itself or in `data` (see `Commands`) are not installed. Files that cannot be parsed
+    are listed in the notes. Raises `UnsafeInputError` if there are too many such files."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -404,13 +405,13 @@ def packages_for(
 
 
 def _with_scripts(command: str, workspace: Workspace) -> str:
-    """A command, together with the text of the shell scripts that it starts."""
+    """A command, plus the text of the shell scripts that it starts."""
     scripts = {program.script(workspace.files) for program in started(command)} if command else set()
     return "\n".join([command, *(workspace.text(path) for path in sorted(filter(None, scripts)) if path[-3:] == ".sh")])
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """The text, or its start and end with a line between them that says how much was cut."""
+    """Returns the text, or its start and end if it is too long, with a line in between that states how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -420,14 +421,14 @@ def cut_middle(text: str, characters: int) -> str:
 
 
 def numbered(lines: Iterable[str], first: int = 1) -> str:
-    """Lines with their numbers, starting at `first`."""
+    """Prefixes lines with their numbers, starting at `first`."""
     return "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, first))
 
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
-    """The `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line has its
-    number and how often it ran: `-` for a line in `code` that never ran, nothing for lines that cannot run (comments,
-    docstrings)."""
+    """Returns the `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line
+    is shown with its number and how often it ran: `-` for a line in `code` that never ran, and nothing for lines that
+    cannot run (comments, docstrings)."""
     shown = []
     last = 0
     for number, line in enumerate(text.splitlines(), 1):
@@ -450,7 +451,7 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """An output cut to `size` bytes by removing its middle, as for a program's result."""
+    """The first `size` bytes of an output file, with the middle omitted as in a program's result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

@@ -1,4 +1,4 @@
-"""Edits to files: search and replace, a whole function, or a whole file. They apply exactly or are refused with the
+"""Edits to files: search and replace, a whole function, or a whole file. An edit applies exactly or is refused with a
 reason."""
 
 import ast
@@ -25,12 +25,12 @@ class FileEdit(AnswerType):
 
 
 class EditError(ValueError):
-    """The reason why edits cannot be applied, described for the model."""
+    """Edits cannot be applied. The message is the reason, phrased for the model."""
 
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
-    """The new texts of the files in `texts` that the edits change, with the edits applied in order. Raises `EditError`
-    if an edit does not fit exactly, changes nothing, or results in Python that does not parse."""
+    """Applies edits in order, and returns the new text of each changed file. Raises `EditError` if an edit does not
+    match exactly, if nothing changes, or if the result is Python that does not parse."""
     if not edits:
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}
@@ -42,12 +42,12 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
             changed[edit.file] = _ended(edit.text)
             continue
         if text is None:
-            raise EditError(f"edit {number}: there is no text file {edit.file!a}; use kind `file` to make one")
+            raise EditError(f"edit {number}: there is no text file {edit.file!a}; use kind `file` to create one")
         replace = _function if edit.kind == "function" else _searched
         changed[edit.file] = replace(text, edit, number)
     changed = {path: text for path, text in changed.items() if texts.get(path) != text}
     if not changed:
-        raise EditError("the edits change nothing: the files have this content already")
+        raise EditError("the edits change nothing: the files already have this content")
     for path, text in changed.items():
         if path.endswith(".py") and (fault := syntax_error(text)) is not None:
             raise EditError(f"{path} would not be Python: {fault}")
@@ -55,7 +55,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
 
 
 def syntax_error(text: str) -> str | None:
-    """The location and cause of a syntax error; None for valid Python."""
+    """The location and cause of a syntax error, or None for valid Python."""
     try:
         with silently():
             compile(text, "file", "exec", dont_inherit=True)
@@ -69,7 +69,7 @@ def syntax_error(text: str) -> str | None:
 
 def _searched(text: str, edit: FileEdit, number: int) -> str:
     if not edit.target:
-        raise EditError(f"edit {number}: the text to search is empty; copy a few whole lines of {edit.file}")
+        raise EditError(f"edit {number}: the search text is empty; copy a few whole lines of {edit.file}")
     count = text.count(edit.target)
     if count == 1:
         return text.replace(edit.target, edit.text)
@@ -77,7 +77,7 @@ def _searched(text: str, edit: FileEdit, number: int) -> str:
     if count:
         raise EditError(f"edit {number}: `{first}` occurs {count} times in {edit.file}; search for more lines")
     raise EditError(
-        f"edit {number}: `{first}` does not occur in {edit.file} as given; copy it exactly, indentation too"
+        f"edit {number}: `{first}` does not occur in {edit.file} as given; copy it exactly, including indentation"
     )
 
 
@@ -85,7 +85,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
     try:
         tree = syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError):
-        raise EditError(f"edit {number}: {edit.file} does not parse, so no function of it is found") from None
+        raise EditError(f"edit {number}: {edit.file} does not parse, so its functions cannot be found") from None
     found = [node for name, node in definitions(tree) if name == edit.target]
     if len(found) != 1:
         names = ", ".join(name for name, _ in definitions(tree)) or "none"
@@ -101,7 +101,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
 def definitions(
     tree: ast.AST, above: str = ""
 ) -> list[tuple[str, "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef"]]:
-    """Functions and classes with their qualified names, except nested functions."""
+    """Returns functions and classes with their qualified names, except nested functions."""
     found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, _DEFINITIONS):

@@ -1,7 +1,8 @@
-"""Fingerprints the measuring code, which a change by an agent or an ablation must not alter.
+"""Fingerprints the evaluation code, which changes by agents and ablations must not alter.
 
-The code is found by name: test files, functions named after evaluation or the metric, statements that print or write
-the metric, and parts that a task protects. Renaming, removing, redefining or reassigning a part counts as a change."""
+Evaluation code is found by name: test files, functions named after evaluation or the metric, statements that print or
+write the metric, and parts protected by a task. Renaming, removing, redefining or reassigning a part counts as a
+change."""
 
 import ast
 import hashlib
@@ -22,8 +23,8 @@ _PRINTS, _NAMES = "(prints the metric)", "(names the metric)"
 def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
-    """The parts of the code that measure, keyed by `path::name` (or `path`), each with a digest. Layout and comments do
-    not count. A protected file that does not parse is a single part, and so is a `deadly` file, which is not parsed."""
+    """Returns a digest of each part of the code that measures, by `path::name` (or `path`). Layout and comments are
+    ignored. A protected file that does not parse is a single part. So is a `deadly` file, which is never parsed."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -39,7 +40,7 @@ def evaluation(
 def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """The measuring parts in one file: their names as in `evaluation`, and their AST nodes. A `program` started by a
+    """Yields the measuring parts in a file: their names (see `evaluation`) and AST nodes. A `program` started by a
     command is not a test, whatever its name."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
@@ -69,9 +70,9 @@ def changed_evaluation(
     new_files: Mapping[str, str],
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """The changed parts, in order: parts with a different digest, removed parts, new places that print the metric if
-    there were such places before, and names that `new_files` assign more often than `old_files`. Other new parts do not
-    count as changes."""
+    """Returns the changed parts, in order: parts with a different digest, removed parts, new statements that print the
+    metric if there were any before, and names that `new_files` assign more often than `old_files`. Other new parts are
+    not changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
@@ -79,17 +80,17 @@ def changed_evaluation(
     for path, text in new_files.items():
         more = _assigned(path, text) - _assigned(path, (old_files or {}).get(path, ""))
         names = own & more.keys()
-        changed += [f"{path} assigns over {name}" for name in sorted(names)]
+        changed += [f"{path} reassigns {name}" for name in sorted(names)]
     return changed
 
 
 def may_measure(path: str, protect: Sequence[str]) -> bool:
-    """Whether a file can contain part of the evaluation, judging by its path."""
+    """Whether a file could contain part of the evaluation, judging by its path."""
     return path.endswith(".py") or path in protect
 
 
 def tree_or_none(text: str) -> ast.Module | None:
-    """The AST of Python text; None if it is not valid Python."""
+    """Parses Python text. Returns None if it is not valid Python."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -105,8 +106,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """The text before the number in the output: the pattern up to its group, if that is plain text that contains a
-    word; '' for other patterns."""
+    """The text before the number in the output: the pattern up to its group, if this is plain text with a word. '' for
+    other patterns."""
     if metric.source != "output":
         return ""
     plain = (
@@ -125,7 +126,7 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
     """The strings in a statement, including names of keyword arguments. If `written` is set, strings in an assigned
-    table or list do not count, since the table names things that other statements print."""
+    table or list are ignored, because they only name things that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
@@ -133,8 +134,8 @@ def _strings(statement: ast.stmt, written: bool) -> list[str]:
 
 
 def _assigned(path: str, text: str) -> Counter[str]:
-    """The number of times a file assigns each name, by assignment, definition, import or `setattr`, or as a key in
-    `globals()` and similar mappings."""
+    """How often a file assigns each name, by assignment, definition, import or `setattr`, or as a key in `globals()`
+    and similar mappings."""
     tree = tree_or_none(text) if path.endswith(".py") else None
     return Counter() if tree is None else Counter(_given_values(tree))
 

@@ -1,10 +1,10 @@
 """Runs a task's command and measures the result, separately from edited code if possible.
 
-Code changed by an agent or an ablation can alter anything in its process, and static analysis cannot find every way of
-doing so. So the evaluating command runs in its own sandbox, in a fresh copy of the tree without the edited files, and
-receives the files left by the first command as data. Only if that fails (because it imports edited code) are the edited
-files added. A task without such a command is measured by its run alone. `remarks` reports which case applied, and which
-measuring files were overwritten."""
+Code changed by an agent or an ablation can alter anything in its process, and static analysis cannot detect every way
+of doing this. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the
+edited files. It receives the files left by the first command as data. The edited files are added only if the evaluation
+fails without them, for example because it imports edited code. A task without an evaluation command is measured by its
+run alone. `remarks` reports which case applied, and which measuring files were overwritten."""
 
 import tempfile
 from collections import Counter
@@ -19,16 +19,16 @@ from xkg.value import Value
 
 
 class Origin(Value):
-    """How a version of the code differs from the starter: the paths that were `edited`. `measuring` lists files with
-    code that measures. `outputs` lists files in the starter that its own run overwrites; None means that any file may
-    be overwritten."""
+    """How a version of the code differs from the starter. `edited` lists the edited paths, and `measuring` lists files
+    with code that measures. `outputs` lists files in the starter that its own run overwrites; None means that any file
+    may be overwritten."""
 
     edited: tuple[str, ...] = ()
     measuring: tuple[str, ...] = ()
     outputs: tuple[str, ...] | None = None
 
     def touched(self, result: RunResult) -> tuple[str, ...]:
-        """The measuring files that the run removed or overwrote."""
+        """The measuring files that a run removed or overwrote."""
         changed = {*result.removed, *result.rewritten} - set(self.outputs or ())
         return tuple(path for path in self.measuring if path in changed)
 
@@ -50,9 +50,9 @@ def measured(
     awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
     first: Sequence[str] = (),
 ) -> RunResult:
-    """The result of `command`, and of `evaluate` if given, each within the limits of `commands`. The lines that ran
-    include those of both commands; `first` has the same meaning as in `Commands.run`. Raises the same errors as
-    `Commands.run`."""
+    """Runs `command`, and `evaluate` if given, each within the limits of `commands`, and returns the combined result.
+    Line counts are the sums over both commands. `first` has the same meaning as in `Commands.run`. Raises the same
+    errors as `Commands.run`."""
     printed = metric.key if metric.source == "output" else ""
     if evaluate is None:
         result = commands.run(
@@ -93,7 +93,7 @@ def measured(
 
 
 def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> tuple[str, ...]:
-    """Remarks for the reader, one per line, on how the metric was computed."""
+    """Returns one-line remarks about how the metric was computed."""
     return tuple(_remarks(result, metric, reader, origin))
 
 
@@ -113,7 +113,7 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
 
 
 def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
-    """Combines both results into one, with the second's exit status and the usage and effects of both."""
+    """Combines two results, with the second's exit status and the resource usage and effects of both."""
     lines = None
     if ran.lines is not None or found.lines is not None:
         both = [ran.lines or {}, found.lines or {}]

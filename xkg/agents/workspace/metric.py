@@ -1,4 +1,4 @@
-"""The metric of a run: a pattern in its output, a value in a JSON file, or the last row of a CSV column.
+"""Parses metrics: a pattern in a run's output, a value in a JSON file, or the last row of a CSV column.
 
 test accuracy: ([0-9.]+):max       the last match in the output
 json:results.json#test.accuracy:max
@@ -25,9 +25,9 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """`source` is where the value is: `output` (`key` is a regular expression whose first group, or whole match, is the
-    number), `json` (`key` is a dotted path of names and list indices) or `csv` (`key` is a column). `path` is the JSON
-    or CSV file."""
+    """A metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the number. If
+    it is `json`, `key` is a dotted path of names and list indices; if it is `csv`, `key` is a column. `path` is the
+    JSON or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str
@@ -36,8 +36,7 @@ class Metric(Value):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """Parses a metric from the text form described in this module's docstring. Raises `InputError` with the
-        problem."""
+        """Parses a metric in the text format from this module's docstring. Raises `InputError` if it is invalid."""
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
             raise InputError(
@@ -65,13 +64,13 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files left by a run that contain the metric."""
+        """The files, left by a run, that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Reads the last value. There is no time limit, so a run's output should be read through `SourceReader.metric`.
+        """Returns the last value. There is no time limit, so use `SourceReader.metric` for a run's output.
 
-        Raises `MetricError` if there is none, and for NaN, infinity and text."""
+        Raises `MetricError` if there is no value, and for NaN, infinity and text."""
         if self.source == "output":
             return _number(self._in_output(output), f"the output's last match of {self.key!a}")
         assert self.path is not None
@@ -105,7 +104,7 @@ class Metric(Value):
             value = json.loads(text)
         except (ValueError, RecursionError):
             lines = [line for line in text.splitlines() if line.strip()]
-            try:  # if there is one object per line, the last one counts
+            try:  # with one object per line, use the last
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
                 raise MetricError(f"{self.path} is not valid JSON") from None
@@ -130,7 +129,7 @@ class Metric(Value):
 
 
 def plain_text(pattern: str) -> str:
-    """A pattern with its escapes and classes replaced by bars. The remaining words occur literally in the output."""
+    """Replaces a pattern's escapes and classes with bars. The remaining words occur literally in the output."""
     return re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", pattern)
 
 

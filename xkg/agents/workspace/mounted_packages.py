@@ -1,4 +1,4 @@
-"""Python packages in folders that a user mounts into runs. Modules that can be imported from these folders are not
+"""Finds Python packages in folders that a user mounts into runs. Modules in these folders do not need to be
 installed."""
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ _MODULES = (".py", ".so", ".pyd")
 
 
 def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
-    """The folders in `data` (path in the tree → place) that contain packages, in order. These folders belong on the
-    module path."""
+    """The folders in `data` (path in the tree → place) that contain packages, in order. They belong on the module
+    path."""
     return tuple(place for place in data.values() if _packages_in(place))
 
 
 def importable(data: Mapping[str, Path]) -> frozenset[str]:
-    """The top-level names that can be imported from `data`: the contents of package folders, and folders that are
-    packages or contain modules (such as a submodule's files), under their names in the tree."""
+    """The top-level names that can be imported from `data`: packages inside its folders, and folders that contain
+    modules themselves (such as a submodule's files), under their names in the tree."""
     names = {name for place in data.values() for name in _packages_in(place)}
     return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _holds_code(place)})
 
@@ -31,8 +31,8 @@ def _holds_code(folder: Path) -> bool:
 
 
 def _packages_in(folder: Path) -> frozenset[str]:
-    """Whether a folder contains packages: one of its folders has an `__init__.py`, or something was installed into it
-    (in which case single modules and namespace packages count too). A package itself does not contain packages."""
+    """The packages in a folder: its folders with an `__init__.py` and, if something was installed into the folder,
+    single modules and namespace packages. Empty if the folder is a package itself."""
     try:
         if not folder.is_dir() or _is_package(folder):
             return frozenset()

@@ -1,9 +1,9 @@
-"""The finished operations of a run, stored so that no work is repeated.
+"""Stores a run's finished operations, so that no work is repeated.
 
     folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
 
-A node contains an operation's inputs and output. A killed run restarts its operations in the same order and finds the
-stored results, so only interrupted operations are repeated."""
+A node contains an operation's inputs and output. When a killed run is resumed, it repeats its operations in the same
+order and finds the stored outputs, so only interrupted operations run again."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Operations:
-    """`inputs` are the JSON values that determine an output. Safe to use from several threads for different nodes."""
+    """Stored outputs. `inputs` are the JSON values that determine an output. Thread-safe for different nodes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "nodes"
@@ -33,7 +33,7 @@ class Operations:
         return output
 
     def get(self, name: str, inputs: Mapping[str, Any], kind: type[T]) -> T | None:
-        """The stored output; None if it is missing, damaged or from another version of xkg."""
+        """Returns the stored output, or None if it is missing, damaged or from an incompatible version of xkg."""
         try:
             return kind.model_validate_json(json.dumps(json.loads(self._place(name, inputs).read_bytes())["output"]))
         except (OSError, ValueError, KeyError, TypeError):

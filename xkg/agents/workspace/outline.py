@@ -1,4 +1,4 @@
-"""The executable lines of a Python file."""
+"""Finds the executable lines of a Python file."""
 
 import ast
 
@@ -10,15 +10,15 @@ _NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 class Outline(Value):
-    """`executable` are the lines that a trace can hit. `steps` excludes imports, docstrings, and the headers of
-    functions and classes, all of which run when the file is imported."""
+    """A file's executable lines. `steps` excludes imports, docstrings, and the headers of functions and classes, all of
+    which run when the file is imported."""
 
     executable: frozenset[int] = frozenset()
     steps: frozenset[int] = frozenset()
 
 
 def outline(text: str) -> Outline:
-    """The outline of Python text; empty if it is not valid Python."""
+    """Returns the outline of Python text. Empty if the text is not valid Python."""
     try:
         tree = syntax_tree(text)
         with silently():

@@ -1,4 +1,4 @@
-"""Finds the repository's own packages, which scripts import as if installed (`pip install -e .`)."""
+"""Finds a repository's own packages, which scripts import as if they were installed (`pip install -e .`)."""
 
 import re
 import shlex
@@ -18,9 +18,9 @@ _VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.
 
 
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
-    """The folders from which an installation would take packages ('' for the top): the folders of `pyproject.toml`,
-    `setup.py` and `setup.cfg`, and a `src` folder next to such a file, if they contain a package. The folders nearest
-    to the top come first."""
+    """The folders whose packages an installation would install ('' for the top), nearest to the top first. These are
+    the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file, if they contain
+    a package."""
     known = list(paths)
     packages = _packages(known)
     holders = {package.rpartition("/")[0] for package in packages if package}
@@ -33,8 +33,9 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
-    """The metadata that an installation would leave for `importlib.metadata` (path in the package folder → text): the
-    name and version of each project in `files` (path → content), or version 0 if its file does not state one."""
+    """The metadata that an installation would write for `importlib.metadata` (path in the package folder → text): the
+    name and version of each project in `files` (path → content). The version is 0 if the project's file does not
+    specify one."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:
@@ -48,9 +49,9 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 class OwnNames(NamedTuple):
-    """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages and can hide
-    a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without `__init__.py`,
-    over which any installed package with the same name takes precedence."""
+    """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages, and can
+    hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
+    `__init__.py`, which any installed package with the same name overrides."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -58,8 +59,8 @@ class OwnNames(NamedTuple):
 
 
 def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> OwnNames:
-    """The `imports` (top-level name → the names used from it) that a repository satisfies. A folder without
-    `__init__.py` only satisfies imports of its contents: `flax/train.py` is not the `flax` in `import flax.linen`."""
+    """Returns the `imports` (top-level name → the names used from it) that a repository satisfies. A folder without
+    `__init__.py` satisfies only imports of its contents: `flax/train.py` is not the `flax` in `import flax.linen`."""
     known = [path for path in paths if path.endswith(".py")]
     packages = _packages(known)
     free: set[str] = set()
@@ -80,7 +81,7 @@ def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> O
 
 
 def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
-    """The folder in a repository ('' for the top) that contains a dotted module. If there are several, the folder
+    """The repository folder ('' for the top) that contains a dotted module. If there are several, returns the folder
     nearest to the top. None if there is no such folder or several are equally near."""
     inside = f"/{module.replace('.', '/')}"
     found: set[str] = set()
@@ -97,7 +98,8 @@ def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
 
 
 def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str | None:
-    """The folder (see `folder_of_module`) of a module whose file defines a name. `texts` maps paths to text."""
+    """The module's folder, as in `folder_of_module`, if the module's file contains a name. `texts` maps paths to
+    text."""
     folder = folder_of_module(module, texts)
     stem = f"{folder or ''}/{module.replace('.', '/')}".lstrip("/")
     written = (texts.get(path, "") for path in (f"{stem}.py", f"{stem}/{_INIT}"))
@@ -105,8 +107,8 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
-    """The command that builds a dotted extension module in its folder. It uses one of the `setup.py` files in `texts`
-    (path → text) that mentions the module or has a source with that name next to it. None if there is no such file."""
+    """The command that builds a dotted extension module in place, with a `setup.py` in `texts` (path → text) that
+    defines extension modules. None unless the repository has a source for the module or the `setup.py` mentions it."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)
     has_source = any(f"/{path}".endswith(stems) for path in texts)
@@ -119,8 +121,8 @@ def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
 
 
 def folder_called(name: str, texts: Mapping[str, str]) -> str | None:
-    """The repository folder ('' for the top) that contains the modules that its files (path → text) import from a
-    package `name`, although no folder has that name. None if one of these modules is missing or in another folder."""
+    """The repository folder ('' for the top) with the modules that files in `texts` (path → text) import from a package
+    `name`, although no folder has that name. None if any of these modules is missing or in a different folder."""
     imported = re.compile(rf"^[ \t]{{0,40}}(?:from|import)[ \t]{{1,9}}{re.escape(name)}\.([\w.]{{1,200}})", re.M)
     modules = {module for text in texts.values() for module in imported.findall(text)}
     folders = {folder_of_module(module, texts) for module in modules}

@@ -1,5 +1,5 @@
-"""Parses a workspace's files and applies edits in the confined process, so that no parser reads untrusted source in
-this process."""
+"""Parses a workspace's files and applies edits in the confined process, so that this process never parses untrusted
+source."""
 
 import ast
 import base64
@@ -25,15 +25,15 @@ from xkg.value import Value
 T = TypeVar("T")
 Texts = Mapping[str, str]
 Without = Mapping[str, Reason]
-"""Files that crashed the process, which tasks skip."""
+"""Files that crashed the confined process. Tasks skip them."""
 
 BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """`imports` maps top-level packages to the names used from each. `lines` and `declared` contain the requirements
-    stated in files, as in `read_requirements`. `unknown` lists files that crashed the parser, with the reason; the
-    requirements in these files are missing."""
+    """The packages that a workspace imports or declares. `imports` maps top-level packages to the names used from each.
+    `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files that crashed
+    the parser to the reason; their requirements are missing."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -42,8 +42,8 @@ class StatedPackages(Value):
 
 
 def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, without: Without) -> StatedPackages:
-    """The imports in the Python files, and the lines in files that state requirements. If a command starts some of the
-    Python files, only the imports in the started files count."""
+    """Returns the imports in Python files, and the lines in requirement files. If a command starts some of the Python
+    files, only imports in the started files are included."""
     trees: dict[str, ast.Module] = {}
     for path, text in marked(mark, sources, without) if command else ():
         if parsed := without_broken_statements(text):
@@ -62,13 +62,13 @@ def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, with
 
 
 def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
-    """The outline of each file; empty if it is not valid Python."""
+    """Returns each file's outline. Empty for files that are not valid Python."""
     python = {path: text for path, text in texts.items() if path.endswith(".py")}
     return {path: Outline() for path in texts} | {path: outline(text) for path, text in marked(mark, python, without)}
 
 
 def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> dict[str, str] | str:
-    """The files that edits change, or the reason why the edits are refused."""
+    """Returns the files changed by edits, or the reason why the edits are refused."""
     mark("edits")
     try:
         return file_edits.applied(texts, edits)
@@ -85,7 +85,8 @@ def evaluation_changes(
     protect: Sequence[str],
     without: Without,
 ) -> tuple[str, ...]:
-    """The parts of the starter's evaluation that changed. New files that cannot be parsed may reassign any part."""
+    """Returns the parts of the starter's evaluation that changed. New files that cannot be parsed count as changes,
+    because they may reassign any part."""
 
     def parts(files: Texts) -> dict[str, dict[str, str]]:
         found: dict[str, dict[str, str]] = {}
@@ -111,15 +112,15 @@ def evaluation_changes(
 
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
-    """The files that contain part of the evaluation, including files that cannot be parsed, which may contain such a
-    part."""
+    """Returns the files that contain part of the evaluation, including files that cannot be parsed, because they may
+    contain such a part."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
-    """The value of a metric in the output and files (in Base64) of a run, or the problem with it. The metric's pattern
-    may backtrack for hours."""
+    """Returns the value of a metric in a run's output and files (in Base64), or the problem with it. The metric's
+    pattern may backtrack for hours."""
     mark("metric")
     try:
         return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})
@@ -128,7 +129,7 @@ def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, st
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
-    """Yields the files to parse, announcing each one first."""
+    """Yields the files to parse, after announcing each."""
     for path, text in sorted(texts.items()):
         if path not in without:
             mark(path)
@@ -139,8 +140,8 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 
 class SourceReader:
-    """Calls the confined process for one run. Safe to use from several threads. `left_out` lists the files that crashed
-    a call, with the reason; these files are treated as if they were not Python."""
+    """Calls the confined process for one run. Thread-safe. `left_out` maps files that crashed a call to the reason;
+    they are treated as if they were not Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers
@@ -149,22 +150,20 @@ class SourceReader:
         self.left_out: dict[str, Reason] = {}
 
     def packages(self, sources: Texts, requirements: Texts, command: str = "") -> StatedPackages:
-        """The results of `imported_packages` for the Python `sources` and of `read_requirements` for the files in
+        """Returns the results of `imported_packages` for the Python `sources` and of `read_requirements` for
         `requirements` (path → text), without files that crash the parser. If a command starts some of the sources, only
-        the started sources count, and no packages are declared. Raises `UnsafeInputError` for files that exceed the
-        bounds."""
+        these are included, and no packages are declared. Raises `UnsafeInputError` for files that exceed the bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements}, command=command)
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:
-        """The result of `outline` for each Python file, keyed by path; empty if it is not valid Python. Raises
-        `UnsafeInputError`."""
+        """Returns the result of `outline` for each Python file, by path. Raises `UnsafeInputError`."""
         return self.of_files(outlines, {"texts": texts}) if texts else {}
 
     def evaluation_changes(
         self, before: Texts, after: Texts, metric: Metric, protect: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """The parts of the evaluation that differ between the texts `before` and `after`, as in `changed_evaluation`.
-        Raises `UnsafeInputError` for texts that exceed the bounds."""
+        """Returns the parts of the evaluation that differ between the texts `before` and `after`, as in
+        `changed_evaluation`. Raises `UnsafeInputError` for texts that exceed the bounds."""
         starter = {path: text for path, text in before.items() if may_measure(path, protect)}
         changed = {
             path: text for path, text in after.items() if before.get(path) != text and may_measure(path, protect)
@@ -176,7 +175,7 @@ class SourceReader:
         return self.of_files(evaluation_changes, texts, gone=gone, metric=metric, protect=protect)
 
     def measuring(self, texts: Texts, metric: Metric, protect: Sequence[str] = ()) -> tuple[str, ...]:
-        """The files that contain part of the evaluation, according to `evaluation`, in order. Raises
+        """Returns the files that contain part of the evaluation, as found by `evaluation`, in order. Raises
         `UnsafeInputError`."""
         files = {path: text for path, text in texts.items() if may_measure(path, protect)}
         return self.of_files(measuring, {"texts": files}, metric=metric, protect=protect) if files else ()
@@ -194,8 +193,7 @@ class SourceReader:
         return found
 
     def metric(self, metric: Metric, output: str, files: Mapping[str, bytes]) -> float:
-        """The value of a metric in the output and files of a run, like `Metric.read`. Also raises `MetricError` if this
-        exceeds the bounds."""
+        """Like `Metric.read`. Also raises `MetricError` if reading the metric exceeds the bounds."""
         encoded = {path: base64.b64encode(content).decode() for path, content in files.items()}
         try:
             found = self.ask(metric_value, metric=metric, output=output, files=encoded)
@@ -206,12 +204,12 @@ class SourceReader:
         return found
 
     def ask(self, task: Callable[..., T], **given: object) -> T:
-        """The answer for a task. Raises `WorkerDiedError`."""
+        """Returns a task's answer. Raises `WorkerDiedError`."""
         return self._parsers.ask(task, self._bounds, **given)
 
     def of_files(self, task: Callable[..., T], texts: Mapping[str, Texts], **given: object) -> T:
-        """The answer for a task on all files in `texts`, except files that crash the process. The task announces each
-        file by its path and skips the files in `without`. Raises `UnsafeInputError`."""
+        """Returns a task's answer for all files in `texts`, except files that crash the process. The task must announce
+        each file by its path and skip the files in `without`. Raises `UnsafeInputError`."""
         keys: dict[str, set[tuple[str, bytes]]] = {}
         for path, text in (item for of in texts.values() for item in of.items()):
             keys.setdefault(path, set()).add((path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()))
@@ -223,7 +221,7 @@ class SourceReader:
         found, without = without_deadly("the code", keys, self._bounds, attempt, known)
         for path in without.keys() - known.keys():
             self.left_out[path] = without[path]
-            if len(keys[path]) == 1:  # otherwise, one of its versions may be harmless
+            if len(keys[path]) == 1:  # otherwise, some versions may be harmless
                 self._deadly |= dict.fromkeys(keys[path], without[path])
         return found
 

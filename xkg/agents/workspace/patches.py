@@ -1,5 +1,4 @@
-"""Creates diffs between files in the format of `git apply`, without using git, so that a step in a run does not have to
-start a process."""
+"""Creates diffs between files for `git apply`, without starting a git process for each step in a run."""
 
 import base64
 import difflib
@@ -14,8 +13,8 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""The maximum number of steps in the search for equal lines. This many steps take a few seconds; malicious text could
-otherwise take hours."""
+"""Maximum number of steps in the search for equal lines, which take a few seconds. Malicious text could otherwise take
+hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
 _LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -25,14 +24,14 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
-    """The patch with which `git apply` turns the files `old` into `new`: text, binary files and modes; b"" for equal
-    files."""
+    """Returns a patch for `git apply` that turns the files `old` into `new`, including binary files and modes. b"" if
+    the files are equal."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
 
 
 def text_patch(path: str, old: bytes, new: bytes) -> bytes:
-    """A unified diff for one file that exists both before and after; b"" for equal contents."""
+    """Returns a unified diff for a file that exists both before and after. b"" if the contents are equal."""
     name = path.encode("utf-8", "replace")
     return _unified(_quoted(b"a/" + name), _quoted(b"b/" + name), old, new)
 
@@ -43,7 +42,7 @@ def changed_lines(old: bytes, new: bytes) -> frozenset[int]:
 
 
 def hunks(old: bytes, new: bytes) -> list[tuple[int, int, int, int]]:
-    """The changes, each with the start and end line in `old` (from 0, end exclusive) and in `new`."""
+    """Returns the changes as start and end lines in `old` and in `new` (from 0, end exclusive)."""
     return [
         (i1, i2, j1, j2)
         for group in _groups(_lines(old), _lines(new))
@@ -89,7 +88,7 @@ def _unified(source: bytes, target: bytes, before: bytes, after: bytes) -> bytes
 
 
 def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
-    """The opcodes from `difflib` for each hunk. Common lines at the start and end are not searched."""
+    """Yields `difflib` opcodes for each hunk. Skips common lines at the start and end."""
     start = _equal_at_start(old, new)
     end = _equal_at_start(old[start:][::-1], new[start:][::-1])
     low, tail = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
@@ -99,7 +98,7 @@ def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
 
 
 class _Matcher(difflib.SequenceMatcher[bytes]):
-    """Stops matching lines after `_MOST_STEPS` steps; the patch then replaces the remaining lines."""
+    """Stops matching lines after `_MOST_STEPS` steps, so the patch replaces the remaining lines."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
         super().__init__(None, old, new)
@@ -120,7 +119,7 @@ def _equal_at_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """Splits lines as git does: only a line feed ends a line."""
+    """Splits lines as git does, only at line feeds."""
     return io.BytesIO(content).readlines()
 
 
@@ -145,7 +144,7 @@ def _object_id(file: TreeFile | None) -> bytes:
 
 
 def _literal(content: bytes) -> bytes:
-    """A file's content in git's binary patch format: compressed, in lines that begin with their length as a letter."""
+    """A file's content in git's binary patch format: compressed, in lines that start with their length as a letter."""
     packed = zlib.compress(content)
     lines = [b"literal %d\n" % len(content)]
     for at in range(0, len(packed), _BINARY_LINE):
@@ -155,7 +154,7 @@ def _literal(content: bytes) -> bytes:
 
 
 def _quoted(name: bytes) -> bytes:
-    """A path as git writes it: quoted if it contains characters that would end it."""
+    """A path as git writes it, quoted if it contains special characters."""
     if not re.search(rb'[\x00-\x1f\x7f"\\]', name):
         return name
     escaped = (_ESCAPES.get(c, c if b" " <= c != b"\x7f" else b"\\%03o" % c[0]) for c in (bytes([n]) for n in name))
@@ -163,5 +162,5 @@ def _quoted(name: bytes) -> bytes:
 
 
 def _ended(name: bytes) -> bytes:
-    """A path on its own line. A tab marks the end of a path with spaces."""
+    """Marks the end of a path that contains spaces with a tab."""
     return name + b"\t" if b" " in name else name

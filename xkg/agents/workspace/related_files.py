@@ -1,4 +1,4 @@
-"""Related code that belongs to a method: files in the starter, and files and folders elsewhere on this machine. Files
+"""Reads code that is related to a method: files in the starter, and files and folders elsewhere on this machine. Files
 from elsewhere are copied as read-only text. Runs do not see the copies and results do not include them, so the program
 must contain everything it needs from them."""
 
@@ -21,8 +21,8 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 
 class RelatedFiles(Value):
-    """`of_starter` lists paths in the starter. `texts` contains the texts of other files, keyed by a path below
-    `folder` that stands for the file. `notes` lists the parts of these folders that are missing."""
+    """Read-only files related to a method. `of_starter` lists paths in the starter. `texts` contains other files'
+    texts, by a path below the virtual folder `folder`. `notes` describes parts that were left out."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}
@@ -31,17 +31,17 @@ class RelatedFiles(Value):
 
     @property
     def identity(self) -> str:
-        """A digest of the contents of the files from elsewhere; '' if there are none."""
+        """A digest of the files outside the starter; '' if there are none."""
         if not self.texts:
             return ""
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
 
     def holds(self, path: str) -> bool:
-        """Whether a path is one of the read-only files."""
+        """Whether a path is below the read-only `folder`."""
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:
-        """Copies the texts to a folder, so that people can see what was read."""
+        """Copies the texts to a folder for people to inspect."""
         for path, text in self.texts.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -53,12 +53,12 @@ class RelatedFiles(Value):
 def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
-    """The related files listed in a task. Each is a file or folder in the starter, or else one on this machine, which
-    must be under `roots` if given. In folders, all text files not ignored by git are read, without following links.
-    Large files and files that are not UTF-8 text are left out and noted.
+    """Reads the related files listed in a task. Each is a file or folder in the starter, or else on this machine, where
+    it must be under `roots` if given. In folders, reads all text files that git does not ignore, without following
+    links. Large files and files that are not UTF-8 text are left out with a note.
 
-    Raises `InputError` if a path does not exist, if a listed file is not text or is larger than 200 kB, and if there
-    are more than 200 files or 2 MB."""
+    Raises `InputError` if a path does not exist, if a listed file is not text or is larger than 200 kB, or if there are
+    more than 200 files or 2 MB."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}
@@ -118,7 +118,7 @@ def _of_file(place: Path, name: str) -> str:
 
 
 def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], int]:
-    """The texts in a folder, and the number of its files that are left out."""
+    """Returns a folder's texts, and the number of files left out."""
     checkout = read_folder(place, roots)
     small = [file.path for file in checkout.files if file.kind == "file" and (file.size or 0) <= MOST_FILE_BYTES]
     texts: dict[str, str] = {}
@@ -126,12 +126,12 @@ def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str
         if content is not None and is_inside(path) and path.isprintable() and (text := _text(content)) is not None:
             texts[path] = text
         if len(texts) > MOST_FILES or sum(map(len, texts.values())) > MOST_BYTES:
-            break  # the caller refuses this many, so the rest need not be read
+            break  # the caller refuses this many, so skip the rest
     return texts, len(checkout.files) - len(texts)
 
 
 def _text(data: bytes) -> str | None:
-    """UTF-8 with normalised line ends and no control characters except tabs; None if it is not text."""
+    """Decodes UTF-8, and normalises line endings and control characters. None if the data is not text."""
     try:
         text = data.decode("utf-8").replace("\r\n", "\n").removeprefix("\ufeff")
     except UnicodeDecodeError:

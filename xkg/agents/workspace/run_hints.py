@@ -1,4 +1,4 @@
-"""Short hints that explain to a person why a run failed."""
+"""Short hints for users about why a run failed."""
 
 import posixpath
 import re
@@ -34,11 +34,11 @@ def hint(
     cuda: bool,
     cpu: bool,
 ) -> str:
-    """Explains a failed run with this output; '' if there is no explanation. `downloads` are the addresses that the run
-    tried to reach, and `refused` the hosts that it was not allowed to reach. `cuda` means that it failed because CUDA
-    is missing, and `cpu` that it ran on the CPU instead."""
+    """Returns a hint about a failed run, or '' if there is none. `downloads` are the addresses that the run tried to
+    reach, and `refused` the hosts that it was not allowed to reach. `cuda` means that it failed because CUDA is
+    missing, and `cpu` that it ran on the CPU instead."""
     if refused:
-        return f"it may not reach {', '.join(refused)}: add --allow-host for each host that it needs"
+        return f"it is not allowed to reach {', '.join(refused)}: add --allow-host for each host that it needs"
     if downloads:
         return f"runs have no network access, but it needs {_described(downloads[0], workspace, stated_size(output))}"
     if is_of_network(output):
@@ -77,8 +77,8 @@ def hint(
 
 
 def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
-    """The folder to which a failed run with this output tried to write a file, if the repository lacks that folder;
-    otherwise ''."""
+    """The folder to which a failed run tried to write a file, if the repository does not contain the folder; otherwise
+    ''."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     absent, programs = _ABSENT.findall(traceback), started(command)
     if not absent or not programs or not _WRITES.search(traceback):
@@ -89,7 +89,7 @@ def missing_output_folder(output: str, command: str, workspace: Workspace) -> st
 
 
 def _without_line(path: str, number: int, workspace: Workspace) -> str:
-    """The option that removes a line from a file if the line is a call whose result nothing uses; otherwise ''."""
+    """The option that removes a line from a file, if the line is a call whose result is unused; otherwise ''."""
     line = "".join(workspace.text(path).split("\n")[number - 1 : number])
     if not _CALL.fullmatch(line):
         return ""
@@ -98,16 +98,16 @@ def _without_line(path: str, number: int, workspace: Workspace) -> str:
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
-    """A hint about the repository file that has the same name as a module that `python -m` does not find; '' if there
-    is no such file."""
+    """A hint about a repository file with the name of a module that `python -m` did not find; '' if there is no such
+    file."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
     return printable_line(f"here: the repository has it as {places[0]}: use that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:
-    """The option that provides a run with a module whose file or folder name differs in case (which some systems
-    allow); '' if there is no such module."""
+    """The option that provides a module whose file or folder name differs only in case, which some systems allow; '' if
+    there is no such module."""
     for place in sorted({place for name in workspace.files for place in _down_to(name)}):
         folder, name = posixpath.split(place)
         stem, ending = posixpath.splitext(name)
@@ -118,14 +118,13 @@ def _in_other_case(module: str, workspace: Workspace) -> str:
 
 
 def _in_tree(path: str, folder: str) -> str:
-    """A path used by a program that was started in a folder in the tree, converted to be relative to the tree."""
+    """Converts a path used by a program that was started in `folder` to be relative to the tree."""
     tree = f"{HOME}/work"
     return posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
 
 
 def _given(path: str, folder: str, workspace: Workspace) -> str:
-    """The options that provide a run with a file or folder that it looks for in the tree but does not find; '' if the
-    file or folder exists."""
+    """The options that provide a file or folder that a run did not find in the tree; '' if the path exists."""
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return (
@@ -147,13 +146,13 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
 
 
 def _down_to(path: str) -> list[str]:
-    """The parent folders of a path, from the top down, and the path itself."""
+    """A path's parent folders, from the top down, and the path itself."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """Describes a network request and its origin: `https://host/file (40 MB) for torchvision at train.py:8`, with that
+    """Describes a network request and its origin: `https://host/file (40 MB) for torchvision at train.py:8`, plus that
     line."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []

@@ -13,18 +13,18 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Started(NamedTuple):
-    """The `words` of one program, without variables and redirections. `folder` is its working folder relative to the
-    shell command's; '' if they are the same."""
+    """A program started by a shell command. `words` exclude variables and redirections. `folder` is the program's
+    working folder, relative to the shell command's; '' if they are the same."""
 
     folder: str
     words: tuple[str, ...]
 
     def path(self, word: str) -> str:
-        """A path from the words, converted to be relative to the shell command's folder."""
+        """Converts a path in the words to be relative to the shell command's folder."""
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:
-        """The first file in a tree that one of the words refers to; None if there is no such file. After `-m`, a word
+        """The first file in `paths` that one of the words refers to; None if there is no such file. The word after `-m`
         is a module in the working folder or its `src`."""
         for number, word in enumerate(self.words):
             names = [word]
@@ -38,8 +38,8 @@ class Started(NamedTuple):
 
 
 def started(line: str) -> list[Started]:
-    """The programs, except `cd`, in the order of the line. Raises `InputError` for a line without a program or with an
-    unclosed quote."""
+    """Returns the programs in a shell line, in order, except `cd`. Raises `InputError` if there is no program or a
+    quote is not closed."""
     try:
         tokens = list(_lexer(line))
     except ValueError as error:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 
 
 def started_files(trees: Mapping[str, ast.AST], command: str) -> set[str]:
-    """The paths of the Python files mentioned in a command (`trees`: path → syntax tree), and the paths of the files
-    that they import, matched by the ends of paths."""
+    """Returns the paths of the Python files mentioned in a command, and of the files that they import, matched by the
+    ends of paths. `trees` maps paths to syntax trees."""
     by_end: dict[str, list[str]] = {}
     for path in trees:
         parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
@@ -24,7 +24,7 @@ def started_files(trees: Mapping[str, ast.AST], command: str) -> set[str]:
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
-    """The dotted modules that a file may import, including the packages that contain them."""
+    """Yields the dotted modules that a file may import, including their parent packages."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):

@@ -1,4 +1,5 @@
-"""The starter code for a run: the files in a repository at a given commit, or in a folder in its current state."""
+"""Reads the starter code for a run: the files in a repository at a given commit, or in a folder in its current
+state."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,10 +19,10 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class Starter:
-    """`files` is keyed by path; `identity` is a digest of their content. `base` is the commit that the files belong to,
-    or None if there is none; `dirty` means that the files differ from that commit. `notes` say what was left out and
-    what was chosen. `committed` is the day on which the Python files were last changed (YYYY-MM-DD), or None if the
-    files do not come from a commit."""
+    """The starter code. `files` maps paths to files; `identity` is a digest of their content. `base` is the commit that
+    the files are from, or None; `dirty` means that the files differ from that commit. `notes` describe what was left
+    out or chosen. `committed` is the day when the Python files were last changed (YYYY-MM-DD), or None if the files are
+    not from a commit."""
 
     spec: str
     identity: str
@@ -33,11 +34,10 @@ class Starter:
 
 
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
-    """Reads the starter code given by `spec`, in any form accepted by `fetch_repository`; git does not run any of its
-    code.
+    """Reads the starter code at `spec`, in any form accepted by `fetch_repository`, without running any of its code.
 
-    Links, submodules, files larger than 50 MB and, if the rest exceeds 200 MB, the largest files are left out and
-    noted. Raises the same errors as `fetch_repository`."""
+    Links, submodules, files larger than 50 MB and, if the rest exceeds 200 MB, the largest files are left out with a
+    note. Raises the same errors as `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()
@@ -60,13 +60,13 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path is a plain path below the folder, and not one of git's own."""
+    """Whether a path is a plain relative path, outside `.git`."""
     parts = path.split("/")
     return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
 
 
 def _absolute(spec: str) -> str:
-    """The same starter spec, made independent of the working folders of later commands."""
+    """Makes a starter spec independent of the working folder."""
     for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
         if path and Path(path).expanduser().is_dir():
             return f"{Path(path).expanduser().resolve()}{mark}{commit}"
@@ -87,7 +87,7 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
         some = ", ".join(submodules[:3]) + (" …" if len(submodules) > 3 else "")
         count = len(submodules)
         yield (
-            f"left out: {count} {SUBMODULE}{'s' * (count > 1)} ({some}); --data {submodules[0]}=FOLDER brings "
+            f"left out: {count} {SUBMODULE}{'s' * (count > 1)} ({some}); --data {submodules[0]}=FOLDER provides "
             "a copy of its files"
         )
     large = [file.path for file in checkout.files if file.kind == "file" and file.path not in files]

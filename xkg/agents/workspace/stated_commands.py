@@ -1,11 +1,10 @@
-"""Finds the commands stated in a repository's READMEs and shell scripts, and checks these and user-supplied commands
-against the repository's files.
+"""Finds the commands in a repository's READMEs and shell scripts, and checks commands against the repository's files.
 
-A command counts if it starts an existing file, or the only file with that name in a deeper folder. Lines of text are
-parsed like code blocks, but rank below them. In a block, `cd` and variables apply to the lines below; a missing folder
-is assumed to be the clone itself. Lines with placeholders or unknown variables, and installations, are left out. If no
-line contains such a command, the Python files mentioned in the README are used. A file that the README starts is used
-in every folder that contains it."""
+A command is included if it starts an existing file, or the only file with that name in a deeper folder. Lines of text
+are parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines below; a missing folder
+is assumed to be the clone itself. Lines with placeholders or unknown variables are skipped, as are installations. If
+there are no commands, the Python files mentioned in the README are used. If the README starts a file that several
+folders contain, it is started in each of them."""
 
 import posixpath
 import re
@@ -42,9 +41,9 @@ _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_00
 
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
-    """Shell commands for the repository's top folder, best first. Commands are ordered as follows: first those whose
-    script contains one of the texts in `keys`, then those without absolute paths, then code before text, READMEs before
-    scripts, files near the top first, and finally by their order in the file."""
+    """Returns shell commands for the repository's top folder, best first. Commands whose script contains one of the
+    texts in `keys` come first, then commands without absolute paths. Otherwise, code comes before text, READMEs before
+    scripts, and files near the top first."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}
@@ -67,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """The commands that start a file in each folder that contains it, with the path relative to that folder."""
+    """The commands that start a file, one for each folder in which its path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
@@ -79,8 +78,7 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """The code blocks in a README, the inline code in its text, and its lines of text, each with a flag that says
-    whether it is text."""
+    """Yields the code blocks, inline code and lines of text in a README, each with whether it is text."""
     block: list[str] = []
     fenced = False
     for line in lines:
@@ -96,7 +94,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
 
 
 def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]]:
-    """Each command in a block, with the file that it starts."""
+    """Yields each command in a block, with the file that it starts."""
     folder = ""
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
@@ -134,8 +132,9 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
 
 
 def require_script(line: str, paths: Set[str]) -> None:
-    """Raises `InputError`, listing files with similar names, if the first program in a shell command is Python or a
-    shell with a script that is not in `paths`. Later programs may start files that the command created."""
+    """Raises `InputError` if the first program in a shell command is Python or a shell with a script that is not in
+    `paths`. The message lists files with similar names. Later programs are not checked, because they may start files
+    that the command creates."""
     first = started(line)[0]
     script = next((first.path(word) for word in first.words if word.endswith(_PROGRAMS)), None)
     if not _STARTS.fullmatch(first.words[0]) or script is None or script in paths or script.startswith(("/", "..")):
@@ -150,7 +149,7 @@ def require_script(line: str, paths: Set[str]) -> None:
 
 
 def _only_folder(programs: Sequence[Started], paths: Set[str]) -> Iterator[str]:
-    """The only folder below which the first script's path exists."""
+    """Yields the folder below which the first script's path exists, if there is only one."""
     names = [f"/{program.path(word)}" for program in programs for word in program.words if word.endswith(_PROGRAMS)]
     below = [path for path in paths if names and path.endswith(names[0])]
     if len(below) == 1:

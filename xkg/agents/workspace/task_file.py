@@ -1,4 +1,4 @@
-"""Reads task files (`implement.yaml`, `ablate.yaml`), and creates tasks from their fields."""
+"""Reads task files (`implement.yaml`, `ablate.yaml`) and creates tasks from them."""
 
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,11 +16,11 @@ _LARGEST = 1 << 20
 
 
 def read_fields(file: Path) -> dict[str, Any]:
-    """The fields in a task file. Raises `InputError` if the file cannot be read or contains no fields."""
+    """Returns a task file's fields. Raises `InputError` if the file cannot be read or contains no fields."""
     try:
         fields = yaml.safe_load(read_regular(file, _LARGEST))
     except OSError as error:
-        raise InputError(f"{file} cannot be read ({error.strerror}); give a task file, or options") from error
+        raise InputError(f"{file} cannot be read ({error.strerror}); pass a task file or options") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise InputError(f"{file} is not a task file: {' '.join(str(error).split())[:200]}") from error
     if not isinstance(fields, dict):

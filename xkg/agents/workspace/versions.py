@@ -1,4 +1,4 @@
-"""Stores the changes in each version of a set of files on disk: one zip file per version, named by its SHA-256."""
+"""Stores the changes in each version of a set of files as zip files, named by their SHA-256."""
 
 import hashlib
 import io
@@ -29,7 +29,7 @@ def write_files(folder: Path, files: Mapping[str, TreeFile]) -> str:
 
 
 def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
-    """The files stored under a digest. Raises `CorruptStoreError`."""
+    """Returns the files stored under a digest. Raises `CorruptStoreError`."""
     place = _place(folder, digest)
     try:
         packed = place.read_bytes()

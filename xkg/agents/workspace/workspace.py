@@ -1,4 +1,4 @@
-"""A copy of starter code in a run's folder. Every accepted edit is a version and can be undone.
+"""A copy of starter code in a run's folder. Every accepted edit creates a version and can be undone.
 
     folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
     folder/workspace.json  the versions with their reasons, and the targets of undos
@@ -29,9 +29,9 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 
 class Version(Value):
-    """A version made at `when` (seconds since 1970). `digest` identifies the files that it adds or changes, and
-    `removed` lists the files that it removes. `undo` lists the versions that the next undos restore, with the next one
-    last."""
+    """A version created at `when` (seconds since 1970). `digest` identifies the files that it adds or changes, and
+    `removed` lists the files that it removes. `undo` is the stack of versions to restore by undoing, with the next
+    version last."""
 
     number: int
     digest: str
@@ -42,7 +42,7 @@ class Version(Value):
 
 
 _Changes = dict[str, TreeFile | None]
-"""The new content of files, keyed by path; None for a removed file."""
+"""New file content by path; None for a removed file."""
 
 
 class _State(Value):
@@ -55,10 +55,10 @@ class _State(Value):
 
 
 class Workspace:
-    """`files` belong to the current version; `spec`, `identity`, `base`, `dirty` and `notes` describe the starter, as
-    in `xkg.agents.workspace.starter.Starter`. Not safe to use from several threads.
+    """A workspace. `files` is the current version; `spec`, `identity`, `base`, `dirty` and `notes` describe the
+    starter, as in `xkg.agents.workspace.starter.Starter`. Not thread-safe.
 
-    `create` makes a new workspace, `open` opens an existing one. Raises `UnsafeInputError` for a path outside the
+    `create` creates a new workspace, and `open` opens an existing one. Raises `UnsafeInputError` for a path outside the
     tree."""
 
     def __init__(self, folder: Path, state: _State) -> None:
@@ -97,8 +97,8 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace in a folder, at its last version. Raises `InputError` if there is none, and `CorruptStoreError`
-        if it is damaged."""
+        """Opens the workspace in a folder, at its last version. Raises `InputError` if there is none, and
+        `CorruptStoreError` if it is damaged."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
@@ -110,8 +110,7 @@ class Workspace:
         return workspace
 
     def copied(self, folder: Path, changes: Mapping[str, str] | None = None, reason: str = "") -> "Workspace":
-        """A separate workspace, in a folder that has none yet, with the versions of this workspace plus a version with
-        these changes."""
+        """Copies this workspace's versions to a new workspace in `folder`, and adds a version with these changes."""
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         for version in self.versions:
@@ -141,8 +140,8 @@ class Workspace:
         return self._state.versions[-1]
 
     def text(self, path: str) -> str:
-        """A file's text. Raises `InputError` if the file is binary or does not exist; in the latter case, the message
-        lists similar names."""
+        """Returns a file's text. Raises `InputError` if the file is binary or does not exist. If it does not exist, the
+        message lists similar names."""
         _require_inside(path)
         file = self.files.get(path)
         if file is None:
@@ -153,7 +152,8 @@ class Workspace:
         return file.content.decode("utf-8", "replace")
 
     def texts(self, number: int | None = None) -> dict[str, str]:
-        """The files in a version (the current version if None) that are valid UTF-8 and not too large for an edit."""
+        """Returns the files in a version (the current version if None) that are valid UTF-8 and not too large to
+        edit."""
         texts = {}
         for path, file in (self.files if number is None else self.files_of(number)).items():
             with suppress(UnicodeDecodeError):
@@ -162,8 +162,8 @@ class Workspace:
         return texts
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Stores changes as a version: the new content for each path, or None to remove it. Raises `InputError` if
-        nothing differs, and `UnsafeInputError` for a path that edits may not write or a file larger than 2 MB."""
+        """Stores changes as a version: new content by path, or None to remove a file. Raises `InputError` if nothing
+        changes, and `UnsafeInputError` for a path that edits may not write or a file larger than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
             if why := refused_path(path, self.files):
@@ -175,19 +175,18 @@ class Workspace:
                 continue
             data = content.encode("utf-8", "replace") if isinstance(content, str) else content
             if len(data) > MAX_FILE_BYTES:
-                raise UnsafeInputError(f"{path}: {len(data):,} bytes are more than a source file has")
+                raise UnsafeInputError(f"{path}: {len(data):,} bytes are too many for a source file")
             if any(f"{path}/" == other[: len(path) + 1] or path.startswith(f"{other}/") for other in self.files):
-                raise InputError(f"{path} cannot be a file: a folder or a file of that name is in the way")
+                raise InputError(f"{path} cannot be a file: a folder or file with that name already exists")
             file = TreeFile(data, known.executable if known else data.startswith(b"#!"))
             if file != known:
                 new[path] = file
         if not new:
-            raise InputError("the edit changes nothing: the files have this content already")
+            raise InputError("the edit changes nothing: the files already have this content")
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Restores the files from before the last edit that has not been undone. Raises `InputError` if there is
-        none."""
+        """Undoes the last edit that has not been undone yet. Raises `InputError` if there is none."""
         if not self.current.undo:
             raise InputError("there is no edit to undo: the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
@@ -198,7 +197,7 @@ class Workspace:
         return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1])
 
     def rewind(self, number: int) -> None:
-        """Deletes all versions after `number`, for a run that resumes after having been killed."""
+        """Deletes all versions after `number`, to resume a killed run."""
         self._enter(self._state.versions[: number + 1])
         del self._changes[number + 1 :]
         self.files = self.files_of(number)
@@ -212,8 +211,8 @@ class Workspace:
         return files
 
     def patch(self, since: int = 0, paths: Sequence[str] = ()) -> bytes:
-        """The patch with which `git apply` turns a version into the current one. If `paths` (files or folders) are
-        given, only they are included."""
+        """Returns a patch for `git apply` that turns version `since` into the current version. If `paths` (files or
+        folders) are given, includes only these."""
         old, new = self.files_of(since), self.files
         if paths:
             old, new = (
@@ -223,7 +222,7 @@ class Workspace:
         return patches.patch(old, new)
 
     def diff(self, since: int = 0, paths: Sequence[str] = ()) -> str:
-        """Like `patch`, as text: bytes that are not UTF-8 are replaced."""
+        """Like `patch`, but as text, with invalid UTF-8 replaced."""
         return self.patch(since, paths).decode("utf-8", "replace")
 
     def changed(self) -> list[str]:
@@ -232,7 +231,7 @@ class Workspace:
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
     def changed_lines(self) -> dict[str, frozenset[int]]:
-        """For each file, the lines (1-based) that the starter does not contain; removed files are omitted."""
+        """The lines (1-based) that the starter does not contain, by file, except for removed files."""
         old, absent = self.files_of(0), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
@@ -241,7 +240,7 @@ class Workspace:
         }
 
     def listing(self) -> list[str]:
-        """A line for each file, with its size and whether it differs from the starter."""
+        """Returns a line for each file, with its size and whether it differs from the starter."""
         changed = set(self.changed())
         rows = [
             f"{path}  {len(file.content):,} bytes{'  changed' * (path in changed)}"
@@ -271,7 +270,7 @@ class Workspace:
         write_whole(self.folder / _STATE, self._state.model_dump_json().encode())
 
     def _lay_out_tree(self, changes: Mapping[str, TreeFile | None] | None = None) -> None:
-        """Writes the tree, or only the changed files, readable for the sandbox user."""
+        """Writes the tree, or only the changed files, with permissions for the sandbox user to read them."""
         if changes is None:
             shutil.rmtree(self.tree, ignore_errors=True)
             changes = self.files
@@ -304,4 +303,4 @@ def _change(files: dict[str, TreeFile], changes: _Changes) -> None:
 
 def _require_inside(path: str) -> None:
     if not is_inside(path):
-        raise UnsafeInputError(f"{path!a} is outside the workspace: give a path relative to its top, as listed")
+        raise UnsafeInputError(f"{path!a} is outside the workspace: use a path relative to its top, as listed")

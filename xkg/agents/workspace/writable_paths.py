@@ -1,9 +1,9 @@
-"""Decides which paths an agent's edit may write, namely files that the program itself uses.
+"""Decides which paths an agent's edits may write: only files that the program itself uses.
 
-Names may only contain letters, digits and a few signs, so that no name can be read as another on Windows, on macOS or
-in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused, because hidden files
-and folders control editors, forges, shells and git. A new file must have a suffix for source code, settings or text.
-Python and pytest load three modules because of their names, so no edit may write them."""
+Names may contain only letters, digits and a few signs. Otherwise, a name could be an alias for a different file on
+Windows, on macOS or in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are refused,
+because hidden files and folders control editors, forges, shells and git. A new file must have a suffix for source code,
+settings or text. Modules that Python and pytest load automatically cannot be written."""
 
 import re
 from collections.abc import Container
@@ -18,20 +18,19 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """The reason, in a few words, why no edit may write `path`; None if an edit may write it. `known` lists the
-    existing files."""
+    """A short reason why edits may not write `path`, or None if they may. `known` contains the existing files."""
     if not is_inside(path):
-        return "it is outside the workspace; give a path relative to its top, as listed"
+        return "it is outside the workspace; use a path relative to its top, as listed"
     if len(path.encode("utf-8", "replace")) > _LONGEST:
         return f"it has more than {_LONGEST} bytes"
     for name in path.split("/"):
         if name.startswith("."):
-            return "hidden files and folders steer git, editors and other tools, not the program"
+            return "hidden files and folders control git, editors and other tools, not the program"
         if not all(sign.isalnum() or sign in _SIGNS for sign in name) or name != name.strip(" -").rstrip("."):
-            return f"the name {name!a} may mean another file on other systems; use letters, digits, `_`, `-` and `.`"
+            return f"the name {name!a} may be a different file on other systems; use letters, digits, `_`, `-` and `.`"
         if _LOADED.match(name):
             return f"Python or pytest runs {name} automatically"
     suffix = path.rpartition("/")[2].rpartition(".")[2].lower()
     if path not in known and suffix not in _NEW:
-        return "a new file needs a suffix of source code, settings or text"
+        return "a new file needs a suffix for source code, settings or text"
     return None

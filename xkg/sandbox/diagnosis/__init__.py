@@ -1,3 +1,3 @@
-"""Diagnoses what a failed command lacked (a package, a GPU or a download) from its output and its network attempts.
+"""Diagnoses missing packages, GPUs and downloads from a failed command's output and network attempts.
 
 May import: the other packages of sandbox, and the layers below."""

@@ -1,4 +1,4 @@
-"""Finds packages whose absence is only discovered when code runs: an optional dependency that a library imports late,
+"""Finds missing packages that are only discovered when code runs: an optional dependency that a library imports late,
 or a module whose name is computed."""
 
 from collections.abc import Callable, Sequence
@@ -10,8 +10,8 @@ _MOST = 3
 
 
 class Completion:
-    """Adds modules that were missing in failed runs, at most three times. `make` returns an environment with the given
-    modules in addition to its usual ones. `modules` lists the modules added so far."""
+    """Adds modules that were missing in failed runs, at most three times. `make` returns an environment that also
+    contains the given modules. `modules` lists the modules added so far."""
 
     def __init__(self, make: Callable[[Sequence[str]], Environment], modules: Sequence[str] = ()) -> None:
         self.modules = tuple(modules)
@@ -19,8 +19,8 @@ class Completion:
         self._left = _MOST
 
     def after(self, output: str, environment: Environment) -> Environment | None:
-        """Returns an environment in which to retry a failed run, given the run's output and environment; None if a
-        retry would not help."""
+        """Returns an environment in which to retry a failed run, or None if a retry would not help. `output` and
+        `environment` are from the failed run."""
         for module in missing_packages(output):
             if not self._left or module in environment.provided or module in self.modules:
                 continue

@@ -12,7 +12,7 @@ NETWORK = (
     "Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
     "|Could not resolve host|unable to resolve host"
 )
-"""Matches the messages of Python, curl, git and wget when there is no network."""
+"""Matches error messages from Python, curl, git and wget when there is no network."""
 
 _UNRESOLVED = re.compile(r"(?:Could not|unable to) resolve host(?: address)?:? [‘'\"]?([A-Za-z0-9][\w.-]{0,252})")
 _SIZE = re.compile(r"(?i)download[^\n]{0,200}?(\d[\d.,]{0,9} ?[KMG]i?B)\b")
@@ -23,7 +23,7 @@ _MOST_HOSTS = 4
 
 class Reached(Value):
     """An address that code tried to reach, with its host and port. `place` is the line of the command's own code that
-    was running (`train.py:8`), and `library` is the package that this line called. Each is empty if unknown."""
+    was running (`train.py:8`), and `library` is the package that this line called. Either is empty if unknown."""
 
     address: str
     host: str
@@ -33,7 +33,7 @@ class Reached(Value):
 
     @property
     def named(self) -> str:
-        """The host as written in the list of allowed hosts: without the port if it is 80 or 443."""
+        """The host in the format used by the list of allowed hosts: without the port if it is 80 or 443."""
         return self.host if self.port in (80, 443) else f"{self.host}:{self.port}"
 
 
@@ -54,12 +54,12 @@ def _reached(record: str) -> Iterator[Reached]:
 
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
-    """The addresses that the failing statement tried to reach, or the addresses mentioned in the output of programs
-    other than Python. Empty if the run failed for another reason."""
+    """Returns the addresses that the failing statement tried to reach. If there are none, returns hosts that the output
+    reports as unresolved, plus all of `found` if the run ended with a network error."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at
-    # curl (which yfinance uses) and git leave no record.
+    # curl (used by yfinance) and git leave no network record.
     named = dict.fromkeys(host.rstrip(".") for host in _UNRESOLVED.findall(output))
     others = [Reached(address=f"https://{host}", host=host, port=443, place="", library="") for host in named]
     return (*(found if is_of_network(output) else ()), *others[:_MOST_HOSTS])

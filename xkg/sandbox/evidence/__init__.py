@@ -1,3 +1,3 @@
-"""Derives levels from runs, using static checks, mutation and causes of failure.
+"""Derives levels from runs, static checks, mutation testing and failure causes.
 
 May import: the other packages of sandbox, and the layers below."""

@@ -1,11 +1,11 @@
-"""Finds changes to a module that compute the same results on generated inputs, so that no test could detect them.
+"""Finds changes to a module that give the same results on generated inputs, so that no test can detect them.
 
-The inputs come from the test. The test is rerun with other numbers, other seeds and no assertions, and the values that
-the implementation returns to it are compared. A change is excused if two conditions hold for all variants of the
-numbers: calls ran its lines and returned different values, and every call returned the same value and left its
-arguments the same with and without the change. The code itself reports these results, so a forged report can excuse up
-to the `MOST_EXCUSED` changes that a proof allows. Whether two programs are equivalent is undecidable (Budd and Angluin,
-"Two notions of correctness and their relation to testing", 1982); sampling inputs is the usual approximation."""
+The inputs come from the test, which is rerun with different numbers and seeds and without assertions. The values that
+the implementation returns are compared. A change is excused only if enough calls run its lines and return differing
+values. In addition, every call must return the same value and leave its arguments in the same state with and without
+the change. The code under test reports these results itself, so a forged report can excuse changes, up to the share
+`MOST_EXCUSED`. Program equivalence is undecidable (Budd and Angluin, "Two notions of correctness and their relation to
+testing", 1982); sampling inputs is the usual approximation."""
 
 import ast
 import builtins
@@ -33,8 +33,8 @@ _SEEDS = ("seed", "prngkey", "default_rng", "randomstate", "key")
 
 
 class Observed(Value):
-    """The calls in one run: digests of the result and the arguments, whether the call raised (0 or 1), and the set of
-    lines that it ran."""
+    """The calls in one run. Each call has digests of its result and its arguments, whether it raised (0 or 1), and the
+    index of its executed lines in `line_sets`."""
 
     calls: tuple[tuple[str, str, int, int], ...]
     rest: str
@@ -51,9 +51,9 @@ class Observed(Value):
 
 
 def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRuns, limits: Limits) -> list[Change]:
-    """Returns the undetected `changes` that compute the same results on the inputs determined by `seed`. Empty if the
-    code returns different values on each run. `limits` apply to one run of the test; these runs get more time, in
-    proportion to the number of variants. Raises any error of `runs`."""
+    """Returns the `changes` that give the same results on inputs generated from `seed`. Empty if the unchanged code
+    returns different values on each run. `limits` apply to one run of the test; these runs get more time, in proportion
+    to the number of variants. Raises the same errors as `runs`."""
     if not changes:
         return []
     longer = limits.model_copy(update={"seconds": VARIANTS * limits.seconds})
@@ -70,7 +70,7 @@ def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRun
 
 
 def script(test: str, seed: str, *, following: bool) -> str:
-    """The program that runs the variants of a test and prints its observations. The test must be parseable."""
+    """Returns a program that runs the variants of a test and prints its observations. The test must parse."""
     varied = _Varied()
     statements = [ast.unparse(ast.fix_missing_locations(varied.visit(s))) for s in _top(syntax_tree(test).body)]
     tables = [list(_table(varied.numbers, n, random.Random(f"{seed} {n}"))) for n in range(VARIANTS)]
@@ -94,7 +94,7 @@ def _outcomes(change: Change | None, program: str, runs: HarnessRuns, limits: Li
 
 
 def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a script. An `if __name__ == "__main__"` block is replaced with its body."""
+    """Yields a script's statements. An `if __name__ == "__main__"` block is replaced with its body."""
     for statement in body:
         match statement:
             case ast.ImportFrom(module="__future__"):
@@ -107,7 +107,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 class _Varied(ast.NodeTransformer):
     """Replaces numbers with table look-ups, calls with observed calls, and assertions with the expressions that they
-    assert. `numbers` lists the numbers by position, each with the way it may vary."""
+    assert. `numbers` lists each number, by position, with how it may vary."""
 
     def __init__(self) -> None:
         self.numbers: list[tuple[int | float, str]] = []

@@ -1,4 +1,4 @@
-"""Classifies why a test did not pass, from the output of its run."""
+"""Classifies why a test failed, based on the output of its run."""
 
 import re
 import sys
@@ -9,9 +9,9 @@ from xkg.sandbox.runner import Outcome
 
 
 class Cause(StrEnum):
-    """The outcome of running a code node. `PASSES`: its test passes and has been shown to be able to fail.
-    `PROVES_NOTHING`: the test passes, but would also pass if the code did something different. `NOT_SETTLED`: the test
-    passes, but the machine was too slow to check more. The other values name the cause of a failure."""
+    """The outcome of running a code node. `PASSES`: the test passes, and is known to fail on wrong code.
+    `PROVES_NOTHING`: the test passes, but would also pass if the code did something else. `NOT_SETTLED`: the test
+    passes, but the machine was too slow to check more. The other values are causes of failure."""
 
     PASSES = "passes"
     PROVES_NOTHING = "test proves nothing"
@@ -48,7 +48,7 @@ _NOT_INSTALLED = re.compile(
 )
 _ABSENT = re.compile(
     r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100})`? failed"
-    # rich indents tracebacks in a log and wraps their lines.
+    # rich indents and wraps tracebacks in logs.
     r"|^[^\S\n]{0,200}[\w.]{0,100}(?:Error|Installed): (?:[^\n]{0,300}\W)?(\w{1,100}) is not\s{1,300}installed",
     re.MULTILINE,
 )
@@ -116,21 +116,20 @@ def _chain(text: str) -> str:
 
 
 def missing_modules(output: str) -> list[str]:
-    """The dotted names of the modules that the last error and its causes report as missing, in order. A library may
-    report a package under a name that differs from its module's."""
+    """The dotted names of the modules that the last error and its causes report as missing, in order. Libraries may
+    report a package name that differs from the module name."""
     return list(dict.fromkeys(name for names in _ABSENT.findall(_chain(output)) for name in names if name))
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """The dotted names of modules that lack a name according to the last error, each with the name that could not be
-    imported."""
+    """Pairs of a dotted module name and a name missing from that module, according to the last error."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))
 
 
 def missing_packages(output: str) -> list[str]:
-    """The top-level names of `missing_modules`."""
+    """The top-level names of the modules found by `missing_modules`."""
     return list(dict.fromkeys(module.partition(".")[0] for module in missing_modules(output)))
 
 
@@ -142,7 +141,7 @@ def _missing_module(message: str) -> Cause:
     return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 
 
-# Removed by PEP 594, PEP 632 and earlier changes.
+# Standard library modules removed by PEP 594, PEP 632 and earlier changes.
 _REMOVED_MODULES = {
     *"aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis".split(),
     *"nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split(),

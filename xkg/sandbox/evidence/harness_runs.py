@@ -1,4 +1,4 @@
-"""Runs one test against an implementation and its changed versions, several at a time, in the harness of
+"""Runs one test against an implementation and changed versions of it, several at a time, using the harness in
 `guest.run_test`."""
 
 import json
@@ -29,20 +29,20 @@ Stopped = Callable[[], bool]
 
 
 class Interrupted(Exception):
-    """The proof was cancelled. This says nothing about the node."""
+    """The proof was cancelled, so nothing is known about the node."""
 
 
 class NotSettledError(Exception):
-    """Time ran out before all runs were done. The message names the open question."""
+    """Time ran out before all runs finished. The message states the open question."""
 
 
 class FailsAtTimesError(Exception):
-    """The test failed on the unchanged code after it had passed. The message says why."""
+    """The test passed on the unchanged code, but failed on it later. The message gives the reason."""
 
 
 class HarnessRun(Value):
-    """`outcome` excludes the harness's own output. `hung` says where the program was at the timeout. `lines` are the
-    executed lines, or None if tracing did not complete."""
+    """`outcome` excludes the harness's own output. `hung` describes where the program was when it timed out. `lines`
+    are the executed lines, or None if tracing did not complete."""
 
     outcome: Outcome
     imported: bool
@@ -52,9 +52,9 @@ class HarnessRun(Value):
 
 
 class HarnessRuns:
-    """Runs of one node's test. Each run waits for its turn in `slots`. Once the runs after the first have taken
-    `seconds` in total, excluding waiting time, the next run raises `NotSettledError`. Once `stopped` returns True, the
-    next run raises `Interrupted`."""
+    """Runs one node's test. Each run waits for one of the `slots`. Once the runs after the first have taken `seconds`
+    in total, excluding waiting time, the next run raises `NotSettledError`. Once `stopped` returns True, the next run
+    raises `Interrupted`."""
 
     def __init__(
         self, code: Code, runner: Runner, environment: Environment, slots: RunSlots, stopped: Stopped, seconds: float
@@ -70,14 +70,14 @@ class HarnessRuns:
         self._lock = threading.Lock()
 
     def first(self, limits: Limits) -> HarnessRun:
-        """Runs the unchanged code. Its duration is the estimate for later runs."""
+        """Runs the unchanged code. Its duration is used as the estimate for later runs."""
         run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
         self._expected, self._spent = run.outcome.seconds, 0.0
         return run
 
     def lines(self, limits: Limits) -> frozenset[int] | None:
-        """The lines in the implementation that the test executes. None if the test fails under tracing or could detect
-        tracing."""
+        """Returns the implementation's lines that the test executes, or None if the test fails under tracing or could
+        detect tracing."""
         if any(watches_tracing(syntax_tree(source)) for source in (self._code.test, self._code.implementation)):
             return None
         traced = self._run(self._code.implementation, self._code.test, limits, tracing=True)
@@ -86,10 +86,10 @@ class HarnessRuns:
         return traced.lines if traced.ended else None
 
     def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:
-        """Returns the changes that the test does not detect, in order. Each run is limited by `patience`. The unchanged
-        code also runs `controls` times, at random positions that differ each time, so a test cannot use a counter, the
-        clock or files from an earlier run to find out which runs should pass. Raises `FailsAtTimesError` if one of
-        these control runs, under `limits`, fails."""
+        """Returns the changes that the test does not detect, in order. `patience` limits each of these runs. The
+        unchanged code also runs `controls` times at random positions, so a test cannot tell from a counter, the clock
+        or leftover files which runs should pass. Raises `FailsAtTimesError` if one of these control runs, limited by
+        `limits`, fails."""
         places = random.SystemRandom().sample(range(len(changes)), min(controls, len(changes)))
         work: list[Change | None] = list(changes)
         for at in sorted(places, reverse=True):
@@ -105,8 +105,8 @@ class HarnessRuns:
         return [change for change, passed in zip(work, found, strict=True) if change is not None and passed]
 
     def each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """The results of `work` for every item, in order; as many items run in parallel as there are slots. Raises the
-        error of the first item that fails, in order, after all started runs have ended."""
+        """Returns the results of `work` for all items, in order. Items run in parallel, up to the number of slots. If
+        some fail, waits for all started runs and then raises the error of the first one in order."""
         with ThreadPoolExecutor(self._slots.count) as pool:
             futures = [pool.submit(work, item) for item in items]
             try:
@@ -171,7 +171,7 @@ class HarnessRuns:
         if self._stopped():
             raise Interrupted
         if self._spent > self._seconds:
-            raise NotSettledError("the machine was too slow for all runs of it; try again when it is less busy")
+            raise NotSettledError("the machine was too slow to finish all runs; try again when it is less busy")
 
 
 def why_failed(run: HarnessRun, limits: Limits) -> str:
@@ -212,6 +212,6 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 
 
 def _stack_after(limits: Limits) -> float:
-    """The number of seconds after which the stack is printed, shortly before the timeout. The harness starts counting a
-    moment later than the runner."""
+    """The time in seconds at which a run prints its stack. Leaves a margin before the timeout, because the harness
+    starts counting slightly later than the runner."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

@@ -13,7 +13,7 @@ _MOST = 4
 
 
 class Frame(NamedTuple):
-    """A line in a file, with the function that contains it."""
+    """A line in a file, and the function that contains it."""
 
     path: str
     line: int
@@ -21,14 +21,14 @@ class Frame(NamedTuple):
 
 
 def without_stack(output: str) -> str:
-    """Removes the stack printed by the harness from the output."""
+    """Removes the harness's stack dump from the output."""
     return _DUMP.sub("", output)
 
 
 def hung_at(output: str) -> str:
-    """Describes in one line where the program was, innermost frame first: the library frame, if any, then frames in the
-    implementation and the test. '' if the output has no stack with such frames."""
-    dumps = [dump[0] for dump in _DUMP.finditer(output)]  # use the last one: earlier output may only look like a stack
+    """Describes in one line where the program hung, innermost frame first: the library frame, if any, then frames in
+    the implementation and the test. Returns '' if the output contains no stack with such frames."""
+    dumps = [dump[0] for dump in _DUMP.finditer(output)]  # use the last dump: earlier output may only look like one
     if not dumps:
         return ""
     threads = [[Frame(path, int(line), function) for path, line, function in _FRAME.findall(thread)]

@@ -1,9 +1,9 @@
 """Determines the highest level that a code node reaches, step by step. `executed` and `tested` require a test.
 
-Printed output is not trusted. A random token for each run (`guest.run_test`) proves that an import or a test reached
-its end, and only counts if the process then exits with 0. The test and its code share a process with the harness that
-prints the token. `tampering` refuses code that could reach the token: frames, process memory, `ctypes`. Code that
-conceals such access in its syntax tree can still forge a level."""
+Printed output is not trusted. When an import or a test completes, the harness (`guest.run_test`) prints a random token
+for the run. The token counts only if the process then exits with 0. The test and its code share a process with the
+harness, so `tampering` rejects code that could read the token through frames, process memory or `ctypes`. Code that
+hides such access from the syntax tree can still forge a level."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -33,18 +33,19 @@ from xkg.value import Value
 
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
 
-# The total time for all runs after the first, not counting waiting time. The number of mutants depends only on the
-# code; on a machine that is too slow for them, the result is `NOT_SETTLED`.
+# The total time for all runs after the first, excluding waiting time. The number of mutants depends only on the code.
+# If the machine is too slow to run them all, the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3
 _TRACING = 10
-"""How many times longer a run may take while being traced."""
+"""How many times longer a traced run may take."""
 
 
 class Proof(Value):
-    """The evidence with the level reached, and the reason why the level is not higher (or `Cause.PASSES`)."""
+    """The evidence for the level reached, and the reason why the level is not higher (`Cause.PASSES` for the highest
+    level)."""
 
     evidence: Evidence
     cause: Cause
@@ -64,25 +65,23 @@ def prove(
     """Tries the levels in order. Without a test, the highest level is `imported`.
 
     `executed`: the test reaches its end and exits with 0, and neither the test nor the implementation interferes with
-    the program that runs them. The test runs as the end of the implementation's own file, or as a script that imports
-    it as `implementation`. `tested`: the test asserts something, fails for each public function when its body is
-    removed, and fails on at least 60 % of the mutants. The test also passes each time the unchanged code runs among
-    these mutants, at random positions. Neither file reads its own source, and the test does not replace anything that
-    it imports.
+    the harness. The test runs either as part of the implementation's file, or as a script that imports
+    `implementation`. `tested`: the test asserts something, fails when the body of any public function is removed, and
+    fails on at least 60 % of the mutants. It must pass whenever the unchanged code runs, at random positions among the
+    mutants. Neither file may read its own source, and the test must not patch its imports.
 
-    `components` are modules that are already `tested`: their statements are neither stubbed nor mutated here. The
+    `components` are modules that are already `tested`; their statements are neither stubbed nor mutated again. The
     mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If there are fewer
-    than ten, mutants on other lines make up the difference, as far as there are any. A mutant also counts as detected
-    if it times out twice while the unchanged code does not, or if it hits another limit. If too few are detected,
-    mutants that compute the same results on generated inputs (`equivalence`) are not counted: up to a quarter of the
-    mutants, or one. If `seconds` is not enough for all these runs, the level is `executed` and the cause is
-    `Cause.NOT_SETTLED`.
+    than ten, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it times out
+    twice while the unchanged code does not, or if it hits another limit. If too few are detected, mutants that give the
+    same results on generated inputs (`equivalence`) are excluded: up to a quarter of the mutants, but at least one. If
+    `seconds` is too short for all these runs, the level is `executed` and the cause is `Cause.NOT_SETTLED`.
 
-    Runs wait for their turn in `slots`; if `slots` is None, they run one at a time. Neither the order nor the number of
-    slots affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` in the same
-    cases as the runner, and `Interrupted` between two runs once `stopped` returns True."""
+    Each run waits for one of the `slots`; if `slots` is None, runs are sequential. Neither the order nor the number of
+    slots affects the result. A node in a language other than Python keeps its level. Raises `SandboxUnavailableError`
+    as the runner does, and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
-        reason = f"not tried: {code.language}, and only Python is sliced and run"
+        reason = f"not tried: {code.language}; only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=stamp()), cause=Cause.LANGUAGE)
     parsed = check_parsed(code.implementation)
     if parsed.level is Level.NONE:
@@ -127,7 +126,6 @@ def _tampered(code: Code) -> tuple[Reach, str] | None:
 
 
 def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limits) -> Proof:
-    """The proof for a run that did not finish."""
     reason = why_failed(run, limits)
     blamed = missing_package(run.outcome, code.implementation)
     if blamed and not reason.startswith("missing package"):
@@ -187,7 +185,7 @@ def _tested(
 
 
 def _sample(code: Code, own: frozenset[int], run: frozenset[int]) -> list[Change]:
-    """The mutants to try: those on executed lines and, if there are too few, those on other lines."""
+    """Selects the mutants to try: mutants on executed lines and, if there are too few, on other lines."""
     on_run_lines: list[Change] = []
     elsewhere: list[Change] = []
     for change in mutants(code.implementation, own, code.id):

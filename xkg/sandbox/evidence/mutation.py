@@ -1,13 +1,13 @@
-"""Generates changes to a module that a good test detects: stubs of its public functions, and mutants.
+"""Generates changes to a module that a good test should detect: mutants, and stubs of public functions.
 
 The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
 operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): a different
 arithmetic or logical operator, a negated condition or comparison, a different sign or constant, or a removed statement.
-A call to one of the module's own functions is also replaced by its first argument, which leaves a part out of a
-composite. Code that no test of a method can be expected to check is not mutated: messages, logging, annotations,
-parameter defaults, docstrings. Neither is code whose removal always fails, because it would only raise the score: the
-first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut, cosmic-ray) mutate a
-project on disk for their own test runner, and do not remove statements."""
+A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
+composition. Code that a test cannot be expected to check is not mutated: messages, logging, annotations, parameter
+defaults, docstrings. Code that cannot be removed without an error is not removed either, because that would only
+inflate the score: the first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut,
+cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
 
 import ast
 import contextlib
@@ -56,9 +56,9 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Change:
-    """Replaces bytes `start` to `end` (exclusive) of the module by `text`, which has the same number of lines. So later
-    code keeps its line numbers, and tracebacks match the source. `lines` (first, last) span the enclosing statement:
-    the change only matters if one of these lines is executed."""
+    """A replacement of bytes `start` to `end` (exclusive) of a module with `text`. `text` has the same number of lines,
+    so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement; the change
+    matters only if one of these lines is executed."""
 
     line: int
     lines: tuple[int, int]
@@ -78,17 +78,17 @@ class Change:
 
 
 def plain_newlines(source: str) -> str:
-    """Normalises line ends to those that the parser counts."""
+    """Normalises line endings, so that line numbers match the parser's."""
     return source.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """Returns one change for each public function in a module that parses, in order: its body becomes `return None`. If
-    `among` is given, only functions that begin on one of these lines are included.
+    """Returns one change for each public function, in order, that replaces its body with `return None`. The module must
+    parse. If `among` is given, only functions that begin on one of these lines are included.
 
     Functions and methods are public if their names do not begin with an underscore. Special methods are also public,
-    except those that only describe an object. Functions without a real body are skipped: abstract methods, overloads,
-    `pass`, a lone `raise`."""
+    unless they only describe an object (such as `__repr__`). Functions without a real body are skipped: abstract
+    methods, overloads, `pass`, a lone `raise`."""
     text = _Text(source)
     changes = []
     for name, function in _public(text.tree.body):
@@ -116,8 +116,8 @@ def body_lines(source: str) -> set[int]:
 
 
 def statements_run(source: str, lines: Set[int]) -> set[int]:
-    """The executed lines, plus the first lines of the statements around them, because Python reports a later line for a
-    multi-line assertion. The module must parse."""
+    """Returns the executed lines, plus the first line of each statement that contains one, because Python reports a
+    later line for a multi-line assertion. The module must parse."""
     found = set(lines)
     for node in ast.walk(_Text(source).tree):
         if isinstance(node, ast.stmt):
@@ -129,8 +129,8 @@ def statements_run(source: str, lines: Set[int]) -> set[int]:
 
 
 def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
-    """Yields each mutant on `lines` of a module once. The module must parse. `seed` determines the order, which spreads
-    mutants over the lines, so that any prefix is a fair sample."""
+    """Yields each mutant on `lines` once. `seed` determines the order, which alternates between lines so that any
+    prefix is a fair sample. The module must parse."""
     text = _Text(source)
     sites = _Sites(text)
     sites.visit(text.tree)
@@ -191,7 +191,7 @@ class _Sites(ast.NodeVisitor):
         self._text = text
         self._lines = (1, 1)
         self._bound: set[str] = set()
-        self._last: set[ast.stmt] = set()  # statements after which a loop body does nothing more
+        self._last: set[ast.stmt] = set()  # the last statements of loop bodies
         self._constructing = False
         self._functions = {s.name for s in text.tree.body if isinstance(s, _Function)}
 
@@ -209,7 +209,7 @@ class _Sites(ast.NodeVisitor):
         self.changes.append(Change(node.lineno, self._lines, start, self._text.end(node), text, what))
 
     def visit(self, node: ast.AST) -> None:
-        with contextlib.suppress(RecursionError):  # a formula of a thousand terms is not mutated
+        with contextlib.suppress(RecursionError):  # skip expressions that are nested too deeply
             self._visit(node)
 
     def _visit(self, node: ast.AST) -> None:
@@ -353,7 +353,7 @@ class _Sites(ast.NodeVisitor):
 
 
 def _last(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements with which a block can end."""
+    """Yields the statements that may be the last to run in a block."""
     if body:
         yield body[-1]
         if isinstance(body[-1], ast.If):
@@ -379,7 +379,7 @@ def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _F
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
-    """Pads `text` to `lines` line breaks, in parentheses around its final expression `last`."""
+    """Pads `text` to `lines` line breaks, inside parentheses around its final expression, `last`."""
     more = lines - text.count("\n")
     return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 

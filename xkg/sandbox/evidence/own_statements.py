@@ -1,8 +1,8 @@
 """Finds a composed module's own statements by comparing it with its components.
 
 Comments are ignored, because the module's author may have added them. A statement belongs to a component if the
-component has an equal statement. Composition renames definitions that two parts share (`f__part`) and merges imports,
-so module-level names are compared without the part after `__`."""
+component contains an equal statement. Composition merges imports and renames definitions that occur in two components
+(`f__part`), so module-level names are compared without the suffix after `__`."""
 
 import ast
 import copy
@@ -19,8 +19,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The line numbers (from 1) in a module, except the lines of statements (functions, methods, constants) that also
-    occur in one of `components`, which are complete modules. A module that does not parse has no statements."""
+    """Returns a module's line numbers (from 1), except for statements (functions, methods, constants) that also occur
+    in one of `components`. Each component is a complete module. If the module does not parse, returns all its lines."""
     theirs = {text for component in components for _, text in _units(component)}
     lines = set(range(1, source.count("\n") + 2))
     for node, text in _units(source) if theirs else ():
@@ -30,9 +30,8 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The first lines of the statements that only call a function or class from `components`, or a method on an object
-    of such a class. Arguments must be names, attributes and constants, and results are bound to names. Empty if the
-    module does not parse."""
+    """The first lines of statements that only call a function or class from `components`, or a method of an instance of
+    such a class. Arguments must be names, attributes or constants. Empty if the module does not parse."""
     theirs = {name for component in components for name in _defined(component)}
     tree = statements_of(source)
     objects = {
@@ -69,8 +68,8 @@ def _defined(component: str) -> frozenset[str]:
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements in a module and its classes, each with text that is the same for equal statements. Imports are
-    skipped."""
+    """Yields the statements in a module and its classes, each with a normalised text so that equal statements compare
+    equal. Skips imports."""
     tree = statements_of(source)
     names = _bound(tree)
     for statement in tree.body:

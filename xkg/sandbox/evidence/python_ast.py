@@ -1,9 +1,9 @@
-"""Parses source into syntax trees, safely from several threads.
+"""Thread-safe parsing of Python source into syntax trees.
 
-Two threads that parse at the same time may fail on correct source (SystemError: AST constructor recursion depth
-mismatch), because they share one depth counter up to Python 3.12, https://github.com/python/cpython/issues/106905. So
-all trees are built here, one at a time (except in separate processes). Parsing is retried, because Python also parses
-source on its own: once for each line in a printed traceback."""
+Up to Python 3.12, two threads that parse at the same time may fail on valid source (SystemError: AST constructor
+recursion depth mismatch), because they share a depth counter: https://github.com/python/cpython/issues/106905. So all
+trees in a process are built here, one at a time. Parsing is retried, because Python itself also parses source when it
+prints a traceback."""
 
 import ast
 import threading
@@ -24,14 +24,14 @@ def syntax_tree(source: str) -> ast.Module:
 
 
 def expression_tree(source: str) -> ast.expr:
-    """Parses one expression in the same way as `syntax_tree`."""
+    """Parses a single expression, like `syntax_tree`."""
     tree = _parsed(source, "eval")
     assert isinstance(tree, ast.Expression)
     return tree.body
 
 
 def statements_of(source: str) -> ast.Module:
-    """The tree from `syntax_tree`; a tree without statements if the source does not parse."""
+    """Returns the tree from `syntax_tree`, or an empty module if the source does not parse."""
     try:
         return syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -39,7 +39,7 @@ def statements_of(source: str) -> ast.Module:
 
 
 def first_line(statement: ast.stmt) -> int:
-    """The first line, including decorators."""
+    """The first line of a statement, including decorators."""
     marks: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(mark.lineno for mark in marks)])
 
@@ -50,7 +50,7 @@ def last_name(node: ast.expr) -> str:
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
-    """Whether this is `if __name__ == "__main__"`, or another condition on `__name__`."""
+    """Whether a statement is `if __name__ == "__main__"` or another condition on `__name__`."""
     return isinstance(statement, ast.If) and any(
         isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test)
     )
@@ -69,7 +69,7 @@ def _parsed(source: str, mode: str) -> ast.AST:
 
 @contextmanager
 def silently() -> Iterator[None]:
-    """Admits one thread at a time and suppresses warnings, because warning filters are per process, not per thread."""
+    """Suppresses warnings, for one thread at a time, because warning filters are per process, not per thread."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

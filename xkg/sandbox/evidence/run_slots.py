@@ -1,4 +1,4 @@
-"""Slots for runs, shared by several proofs. The shortest waiting run goes first."""
+"""Limits how many runs several proofs may have in progress at once."""
 
 import contextlib
 import heapq
@@ -43,8 +43,8 @@ class RunSlots:
 
 
 def slots_for(limits: Limits) -> RunSlots:
-    """Returns one slot per processor available to this process, as far as the machine's memory suffices with each run
-    at its limit; but at least two if there are two processors."""
+    """Returns one slot per processor available to this process, or fewer if memory is too small for that many runs at
+    their limit. Always returns at least two slots if there are two processors."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

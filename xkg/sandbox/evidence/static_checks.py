@@ -1,4 +1,4 @@
-"""Checks code without running it, and explains why a run failed. `prove` runs code."""
+"""Checks code without running it, and explains why a run failed."""
 
 import ast
 import re
@@ -62,9 +62,8 @@ def failure(outcome: Outcome, limits: Limits) -> str:
 
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
-    """The package that made the import of `source` fail: it is not installed, its own import fails, or it lacks an
-    imported name (its version differs from the one that the code was written for). None if the code itself failed or
-    hit a limit."""
+    """The package that made the import of `source` fail: it is not installed, cannot be imported, or is a version
+    without an imported name. None if the code itself failed or hit a limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]
@@ -81,8 +80,8 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 
 
 def needed_imports(source: str) -> list[str]:
-    """Top-level names of the packages required to import the module, in order. Optional imports are left out: those in
-    function bodies, under `if TYPE_CHECKING`, and in a `try` with handlers. Empty for source that does not parse."""
+    """Top-level names of the packages required to import the module, in order. Excludes optional imports, such as
+    imports in functions, under `if TYPE_CHECKING`, or in a `try` with handlers. Empty if the source does not parse."""
     return list(dict.fromkeys(_needed(statements_of(source).body)))
 
 
@@ -109,7 +108,7 @@ def _unparsed(source: str) -> str | None:
     if not source.strip():
         return "there is no code"
     if len(source) > _MAX_SOURCE:
-        return f"the source has {len(source):,} characters, more than the {_MAX_SOURCE:,} that are checked"
+        return f"the source has {len(source):,} characters, over the limit of {_MAX_SOURCE:,}"
     try:
         tree = syntax_tree(source)
         with silently():
@@ -135,4 +134,4 @@ def _unparsed(source: str) -> str | None:
 
 class _Checker(checker.Checker):  # type: ignore[misc]
     def handleStringAnnotation(self, *_: object) -> None:
-        """Strings in annotations are not evaluated; they are often shapes ("batch dim") rather than names."""
+        """Ignores strings in annotations, because they are often shapes ("batch dim") rather than names."""

@@ -1,6 +1,5 @@
-"""Detects how a program gets around a test: by ending the process, inspecting its own source or its callers, or
-patching its imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` explains the
-consequence."""
+"""Detects code that could get around a test by ending the process, inspecting its own source or its callers, or
+patching its imports. Only the syntax tree is searched, so names built at run time are missed."""
 
 import ast
 import re
@@ -11,9 +10,9 @@ from xkg.sandbox.evidence.python_ast import last_name
 
 
 class Reach(StrEnum):
-    """What a construct could tamper with. `INTERPRETER`: the frames and memory of the program that runs it, where it
-    could forge the result. `SOURCE`: its own code, in which it could detect a mutant without running it. `PATCH`:
-    something that it imports and replaces. `OTHER`: anything else that a repair may not introduce."""
+    """What a construct could tamper with. `INTERPRETER`: the harness's frames and memory, where it could forge the
+    result. `SOURCE`: its own source, where it could detect a mutant without running it. `PATCH`: its imports. `OTHER`:
+    anything else that a repair must not introduce."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -44,13 +43,13 @@ _NAMES: Mapping[str, tuple[Reach, str]] = {
         (Reach.SOURCE, _OWN_CODE, "inspect.getsource inspect.getsourcelines inspect.getsourcefile inspect.getfile"),
         (Reach.SOURCE, _OWN_CODE, "inspect.findsource inspect.getcomments linecache dis marshal types.CodeType"),
         (Reach.OTHER, "accesses the loaded modules", "sys.modules"),
-        (Reach.OTHER, "reads how it was started", "sys.argv os.environ os.getenv"),
+        (Reach.OTHER, "reads its arguments or environment", "sys.argv os.environ os.getenv"),
         (Reach.OTHER, "accesses the program that runs it", "__main__"),
         (Reach.PATCH, "accesses the builtins", "builtins __builtins__"),
         (Reach.OTHER, "runs code from a string", "exec eval compile __import__"),
         (Reach.OTHER, "reloads a module", "importlib.reload"),
-        (Reach.PATCH, "replaces what is tested", "mock.patch unittest.mock.patch patch"),
-        (Reach.OTHER, "replaces what is tested", "unittest.mock MagicMock monkeypatch"),
+        (Reach.PATCH, "replaces the code under test", "mock.patch unittest.mock.patch patch"),
+        (Reach.OTHER, "replaces the code under test", "unittest.mock MagicMock monkeypatch"),
         (Reach.OTHER, "swallows exceptions", "contextlib.suppress suppress"),
         (Reach.OTHER, "turns warnings off", "warnings.filterwarnings warnings.simplefilter warnings.catch_warnings"),
         (Reach.OTHER, "turns warnings off", "filterwarnings simplefilter"),
@@ -75,7 +74,7 @@ _ATTRIBUTES: Mapping[str, tuple[Reach, str]] = {
     )
     for name in names.split()
 }
-# Attributes and items of these names also count: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
+# Attributes and items of these names also match: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
 _WHOLE = frozenset(
     "sys.modules sys.monitoring os.environ __main__ builtins ctypes faulthandler linecache dis marshal mock.patch"
     " unittest.mock.patch".split()
@@ -85,7 +84,7 @@ _OWN_FILE = re.compile(r"(?:\S*/)?(?:implementation|harness|loaded)\.pyc?|/proc(
 
 
 def bound_names(tree: ast.Module) -> set[str]:
-    """Names that a program itself binds, except through imports from `implementation`."""
+    """The names that a program binds, except through imports from `implementation`."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -101,8 +100,8 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 
 def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
-    """Reasons why a test proves nothing, each as a phrase to follow "it". If `test` is false, the program is the
-    implementation, which may patch modules and know its own file."""
+    """Yields reasons why a test proves nothing, phrased to follow "it". If `test` is false, `tree` is the
+    implementation, which may patch modules and use its own path."""
     for name in uses(tree):
         reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
         if reach in (Reach.INTERPRETER, Reach.SOURCE) or (test and reach is Reach.PATCH):
@@ -111,22 +110,22 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
         memory = text.startswith("/proc")
         yield (
             (Reach.INTERPRETER if memory else Reach.SOURCE),
-            f"names `{text}`, which {_MEMORY if memory else _OWN_CODE}",
+            f"mentions `{text}`, which {_MEMORY if memory else _OWN_CODE}",
         )
     if test:
         if any(isinstance(n, ast.expr) and last_name(n) == "__file__" for n in ast.walk(tree)):
             yield Reach.SOURCE, f"uses `__file__`, which {_OWN_CODE}"
         for patched in patches(tree):
-            yield Reach.PATCH, f"overwrites `{patched}` of something that it imports"
+            yield Reach.PATCH, f"overwrites `{patched}`, which belongs to something that it imports"
 
 
 def watches_tracing(tree: ast.Module) -> bool:
-    """Whether a program can detect that its lines are recorded."""
+    """Whether a program can detect tracing."""
     return any(isinstance(n, ast.expr) and last_name(n) in ("gettrace", "getprofile") for n in ast.walk(tree))
 
 
 def why_not(name: str) -> str:
-    """The objection to a name from `uses`, as a phrase to follow "which"."""
+    """The objection to a name from `uses`, phrased to follow "which"."""
     return (_ATTRIBUTES.get(name) or _NAMES[name])[1]
 
 
@@ -136,7 +135,7 @@ def texts(tree: ast.Module) -> set[str]:
 
 
 def uses(tree: ast.Module) -> Iterator[str]:
-    """The objectionable names and attributes that a program uses, resolved through import aliases."""
+    """Yields the forbidden names and attributes that a program uses, with import aliases resolved."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -172,7 +171,7 @@ def uses(tree: ast.Module) -> Iterator[str]:
 
 
 def patches(tree: ast.Module) -> Iterator[str]:
-    """Attributes of imported modules that a program overwrites."""
+    """Yields attributes of imported modules that a program overwrites."""
     imported = {
         (a.asname or a.name).partition(".")[0]
         for n in ast.walk(tree)

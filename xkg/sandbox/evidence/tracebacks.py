@@ -10,7 +10,8 @@ _END = 2000
 
 
 def end_of_output(output: str) -> str:
-    """The last 2,000 characters at most. In a longer traceback, all library frames except the last are dropped."""
+    """Returns at most the last 2,000 characters. If the traceback is longer, drops all library frames except the
+    last."""
     before, mark, after = output.rpartition(TRACEBACK)
     if mark and len(mark) + len(after) > _END:
         output = f"{before}{mark}\n{last_frames(after)}"
@@ -18,7 +19,7 @@ def end_of_output(output: str) -> str:
 
 
 def last_frames(traceback: str) -> str:
-    """The last frames in the files of the code and the test, the last frame in a library, and the error."""
+    """Keeps the last frames in the code and the test, the last frame in a library, and the error."""
     frames: list[tuple[bool, list[str]]] = []
     error: list[str] = []
     for line in traceback.strip("\n").split("\n"):

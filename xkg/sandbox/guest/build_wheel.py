@@ -1,7 +1,7 @@
-"""Builds the wheel of a source distribution with uv. Runs inside the sandbox and uses only the standard library.
+"""Builds a wheel from a source distribution with uv. Runs inside the sandbox and uses only the standard library.
 
 The request is a JSON object on stdin. Stdout contains the wheel's name, a newline, and the wheel itself; stderr
-contains the build's output. All of it is untrusted, because the build runs code from the source."""
+contains the build's output. Both are untrusted, because the build runs code from the source."""
 
 import json
 import os
@@ -50,8 +50,8 @@ def main() -> None:
 
 
 def without_malformed_extras(built: Path, target: Path) -> None:
-    """Copies a wheel without the malformed requirements of its extras. Old wheels often have such requirements, and uv
-    then rejects the whole wheel."""
+    """Copies a wheel without malformed requirements for extras. Old wheels often contain such requirements, which make
+    uv reject the whole wheel."""
     with zipfile.ZipFile(built) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for member in old.infolist():
             content = old.read(member)

@@ -1,11 +1,11 @@
 """The first process in a container created by `xkg.sandbox.isolation.container`: a script that uses only the standard
-library. It runs one command as a different, unprivileged user and reports how the command ended. When this process
-ends, everything that the command left running ends as well.
+library. It runs one command as a separate, unprivileged user and reports how the command ended. When this process
+exits, anything that the command left running is killed as well.
 
-Its standard input consists of the length of a JSON object (8 bytes, big-endian) and the object; then it serves as a
-leash: the process ends when its standard input is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN
-STATUS PEAK OOM`: the wait status, the peak memory in bytes, and the number of processes that the kernel killed for lack
-of memory. The job can neither write to that stream nor read the token, because it cannot inspect this process."""
+Its standard input contains the length of a JSON object (8 bytes, big-endian) and the object. Afterwards, standard input
+serves as a leash: the process exits when it is closed. The process writes `TOKEN started` to stderr, and finally `TOKEN
+STATUS PEAK OOM`. These are the wait status, the peak memory in bytes, and the number of processes killed by the kernel
+for lack of memory. The job can neither write to stderr nor read the token, because it cannot inspect this process."""
 
 import contextlib
 import ctypes
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _watched(child: int, wakeup: int, until: float) -> int:
-    """Returns the wait status of the command, or that of SIGKILL if it had to be killed."""
+    """Returns the command's wait status, or SIGKILL if it had to be killed."""
     waiting = select.poll()
     waiting.register(wakeup, select.POLLIN)
     waiting.register(0, select.POLLIN)
@@ -71,7 +71,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
                 return signal.SIGKILL
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)
-        while True:  # also kills what the job left running
+        while True:  # also reaps the job's other processes
             process, status = os.waitpid(-1, os.WNOHANG)
             if process == child:
                 return status
@@ -81,8 +81,8 @@ def _watched(child: int, wakeup: int, until: float) -> int:
 
 
 def _make_python(folder: str, packages: str | None) -> None:
-    """Creates an environment around the image's interpreter with `packages` on its path, but without the image's own
-    packages. No package code runs before it is imported."""
+    """Creates an environment for the image's interpreter with `packages` on its path, but without the image's own
+    packages. No package runs code before it is imported."""
     inside = f"{folder}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     os.makedirs(inside)  # noqa: PTH103
     os.makedirs(f"{folder}/bin")  # noqa: PTH103

@@ -1,15 +1,15 @@
-"""A process that has imported modules and forks once for each job: the warm half of
+"""A process that imports modules in advance and forks once for each job: the sandboxed half of
 `xkg.sandbox.isolation.fork_server`.
 
 It already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain. A job
 cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
-descendants are killed and the scratch folders are emptied, so that each job starts from the same state. Only the fork
-reads the job; this process never does.
+descendants are killed and the scratch folders are emptied, so that every job starts from the same state. This process
+never reads the job; only the fork does.
 
-It communicates over the socket given by its first argument. First it sends `{"failed": {...}, "cold": reason or null}`;
-if `cold` is not null, no job can be forked from this process. Each message to it then contains three descriptors: a job
-as JSON, the job's output, and a leash whose other end is closed to end the job. Each answer is the job's wait status
-and whether the scratch folders are empty again."""
+It communicates over the socket given by its first argument. It first sends `{"failed": {...}, "cold": reason or null}`;
+if `cold` is not null, it cannot fork jobs. Each message that it receives then contains three descriptors: a job as
+JSON, the job's output, and a leash whose other end is closed to end the job. It replies with the job's wait status and
+whether the scratch folders are empty again."""
 
 import builtins
 import gc
@@ -31,8 +31,8 @@ from xkg.sandbox.guest.supervisor import keep
 
 
 def main() -> None:
-    """Takes as arguments the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, the
-    first of which is a job's home. Returns only in the fork, when its job is done."""
+    """The arguments are the socket's descriptor, the Landlock ABI, the modules as JSON, and the scratch folders,
+    starting with the job's home. Returns only in the fork, when its job is done."""
     number, abi, modules, *places = sys.argv[1:]
     sys.path[0] = ""
     landlock.restrict(int(abi), None)
@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def _import(modules: list[str]) -> dict[str, str]:
-    """Imports the modules. Returns those that exist but failed to import, with the reason."""
+    """Imports modules. Returns the modules that exist but failed to import, with the reasons."""
     failed = {}
     for name in modules:
         try:
@@ -85,7 +85,7 @@ def _import(modules: list[str]) -> dict[str, str]:
 
 
 def _unfit() -> str | None:
-    """The reason why forks of this process would not start clean, or None."""
+    """The reason why forks of this process would not start from a clean state, or None."""
     if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         return "threads were started, and forking a multithreaded process can hang"
     try:
@@ -100,8 +100,8 @@ def _unfit() -> str | None:
 
 
 def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
-    """Sets limits, output and domain in the fork. Returns the arguments to run as `python` would, and nothing else from
-    the job, because the job's files may contain data that the code must not see."""
+    """Sets the fork's limits, output and Landlock domain. Returns only the arguments to run as `python` would, because
+    the job's files may contain data that the code must not see."""
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -154,8 +154,8 @@ def _read(descriptor: int) -> bytes:
 
 
 def _emptied(places: list[str]) -> bool:
-    """Empties these folders, whatever their depth and permissions, and recreates the first folder. Returns whether they
-    are empty."""
+    """Empties folders, whatever their depth and permissions, and recreates the first one. Returns whether they are
+    empty."""
     try:
         for place in sorted(places, key=len):
             if Path(place).exists():
@@ -167,7 +167,7 @@ def _emptied(places: list[str]) -> bool:
 
 
 def _empty(folder: str) -> None:
-    """Moves inner folders up before removing their parent, since a path may be too long to open."""
+    """Moves inner folders up before removing their parent, because a path may be too long to open."""
     if os.stat(folder).st_uid == os.geteuid():  # noqa: PTH116
         os.chmod(folder, 0o777)  # noqa: PTH101
         for name in os.listxattr(folder):

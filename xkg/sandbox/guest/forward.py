@@ -1,5 +1,5 @@
-"""Runs inside the sandbox and uses only the standard library: forwards a loopback port to the sandbox's only socket,
-and runs a program that uses this port as its proxy.
+"""Forwards a loopback port to the sandbox's only socket, and runs a program that uses this port as its proxy. Runs
+inside the sandbox and uses only the standard library.
 
 python forward.py SOCKET COMMAND…"""
 

@@ -1,6 +1,6 @@
-"""Landlock, with which a process irrevocably gives up access to files, TCP and signals for itself and its descendants.
+"""Landlock, which lets a process irrevocably give up access to files, TCP and signals for itself and its descendants.
 
-The system calls, the rights and the additions in each ABI version are documented at
+The system calls, the access rights and the changes in each ABI version are documented at
 <https://docs.kernel.org/userspace-api/landlock.html>."""
 
 import contextlib
@@ -45,10 +45,10 @@ def version() -> int:
 
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
-    """Restricts this process to `paths`, which lists each path with the rights to it and everything below; missing
-    paths are skipped. As far as `abi` allows, also restricts TCP connections to `port` (ABI 4), and abstract sockets
-    and signals to its own descendants (ABI 6). If `paths` is None, files and TCP stay unrestricted. From ABI 1 on,
-    processes outside the domain cannot be traced or inspected. Raises `OSError`."""
+    """Restricts this process to `paths`, which lists each path with the access rights to it and everything below.
+    Missing paths are skipped. If `abi` supports it, also restricts TCP connections to `port` (ABI 4), and abstract
+    sockets and signals to the process's own descendants (ABI 6). If `paths` is None, files and TCP stay unrestricted.
+    With any ABI, processes outside the domain cannot be traced or inspected. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -57,7 +57,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         return result
 
     tcp = _TCP if abi >= 4 and paths is not None else 0
-    if paths is None:  # a ruleset denies moves between folders unless it grants them
+    if paths is None:  # without this right, a ruleset denies moves between folders
         handled, paths = REFER, [("/", REFER)]
     else:
         handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1
@@ -85,7 +85,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
 
 
 def set_limits(limits: Mapping[str, int]) -> None:
-    """Sets resource limits by name, but keeps the current hard limit if it is lower."""
+    """Sets resource limits by name. A lower existing hard limit is kept."""
     for name, most in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]

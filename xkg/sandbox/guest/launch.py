@@ -1,7 +1,7 @@
 """The Landlock runner's first process: a script that drops root, enters its Landlock domain, and supervises the job.
 
 Its standard input is one JSON object from `xkg.sandbox.isolation.landlock`. It writes one line to the descriptor
-`status`: the job's wait status, or `refused` and the reason why nothing was run."""
+`status`: the job's wait status, or `refused` and the reason if the job could not be started."""
 
 import ctypes
 import json
@@ -48,7 +48,6 @@ def main() -> None:
 
 
 def _become(plan: dict[str, Any]) -> None:
-    """Turns this process into the job."""
     os.setsid()
     stdin = os.open("/dev/null", os.O_RDONLY) if plan["stdin"] is None else plan["stdin"]
     os.dup2(stdin, 0)

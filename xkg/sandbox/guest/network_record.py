@@ -1,5 +1,5 @@
-"""Records which addresses Python code tries to reach and from where, as one JSON line each in a file next to the
-environment. Runs in every Python process of a command before the command's code, and uses only the standard library."""
+"""Records which addresses Python code tries to reach, and from which line, as JSON lines in the command's environment
+folder. Runs in every Python process of a command before the command's code, and uses only the standard library."""
 
 import json
 import os
@@ -14,7 +14,7 @@ _MOST = 40
 
 
 def asking(tree: str) -> "tuple[str, str]":
-    """The line of the command's own code that is running, and the package that this line called."""
+    """Returns the line of the command's own code that is running, and the package that this line called."""
     own = (tree, sys.base_prefix)
     folders = [os.path.join(each, "") for each in sys.path if each and not each.startswith(own)]  # noqa: PTH118
     library = ""

@@ -1,12 +1,11 @@
 """Lets code written for CUDA run on the CPU. Runs in a sandboxed Python process before the process's own code. Uses
 only the standard library, and supports Python 3.7 and later.
 
-A library is patched in memory once it is imported; neither its files nor the code are changed. The functions and
-methods of torch whose documentation lists a device get `cpu` instead of a CUDA device. In addition, tensor types,
-generators and stored tensors are mapped to the CPU, and functions of `torch.cuda` that need a driver do nothing. The
-code is told that CUDA is available, with one device. Installed packages are told that it is not, so that they use their
-CPU paths. jax gets a different table of platforms. TensorFlow places operations itself, so it only has to list a
-device.
+Each library is patched in memory when it is imported; neither its files nor the code are changed. torch functions and
+methods that take a device receive `cpu` instead of a CUDA device. Tensor types, generators and stored tensors are also
+mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. CUDA appears to be available to the code,
+with one device, but not to installed packages, so they use their CPU paths. In jax, GPU platforms are aliases of the
+CPU. TensorFlow places operations itself, so it only has to list a device.
 
 A copy from the GPU (`x.cpu()`) stays a copy: it does not change when training continues."""
 
@@ -19,7 +18,7 @@ import sys
 import time
 import types
 
-TYPE_CHECKING = False  # importing `typing` takes as long as everything else together
+TYPE_CHECKING = False  # importing `typing` takes as long as the rest of this module
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -30,8 +29,8 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls functions with a module once it is imported. Errors are caught one by one, so that an interface missing in
-    one version does not prevent the other patches."""
+    """Calls patch functions with a module once it is imported. Errors are caught one by one, so an interface that is
+    missing in some version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
         self._changes = changes
@@ -59,7 +58,7 @@ class AfterImport:
 
 
 class Nothing:
-    """Replaces objects that control a GPU, such as a stream. Can be created and called in any way, and does nothing."""
+    """A stand-in for objects that control a GPU, such as streams. Accepts any arguments and does nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
@@ -77,7 +76,7 @@ class Nothing:
 
 
 class Event(Nothing):
-    """An event that stores when it was recorded."""
+    """A CUDA event that stores when it was recorded."""
 
     at = 0.0
 
@@ -111,7 +110,7 @@ class Torch:
         return value
 
     def on_cpu(self, function: Any) -> Any:
-        """Wraps the function so that it never receives a CUDA device."""
+        """Wraps a function so that it never receives a CUDA device."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:

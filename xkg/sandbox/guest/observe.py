@@ -1,10 +1,9 @@
-"""Runs a varied test and prints what the implementation returned to it. Runs inside the sandbox as the test in
-`guest.run_test`, in the namespace of the implementation. `xkg.sandbox.evidence.equivalence` appends the call.
+"""Runs variants of a test and prints digests of the implementation's return values. Runs inside the sandbox in place of
+the test in `guest.run_test`, in the implementation's namespace. `xkg.sandbox.evidence.equivalence` appends the call.
 
-Each variant of the numbers runs in a copy of the namespace, statement by statement; an error ends only its own
-statement. At the end, one line of JSON is printed: for each call, `calls` contains the digests of its result and of the
-arguments that it may have changed, whether it raised, and its set of lines (`line_sets`, empty if lines are not
-traced)."""
+Each variant runs in a copy of the namespace, statement by statement; an error ends only the statement that raised it.
+Finally, one line of JSON is printed. For each call, `calls` contains digests of its result and of the arguments that it
+may have changed, whether it raised, and the index of its lines in `line_sets` (empty if lines are not traced)."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 """Records which arithmetic operations always return one of their operands. A sandboxed Python process imports this
-module before its own code; the code being watched calls it instead of its operators."""
+module before its own code, which is rewritten to call it instead of using operators."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import json
 import operator
 import os
 
-TYPE_CHECKING = False  # importing `typing` takes as long as everything else together
+TYPE_CHECKING = False  # importing `typing` takes as long as the rest of this module
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
 
 def recorder(code: str) -> Callable[..., Any]:
-    """Runs the operations in the file `code`. When the process ends, it writes a file next to `code` that lists each
-    operation whose result was always one of its operands: its number, how often it ran, and which operand (0 or 1). A
-    constant operand does not count."""
+    """Returns a function that runs and records the operations in the file `code`. When the process exits, a file next
+    to `code` lists each operation whose result always equalled the same operand: its number, how often it ran, and
+    which operand (0 or 1). Constant operands do not count."""
     seen: dict[int, list[Any]] = {}
     process, place = os.getpid(), f"{os.path.abspath(code)}.xkg-operations.json"  # noqa: PTH100
 
@@ -45,5 +45,5 @@ def same(one: Any, other: Any) -> bool:
             return False
         equal = one == other
         return bool(equal.all() if hasattr(equal, "all") else equal)
-    except Exception:  # types in the watched code may raise any error
+    except Exception:  # types in the recorded code may raise any error
         return False

@@ -1,16 +1,16 @@
 """Runs a command in a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
 
-The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, one JSON object,
+The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
 goes to its stderr, to which no other process inside can write. `python` is the interpreter of a virtual environment
-with the folder of packages on its module path. If there are `traced` files, every Python process counts how often it
-runs each line in these files. All processes map one file of counters, so the counts of a killed process are kept too.
-If two processes run the same line at the same moment, one of the two runs may go uncounted. The first counter says
-which line last printed text that matches the pattern `printed`. With groups of `awaited` lines, a program given as
-`watcher` runs instead of counting.
+with the package folder on its module path. If there are `traced` files, every Python process counts how often it runs
+each line in these files. All processes map one file of counters, so the counts from killed processes are kept too. If
+two processes run the same line at the same moment, only one run may be counted. The first counter identifies the line
+that last printed text matching the pattern `printed`. If the request has groups of `awaited` lines, the program
+`watcher` runs instead of the line counter.
 
-Another command can measure the files that a command leaves behind, in a separate sandbox. If `leaves` is set, the files
-that the command created or overwrote follow its output as a tar archive, starting at the byte given as `left_at` in the
-report. The request for the other command passes that file and byte as `left`, and the files that must be absent from
+A second command can measure the files that a command leaves behind, in a separate sandbox. If `leaves` is set, the
+files that the command created or overwrote follow its output as a tar archive, which starts at the byte `left_at` in
+the report. The second command's request passes that file and byte as `left`, and lists files that must be absent from
 the tree as `without`."""
 
 import base64
@@ -181,7 +181,7 @@ def main() -> None:
 
 
 def environment(folder: Path, request: dict[str, Any]) -> Path:
-    """Creates a virtual environment for the command. Returns the folder with its programs."""
+    """Creates a virtual environment for the command. Returns its folder of programs."""
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -195,7 +195,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
 
 
 def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
-    """The index of each file's line 0 among the counters, and the number of counters."""
+    """Returns the counter index for each file's line 0, and the number of counters."""
     first, size = {}, 1
     for name, lines in traced.items():
         first[os.path.relpath(os.path.realpath(tree / name), tree)] = size
@@ -204,7 +204,7 @@ def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
 
 
 def run(command: list[str], tree: Path, variables: dict[str, str], seconds: float, *, alone: bool) -> dict[str, Any]:
-    """Runs a command and reports how it ended. `alone` means that none of its processes still holds this program's
+    """Runs a command and reports how it ended. If `alone` is set, its processes cannot write directly to this program's
     stdout, so anything written there afterwards comes from this program."""
     reading, writing = os.pipe() if alone else (None, None)
     try:
@@ -235,8 +235,8 @@ def run(command: list[str], tree: Path, variables: dict[str, str], seconds: floa
 
 
 def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Copies a process's output to stdout until the process ends or `seconds` have passed, including what is still in
-    the pipe at that point. If stdout is full, the process is killed by SIGPIPE."""
+    """Copies a process's output to stdout until the process ends or `seconds` have passed, including any output still
+    in the pipe. If stdout is full, the process is killed by SIGPIPE."""
     until = time.monotonic() + seconds
     with open(reading, "rb", buffering=0) as pipe:
         running = open_ = True
@@ -254,7 +254,7 @@ def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> Non
 
 
 def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dict[str, dict[str, int]]:
-    """How often each executed line ran, keyed by file and line."""
+    """Returns how often each executed line ran, by file and line."""
     lines: dict[str, dict[str, int]] = {}
     with counts.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         numbers = memoryview(mapped).cast("Q")
@@ -272,7 +272,7 @@ def printed(counts: Path, first: dict[str, int]) -> tuple[str, int] | None:
 
 
 def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
-    """The files in the original folder that Python processes opened in its copy; None if a process could not record
+    """The files in the original folder that Python processes opened in the copy. None if a process could not record
     them."""
     with names.open("rb") as file:
         found = {os.fsdecode(line) for line in file.read(_FILE_BYTES).splitlines()}
@@ -281,7 +281,7 @@ def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
 
 
 def removed(original: Path, tree: Path, without: set[str]) -> list[str]:
-    """Files in the original folder that the command removed from its copy, at most 20."""
+    """At most 20 files from the original folder that the command removed from the copy."""
     found: list[str] = []
     for path in paths_of(original):
         if path not in without and not os.path.lexists(tree / path):
@@ -292,7 +292,7 @@ def removed(original: Path, tree: Path, without: set[str]) -> list[str]:
 
 
 def rewritten(original: Path, tree: Path) -> list[str]:
-    """Files in the original folder whose content has changed in the copy, at most 2,000."""
+    """At most 2,000 files from the original folder whose content changed in the copy."""
     found: list[str] = []
     for path in paths_of(original):
         if os.path.lexists(tree / path) and not same(original / path, tree / path):
@@ -315,7 +315,7 @@ def same(one: Path, other: Path) -> bool:
 
 
 class Whole:
-    """Pads a file with zeros if it shrinks while it is read: the command's processes may still be writing."""
+    """Pads a file with zeros if it shrinks while being read, because the command's processes may still be writing."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -325,8 +325,8 @@ class Whole:
 
 
 def hand_over(original: Path, tree: Path, home: Path | None) -> bool:
-    """Writes the regular files that differ from those in the original folder to stdout, as a tar archive. If `home` is
-    given, writes everything below it except the environment, including links. Returns False if they do not fit."""
+    """Writes a tar archive of the regular files that differ from the original folder to stdout. If `home` is given,
+    archives everything below it except the environment, including links. Returns False if the archive does not fit."""
     root = home or tree
     try:
         with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
@@ -363,8 +363,8 @@ def take_home(left: BinaryIO, home: Path) -> None:
 
 
 def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:
-    """Adds the files that another command left, but only data: no hidden files and nothing that Python could import.
-    Overwrites a file in the tree only if it is one of `outputs`."""
+    """Adds data files that another command left, but no hidden files and nothing that Python could import. Overwrites a
+    file in the tree only if it is one of `outputs`."""
     inside = tree.resolve()
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
         for member in archive:
@@ -384,8 +384,7 @@ def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> No
 
 
 def collected(tree: Path, wanted: list[str]) -> dict[str, str]:
-    """The files that the command was expected to leave, encoded in base64. Anything that is not a regular file inside
-    the tree is skipped."""
+    """The expected output files, encoded in base64. Anything that is not a regular file inside the tree is skipped."""
     files: dict[str, str] = {}
     size = 0
     for name in wanted:

@@ -1,12 +1,12 @@
 """Runs a caller's script against a node's code. Runs inside the sandbox and uses only the standard library.
 
-Next to this file, `request.json` contains the script and the limits, and `code/implementation.py` the code. The script
-runs in a fork, as `__main__`, in an empty working folder, and its namespace initially contains the names from the
-implementation. As in a notebook, the value of its last expression is printed, and matplotlib figures that are open at
-its end are saved.
+Next to this file, `request.json` contains the script and the limits, and `code/implementation.py` contains the code.
+The script runs in a fork, as `__main__`, in an empty working folder. Its namespace starts with the names from the
+implementation. As in a notebook, the value of the last expression is printed, and open matplotlib figures are saved at
+the end.
 
 The script's output becomes this program's output, with the middle omitted if it is long. The last line of the output is
-a report, one JSON object: how the script ended, and the files in its working folder. The parent does not trust either.
+a report, a JSON object with how the script ended and the files in its working folder. The parent trusts neither.
 
 Supports Python 3.7 and later."""
 
@@ -66,8 +66,7 @@ def main() -> None:
 
 
 def execute(request: dict[str, Any], code: Path) -> int:
-    """Runs the script and returns its exit status. Errors are printed as Python does, but without the frames of this
-    file."""
+    """Runs the script and returns its exit status. Errors are printed as in Python, but without this file's frames."""
     name, source = request["name"], request["script"]
     os.environ.update(_OFFLINE, FONTCONFIG_FILE=str(code.parent / "fonts.conf"))
     warnings.filterwarnings("ignore", message=".*is non-interactive", category=UserWarning)  # `plt.show()`
@@ -136,8 +135,9 @@ def save_figures() -> None:
 
 
 def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
-    """Streams the start of the script's output to stdout, then prints the tail once the run is over, that is, when the
-    child exits, its time is up, or it has printed more than `endless` bytes. Then its whole session is killed."""
+    """Streams the start of the script's output to stdout, and prints the tail at the end of the run. A run ends when
+    the child exits, runs out of time, or has printed more than `endless` bytes. Then kills the child's whole
+    session."""
     most, until = request["output_bytes"], time.monotonic() + request["seconds"]
     end: deque[bytes] = deque()
     total = copied = held = 0
@@ -191,8 +191,8 @@ def write_all(data: bytes) -> None:
 
 
 def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """The regular files below the folder, figures first, within the limits on number and size. Skipped files are listed
-    with the reason."""
+    """Returns the regular files below the folder, figures first, up to the limits on number and size. Lists skipped
+    files with the reason."""
     files: list[dict[str, str]] = []
     others: list[dict[str, Any]] = []
     size = 0
@@ -224,7 +224,7 @@ def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def entries(folder: Path) -> Iterator[Path]:
-    """Everything below the folder that is not a folder, up to the maximum number of entries."""
+    """Yields all files below the folder, up to the maximum number of entries."""
     waiting, seen = [folder], 0
     while waiting and seen <= _MOST_ENTRIES:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listed:

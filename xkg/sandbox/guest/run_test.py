@@ -1,18 +1,18 @@
 """Runs the test of a code node against its implementation. Runs inside the sandbox and uses only the standard library.
 
-`implementation.py` and `test.py` are next to this file. The source in `loaded.py` is what gets loaded: the
-implementation or a mutant of it. It gets the name, file and line numbers of the implementation, so a test that inspects
-it always sees the unchanged implementation. The test runs as `__main__`. Some tests are written as the end of the same
-file, under `if __name__ == "__main__"`, and use the namespace of the implementation. Others are scripts that import the
-code under test. They get a separate namespace that starts with the same names: the test's `import numpy as np` does not
-rebind the implementation's `np`.
+`implementation.py` and `test.py` are next to this file. The code is loaded from `loaded.py`, which contains the
+implementation or a mutant of it. It gets the implementation's module name, path and line numbers, so a test that
+inspects it always sees the unchanged implementation. The test runs as `__main__`. Some tests are written as the end of
+the same file, under `if __name__ == "__main__"`, and use the implementation's namespace. Others are scripts that import
+the code under test. They get a separate namespace that starts with the same names, so a test's `import numpy as np`
+does not rebind the implementation's `np`.
 
-Two tokens, chosen for this run by the parent, report on stdout that the import ended and that the test succeeded; the
+Two tokens, chosen for this run by the parent, are printed when the import finishes and when the test succeeds. The
 second is followed by the executed lines if `traced` is not empty. The tokens are read and their files removed before
-any other code runs. From then on they live on the stack of a single expression, as does every function called later: no
-variable, closure or module leads to them, and replacing builtins has no effect here.
+any other code runs. From then on, the tokens and every function called later exist only on the stack of a single
+expression. No variable, closure or module refers to them, and replacing builtins has no effect here.
 
-If `stack_after` is a number of seconds, the stack is printed after that time; the parent ends the run soon
+If `stack_after` contains a number of seconds, the stack is printed after that time. The parent ends the run shortly
 afterwards."""
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ def main() -> None:
         sys.stderr = errors
         show(type(error), error, error.__traceback__)
         flush()
-        write(1, f"\n{OVER}\n".encode())  # later output, from libraries at exit, is not part of the error
+        write(1, f"\n{OVER}\n".encode())  # output from libraries at exit is not part of the error
         sys.exit(1)
 
 
 def print_stack_after(seconds: float) -> None:
-    """Prints the stack after some seconds, but not in forks: a fork does not inherit the thread that prints it, and
-    would wait for that thread forever when it ends."""
+    """Prints the stack after some seconds, but not in forks. A fork does not inherit the thread that prints the stack,
+    and would wait for it forever on exit."""
     own, end = os.getpid(), time.monotonic() + seconds
 
     def start() -> None:
@@ -103,8 +103,8 @@ def read_and_remove(name: str) -> str:
 
 
 def prepared(name: str) -> tuple[CodeType | None, int, bool, BaseException | None]:
-    """The test's code, the line of its last statement, and whether the test is a script that imports the code under
-    test; or the reason why the test does not compile."""
+    """Returns the test's code, the line of its last statement, and whether the test is a script that imports the code
+    under test. If the test does not compile, returns the error instead."""
     try:
         source = Path(name).read_bytes().decode("utf-8", "surrogatepass")
         code = compile(source, str(Path(name).absolute()), "exec", dont_inherit=True)
@@ -171,7 +171,7 @@ def run(
 
 
 def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, implementation: str | None) -> bool:
-    """Whether the process was ended by the last statement of the test and not by the code under test."""
+    """Whether the test's last statement ended the process, not the code under test."""
     ended = False
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -195,5 +195,5 @@ def flush() -> None:
             stream.flush()
 
 
-keep = sys.modules["__main__"]  # its namespace must outlive the change of `__main__`
+keep = sys.modules["__main__"]  # its namespace must survive the replacement of `__main__`
 main()

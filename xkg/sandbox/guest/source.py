@@ -1,4 +1,4 @@
-"""Provides the source of guest modules, to be copied into a sandbox."""
+"""Provides the source of guest modules for copying into a sandbox."""
 
 import functools
 from pathlib import Path

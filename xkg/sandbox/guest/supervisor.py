@@ -1,10 +1,10 @@
-"""Supervises one job that has no process namespace: waits for the job, and kills all its processes.
+"""Supervises one job that has no PID namespace: waits for the job, and kills all its processes.
 
 The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). It runs in a Landlock domain
 that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor. The
-supervisor's `kill(-1)` reaches only the job, and all of it, in one step that no fork can outrun. If the kernel does not
-scope signals and the uid is shared, the job's processes are found through their parents and stopped before they are
-killed."""
+supervisor's `kill(-1)` reaches all of the job's processes and no others, atomically, so no fork can escape it. If the
+kernel does not scope signals and the uid is shared, the job's processes are found through their parents and stopped
+before they are killed."""
 
 import contextlib
 import ctypes
@@ -67,7 +67,7 @@ _NOBODY = 0
 
 
 def _reap(options: int) -> dict[int, int]:
-    """The wait status of each child that has ended, plus `_NOBODY` if no other child is left."""
+    """Returns the wait status of each child that has exited, plus `_NOBODY` if there are no other children."""
     ended: dict[int, int] = {}
     while True:
         try:

@@ -1,14 +1,14 @@
-"""A process that has imported parsers and forks once for each call: the inner half of
+"""A process that imports parsers in advance and forks once for each call: the inner half of
 `xkg.sandbox.isolation.confined_worker`.
 
-This process never reads the input of a call. The fork reads it after giving up access to files, network, other
-processes and new descriptors. An attacker who takes over the fork has a processor, some memory and one socket. Each
-call starts from the same state.
+This process never reads a call's input. The fork reads the input after giving up access to files, the network, other
+processes and new descriptors. An attacker who takes over the fork has only processor time, some memory and one socket.
+Every call starts from the same state.
 
 Its standard input is one JSON object from `xkg.sandbox.isolation.confined_worker`. When it is ready, it writes one line
-of JSON to the socket `control`. Each message to it then contains a call's memory limit in megabytes and two
-descriptors, the call's socket and its leash. Closing the leash's other end ends the call, and the call's wait status is
-written to the leash. A frame on a call's socket consists of a letter, a length and that number of bytes."""
+of JSON to the socket `control`. Each message that it receives then contains a call's memory limit in megabytes and two
+descriptors, the call's socket and its leash. Closing the leash's other end ends the call, whose wait status is written
+to the leash. A frame on a call's socket consists of a letter, a length and that many bytes."""
 
 import contextlib
 import gc
@@ -35,16 +35,16 @@ from xkg.sandbox.guest.launch import leave_root
 
 HEADER = struct.Struct(">cI")
 MEMORY = struct.Struct(">I")
-# sent to a call: the request, then the bytes for each requested name, or a mark that there are none
+# sent to a call: the request, then the bytes for each requested name, or `NOTHING` if there are none
 REQUEST, BYTES, NOTHING = b"R", b"B", b"N"
-# sent by a call: a request for bytes, the start of an item, a part of the answer, the rest of it, or an error
+# sent by a call: a request for bytes, the start of an item, a part of the answer, its last part, or an error
 ASK, MARK, PART, DONE, ERROR = b"A", b"M", b"P", b"D", b"E"
 
 _PR_SET_PDEATHSIG = 1
 
 
 class Call:
-    """One call, as seen by the task."""
+    """A task's interface to its call."""
 
     def __init__(self, channel: socket.socket, request: dict[str, Any]) -> None:
         self._channel = channel
@@ -52,15 +52,15 @@ class Call:
         self.payload = request["payload"]
 
     def read(self, names: Sequence[str]) -> Iterator[bytes | None]:
-        """Yields the bytes for each name, or None if there are none. All of them must be consumed before the next
-        message is sent."""
+        """Yields the bytes for each name, or None if there are none. The caller must consume all of them before it
+        sends the next message."""
         self.send(ASK, json.dumps(list(names)).encode())
         for _ in names:
             yield receive(self._channel)
 
     def mark(self, name: str) -> None:
-        """Announces the next item, which gets `step_seconds` of processor time. The item '' (the whole) gets all the
-        time that the call has left."""
+        """Announces the next item, which gets `step_seconds` of processor time. The item '' (the whole call) gets all
+        the remaining time."""
         self.send(MARK, name.encode("utf-8", "surrogatepass"))
         used = resource.getrusage(resource.RUSAGE_SELF)
         step = self._step if name else self._seconds
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def _serve(control: socket.socket, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
-    """Forks for each message, ends calls whose leash was closed, and exits when the process at the other end exits."""
+    """Forks for each message, kills calls whose leash was closed, and exits when the parent process exits."""
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
         os.set_blocking(descriptor, False)
@@ -166,7 +166,7 @@ def _reap(leashes: dict[int, int], waiting: select.poll) -> None:
 
 
 def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
-    """Runs in the fork: serves one call, then exits."""
+    """Serves one call in the fork, then exits."""
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -188,8 +188,8 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
 
 
 def _confine(plan: dict[str, Any], memory_mb: int) -> None:
-    """Restricts this process to its memory limit and its single descriptor. Restrictions that this system lacks are
-    skipped, but on every system it cannot open new descriptors."""
+    """Restricts this process to its memory limit and its single descriptor. Restrictions that the system does not
+    support are skipped, but no system allows new descriptors."""
     if sys.platform.startswith("linux"):
         import ctypes
 

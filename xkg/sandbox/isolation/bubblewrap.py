@@ -1,10 +1,10 @@
-"""The bubblewrap runner: uses separate namespaces, no network, a read-only system, a system call filter, and a non-root
-uid.
+"""The bubblewrap runner, which uses separate namespaces, no network, a read-only system, a system call filter, and a
+non-root uid.
 
-`bubblewrap_mounts` defines what a job sees, `seccomp` which system calls are refused, and `watchdog` the limits on
-memory, time and output. If root starts bubblewrap, it builds the sandbox with root's rights and then drops to an unused
-high uid; for any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` ends when its
-parent does, and so do process 1 of the sandbox and every process inside, including daemons."""
+`bubblewrap_mounts` defines the files that a job sees, `seccomp` the denied system calls, and `watchdog` the limits on
+memory, time and output. If root starts bubblewrap, it creates the sandbox as root and then drops to an unused high uid;
+for any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` exits with its parent, and
+so do all processes in the sandbox, including daemons."""
 
 import contextlib
 import json
@@ -44,7 +44,7 @@ _EXIT_SECONDS = 5
 class BubblewrapRunner:
     """Confines a job with `bwrap`. Thread-safe.
 
-    Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow it,
+    Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow sandboxing,
     `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a
     process."""
 
@@ -108,8 +108,8 @@ def _python(
 def _start(
     confined: Confined, *passed: int, streams: Streams | None = None
 ) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    """Starts the sandbox's first process, and returns the process with the stream of bubblewrap's reports. `passed`
-    lists descriptors that the process inside keeps."""
+    """Starts the sandbox's first process. Returns the process and the stream of bubblewrap's reports. `passed` are
+    descriptors that stay open inside the sandbox."""
     uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
     descriptors: list[int] = []
     status, status_writer = os.pipe()
@@ -129,7 +129,7 @@ def _start(
         plan += ("--json-status-fd", str(status_writer))
         rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
         plan += ("--seccomp", sealed(rules))
-        # Passed through a descriptor, because the job can read the command line of its process 1.
+        # Passed through a descriptor, because the job can read the command line of process 1.
         limits = limiting(confined.limits, uid, reads_all=confined.reads_all)
         listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
         process = subprocess.Popen(
@@ -155,7 +155,8 @@ def _start(
 
 
 def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
-    """The pid of the sandbox's process 1, and the exit code; the exit code is None if the command never started."""
+    """Returns the pid of the sandbox's process 1 and the exit code, or None for the exit code if the command never
+    started."""
     child = exit_code = None
     for line in reports.splitlines():
         with contextlib.suppress(ValueError):
@@ -166,7 +167,7 @@ def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
 
 
 def _wait_for_exit(process: int) -> None:
-    """Waits until process 1 of the sandbox is dead, which dies only after every other process inside."""
+    """Waits until the sandbox's process 1 has exited. It exits only after every other process inside."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:
@@ -192,7 +193,7 @@ def _refusal(output: str) -> str:
             "or kernel.unprivileged_userns_clone=1; a container needs --privileged)"
         )
     elif "Permission denied" in message:
-        advice = f"make the interpreter readable for everyone (chmod -R o+rX {sys.base_prefix})"
+        advice = f"make the interpreter readable by everyone (chmod -R o+rX {sys.base_prefix})"
     else:
         advice = "update it (apt-get install bubblewrap util-linux)"
     return f"bubblewrap cannot sandbox code on this machine ({message}): {advice}"

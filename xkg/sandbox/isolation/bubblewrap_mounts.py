@@ -1,9 +1,9 @@
-"""Defines the inside of the bubblewrap sandbox: its mounts, variables, limits, and uid.
+"""Defines the mounts, environment variables, limits and uid of the bubblewrap sandbox.
 
-A job sees the interpreter, the system's libraries and `/usr/bin` read-only, its packages at `/site` read-only, a memory
-file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc` that
-lists only its own processes. It cannot see `/home`, `/root`, `/etc` or our environment variables. Packages installed
-next to the interpreter are hidden, so that only packages in the environment can be imported."""
+A job has read-only access to the interpreter, the system's libraries, `/usr/bin`, and its packages at `/site`. It also
+has an in-memory file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a
+`/proc` that lists only its own processes. It cannot see `/home`, `/root`, `/etc` or xkg's environment variables.
+Packages installed next to the interpreter are hidden, so only packages in the environment can be imported."""
 
 import itertools
 import math
@@ -26,12 +26,12 @@ NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 Keeper = Literal["packages", "folders"]
-"""The owner of persistent files: the installer, or programs such as git in folders that are lent to them. Each owner
-has its own uid, since the kernel counts processes by uid and an installation starts hundreds of threads."""
+"""The owner of persistent files: the installer, or programs such as git in folders lent to them. Each owner has a
+separate uid, because the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
-# A fixed hash order and one thread per library make a run repeatable; a single thread also keeps it from slowing down
-# other runs.
+# A fixed hash seed and one thread per library make runs repeatable. A single thread also avoids slowing down other
+# runs.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,
@@ -67,12 +67,12 @@ class Mount:
 
 @dataclass(frozen=True)
 class Confined:
-    """Any command in the sandbox, such as a job or the installer. Paths in `files` are relative to the scratch folder.
-    `python` contains files for the sandbox's `/python`, where `bin/python` links to the interpreter; `other` is an
-    interpreter to link to instead of our own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own
-    persistent files, and `lasting` a uid that is not assigned to any later job. `denied` contains additional rules for
-    the filter, and `devices` lists device nodes to read and write. The command starts in `folder`. If `reads_all` is
-    set, it may read everything in its mounts that root may read, although it is not root."""
+    """A command to run in the sandbox, such as a job or the installer. Paths in `files` are relative to the scratch
+    folder. `python` contains files for the sandbox's `/python`, where `bin/python` links to the interpreter; `other` is
+    an interpreter to link to instead of xkg's own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own
+    persistent files, and `lasting` selects a uid that is not assigned to any later job. `denied` contains additional
+    filter rules, and `devices` lists device nodes to read and write. The command starts in `folder`. If `reads_all` is
+    set, the command may read everything in its mounts that root could read, although it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -93,12 +93,13 @@ class Confined:
 def python_files(
     packages: str | None, interpreter: Interpreter, first: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The files for a virtual environment around `interpreter`, to which `bin/python` must link. The folder `packages`
-    follows the standard library on its module path. `first` contains our own modules (name and text), which it imports
+    """Returns the files for a virtual environment based on `interpreter`, to which `bin/python` must link. The folder
+    `packages` follows the standard library on the module path. `first` contains xkg modules (name and text) to import
     before any other code runs.
 
-    Packages installed next to the interpreter cannot be imported, and no package code runs before a job imports it: our
-    own `sitecustomize` takes precedence over theirs, and `.pth` files are read only in the environment's own folder."""
+    Packages installed next to the interpreter cannot be imported, and no package runs code before a job imports it. The
+    environment's own `sitecustomize` takes precedence over packages' `sitecustomize`, and `.pth` files are read only in
+    the environment's own folder."""
     return {
         "pyvenv.cfg": f"home = {interpreter.program.parent}\ninclude-system-site-packages = false\n",
         f"{interpreter.packages}/packages.pth": f"{packages}\n" if packages else "",
@@ -112,11 +113,11 @@ _runs, _lasting_runs = itertools.count(), itertools.count()
 
 
 def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int | None:
-    """The uid to drop to outside the sandbox. Each call returns a fresh uid, so that the kernel's limit on processes,
-    which does not apply to root, counts only this job. Each `keeper` always gets the same uid, and `lasting` gets one
-    from a separate range. Returns None for an ordinary user, who keeps their own uid.
+    """Returns the uid to drop to outside the sandbox. Each call returns a new uid, so the kernel's process limit, which
+    does not apply to root, counts only this job. Each `keeper` always gets the same uid, and `lasting` selects one from
+    a separate range. Returns None for ordinary users, who keep their own uid.
 
-    Raises `SandboxUnavailableError` if root lacks the rights to drop."""
+    Raises `SandboxUnavailableError` if root lacks the capabilities to drop privileges."""
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID):
@@ -128,7 +129,7 @@ def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int |
 
 
 def holds(*rights: int) -> bool:
-    """Whether this process has all of these capabilities."""
+    """Whether this process has all the given capabilities."""
     lines = Path("/proc/self/status").read_text().splitlines()
     effective = int(next(line.split()[1] for line in lines if line.startswith("CapEff:")), 16)
     return all(effective >> right & 1 for right in rights)
@@ -154,7 +155,7 @@ def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
 
 
 def kernel_limits(limits: Limits) -> dict[str, int]:
-    """Values for setrlimit(2), by name. `DATA` limits the private memory of one process, because a single allocation
+    """Values for setrlimit(2), by name. `DATA` limits each process's private memory, because a single large allocation
     could outrun the watchdog."""
     return {
         "CORE": 0,
@@ -169,8 +170,8 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """The command that sets the kernel's limits, drops root (if `reads_all` is set, all rights except reading), and
-    then executes the command that follows it."""
+    """A command prefix that sets the kernel's limits, drops root privileges (all except read access if `reads_all` is
+    set), and then executes the command that follows it."""
     set_limits = (
         "/usr/bin/prlimit",
         *(f"--{name.lower()}={most}" for name, most in kernel_limits(limits).items()),
@@ -184,10 +185,10 @@ def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tup
 
 
 def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
-    """The bwrap arguments for the inside of the sandbox. `sealed` returns the number of a descriptor from which the
+    """Returns the bwrap arguments that set up the sandbox. `sealed` returns the number of a descriptor from which the
     given bytes can be read.
 
-    Raises `UnsafeInputError` for a file outside the scratch folder, `InputError` for too many files."""
+    Raises `UnsafeInputError` for a file outside the scratch folder, and `InputError` for too many files."""
     if len(confined.files) > _MAX_FILES:
         raise InputError(f"the job has {len(confined.files)} files; at most {_MAX_FILES} are allowed")
     plan = _Plan(sealed)
@@ -195,7 +196,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
     if uid is None:
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-    else:  # only used to drop root, with which the kernel removes them
+    else:  # only needed to drop root, after which the kernel removes them
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():
@@ -243,8 +244,8 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
 
 
 class _Plan:
-    """Collects bwrap's arguments. Creates the parent folders of mount points explicitly, because bwrap would make them
-    accessible only to their owner, and the job has another uid."""
+    """Collects bwrap's arguments. Creates parent folders of mount points explicitly, because bwrap would make them
+    accessible only to their owner, and the job has a different uid."""
 
     def __init__(self, sealed: Callable[[bytes], str]) -> None:
         self.arguments: list[str] = []

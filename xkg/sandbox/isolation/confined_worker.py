@@ -1,11 +1,12 @@
-"""A confined worker: parses untrusted bytes in a process that can only compute.
+"""Parses untrusted bytes in a process that can only compute.
 
 One process imports the parsers once. Each call forks it (which takes milliseconds), and the fork gives up access to
-files, network and other processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork has
-limits on processor time, wall time and memory, and exits after its answer. So calls run in parallel, and a crash ends
-only one call. An attacker who takes over a call finds no data from other calls and cannot change their answers.
+files, the network and other processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork
+has limits on processor time, wall time and memory, and exits once it has answered. So calls run in parallel, and a
+crash affects only one call. An attacker who takes over a call finds no data from other calls and cannot change their
+answers.
 
-Answers are not trusted: they are bytes, limited in length, and the caller validates them."""
+Answers are untrusted bytes with a maximum length, and the caller must validate them."""
 
 import contextlib
 import json
@@ -35,13 +36,13 @@ from xkg.sandbox.isolation.bubblewrap_mounts import CAP_SETGID, CAP_SETUID, hold
 _PROGRAM = Path(landlock.__file__).with_name("worker.py")
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 5.0
-# The limit is on processor time; on a busy machine, wall time may be this many times as long.
+# The limit is on processor time. On a busy machine, wall time may be this many times longer.
 _WALL = 6
 _CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000
 _LONGEST_ERROR = 20_000
 _MOST_NAMES = 100_000
-# One thread per library, since forking a multithreaded process can hang.
+# One thread per library, because forking a multithreaded process can hang.
 _VARIABLES = {
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
@@ -54,8 +55,8 @@ Reason = Literal["too-slow", "out-of-memory", "crashed"]
 
 
 class WorkerDiedError(Exception):
-    """A call ended without an answer, or with an answer that no honest worker would return. `at` is the item that it
-    was working on, or '' for the whole."""
+    """A call ended without an answer, or with an answer that no honest worker would return. `at` is the item being
+    processed, or '' for the whole call."""
 
     def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
         super().__init__(f"{reason} at {at!a}" + (f": {detail}" if detail else ""))
@@ -64,8 +65,8 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits on processor seconds between two marks and in total, and on megabytes of memory, input and answer. A step
-    may take six times as long in wall time; `seconds` limits the wall time of the call."""
+    """Limits on processor time (per step and in total, in seconds), and on memory, input and answer size (in MB). A
+    step's wall time may be six times its processor time. `seconds` also limits the call's wall time."""
 
     step_seconds: float = 10
     seconds: float = 300
@@ -76,8 +77,8 @@ class Bounds:
 
 class ConfinedWorker:
     """Runs functions from the `TASKS` of `modules` in confined forks of a single process, which the first call starts.
-    Safe to use from several threads, and in a fork of the process that created it. Unless closed earlier, the process
-    ends with this object."""
+    Thread-safe, and usable in forks of the process that created it. The process exits when this object is closed or
+    garbage-collected."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
@@ -91,7 +92,7 @@ class ConfinedWorker:
         self._places = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
 
     def start(self) -> None:
-        """Starts the process and its imports without waiting for them."""
+        """Starts the process and its imports, without waiting for either."""
         with self._turn():
             if self._template is None and not self._closed:
                 self._template = _Template(self._modules)
@@ -105,10 +106,10 @@ class ConfinedWorker:
         part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
         """Returns the answer of `task` for `payload`, a JSON value. The task requests bytes by name from `read`, which
-        yields bytes or None for each name; `part` receives the pieces of an answer that arrives in parts.
+        yields bytes or None for each name. If the answer arrives in parts, `part` receives each part.
 
         Raises `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` from the
-        task, `InputError` if too many calls have been running for too long, and any error from `read`."""
+        task, `InputError` if no slot becomes free within the time limit, and any error from `read`."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):
             raise InputError("other papers or repositories are being parsed; try again when they are done")
@@ -128,7 +129,7 @@ class ConfinedWorker:
             places.release()
 
     def close(self) -> None:
-        """Ends the process and the running calls. Later calls raise `InputError`."""
+        """Ends the process and all running calls. Later calls raise `InputError`."""
         with self._turn():
             template, self._template, self._closed = self._template, None, True
         if template is not None:
@@ -150,7 +151,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _forked(self, memory_mb: int) -> Iterator[tuple[socket.socket, socket.socket]]:
-        """Forks a call and yields its sockets: its data socket and its leash."""
+        """Forks a process for a call, and yields its data socket and its leash."""
         with contextlib.ExitStack() as opened:
             ours = []
             theirs = []
@@ -178,12 +179,12 @@ class ConfinedWorker:
 
 
 class _Template:
-    """The process that is forked for each call."""
+    """The process to fork for each call."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         if not hasattr(os, "fork"):
             raise SandboxUnavailableError(
-                "papers and repositories are read in a process that forks, which this system does not support: build "
+                "papers and repositories are parsed in forked processes, which this system does not support: build "
                 "in the Windows Subsystem for Linux or on another machine, and import the result"
             )
         ours, theirs = socket.socketpair()
@@ -219,7 +220,7 @@ class _Template:
         self.end = weakref.finalize(self, _end, process, ours, os.getpid())
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
-        """Forks the process for one call. Raises `OSError` if the process has ended, and `SandboxUnavailableError` if
+        """Forks the process for one call. Raises `OSError` if the process has exited, and `SandboxUnavailableError` if
         it did not start."""
         if not self._ready:
             self._wait()
@@ -361,7 +362,7 @@ class _Conversation:
         try:
             self._channel.settimeout(self._seconds_left())
             self._channel.sendall(HEADER.pack(kind, len(data)))
-            if data:  # if there is no data, the other end may already have answered and closed
+            if data:  # without data, the other end may already have answered and closed
                 self._channel.sendall(data)
         except TimeoutError as error:
             raise WorkerDiedError("too-slow", self._at) from error
@@ -378,7 +379,7 @@ class _Conversation:
         return WorkerDiedError("crashed", self._at, what)
 
     def _died(self) -> WorkerDiedError:
-        """The reason why the process ended, derived from its wait status."""
+        """Derives the reason why the process ended from its wait status."""
         if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
             return WorkerDiedError("crashed", self._at, "it closed its socket")
         status_line = self._leash.recv(64)
@@ -399,7 +400,7 @@ def _one_line(text: str) -> str:
 
 
 def _uid() -> int | None:
-    """An unused uid if this process runs as root; None for users who may not change their uid."""
+    """Returns an unused uid if this process runs as root, and None for users who may not change their uid."""
     if not is_root() or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
         return None
     try:
@@ -417,7 +418,7 @@ def _filter() -> str:
 
 
 def walls() -> tuple[str, ...]:
-    """The ways in which a call is confined on this machine in addition to resource limits, each in a few words."""
+    """Short descriptions of how calls are confined on this machine, in addition to resource limits."""
     names: list[str] = []
     if version := landlock.version():
         names.append(f"Landlock ABI {version}")

@@ -1,10 +1,9 @@
-"""The container runner: uses a container engine (`podman` or `docker`) on systems without the kernel features that
-bubblewrap and Landlock need, such as macOS, where the engine brings its own Linux.
+"""The container runner, which uses `podman` or `docker` on systems without the kernel features that bubblewrap and
+Landlock need, such as macOS.
 
-Each job has its own container without network access, in which it runs as nobody and without capabilities, with a
-read-only image, private in-memory file systems, and the engine's limits on memory and processes. `guest.container` is
-the first process and receives the job over standard input, so the only shared host folder is the one with the packages,
-which is read-only."""
+Each job runs in its own container, as nobody, without network access or capabilities. The image is read-only, file
+systems are private and in memory, and the engine limits memory and processes. `guest.container` is the first process.
+It receives the job over standard input, so the only shared host folder is the package folder, which is read-only."""
 
 import contextlib
 import functools
@@ -38,21 +37,21 @@ ENGINES = ("podman", "docker")
 _GUEST = Path(landlock.__file__).with_name("container.py")
 _SHARED_MEMORY_MB = 64
 _OWN_MB = 64
-"""Memory for the first process and for the interpreter files of the job."""
+"""Memory for the first process and the job's interpreter files."""
 _OWN_PROCESSES = 1
 _FILES, _PROCESSES = 1024, 4096
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 20.0
 _LATEST = 10.0
-"""The first process ends the job this many seconds after its limit if nothing else has ended it."""
+"""The first process ends a job that is still running this many seconds after its time limit."""
 _names = itertools.count()
 
 
 class ContainerRunner:
     """Confines a job in a container from `image`. Thread-safe.
 
-    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine refuses, `UnsafeInputError` for
-    a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a process."""
+    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine fails, `UnsafeInputError` for a
+    file outside the scratch folder, and `InputError` for arguments that cannot be passed to a process."""
 
     name = "container"
 
@@ -94,7 +93,7 @@ class ContainerRunner:
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
         arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
-        # podman leaves a file in the working directory if the kernel kills a job because of its memory use
+        # podman leaves a file in the working directory if the kernel kills a job for exceeding its memory limit
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
                 process = subprocess.Popen(
@@ -114,11 +113,11 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     memory = f"{limits.memory_mb + limits.disk_mb + _SHARED_MEMORY_MB + _OWN_MB}m"
     options = ["--rm", "--interactive", "--name", name, "--hostname", "sandbox", "--pull", "never"]
     options += ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-    # Starts as root, but only with the rights that its first process needs to become another user.
+    # Starts as root, but only with the capabilities that the first process needs to switch users.
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # Set explicitly, since the engine's default may exceed what it is allowed to set.
+    # Set explicitly, because the engine's default may exceed its own limit.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
@@ -142,7 +141,7 @@ def _guest() -> str:
 
 
 class _Running:
-    """A running container, with its input, its output, and a reliable way to end it."""
+    """A running container and its streams."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
         self._process, self._name, self._token, self._limits = process, name, token, limits
@@ -170,15 +169,15 @@ class _Running:
                     pipe.close()
 
     def send(self, plan: bytes) -> None:
-        """Sends the plan. The standard input stays open, since it is the leash."""
+        """Sends the plan. Standard input stays open, because it is the leash."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(len(plan).to_bytes(8, "big") + plan)
             self._process.stdin.flush()
 
     def wait(self) -> tuple[Watched, int | None]:
-        """Waits for the outcome and the exit code. The exit code is negative for a signal, and None if the command
-        never started."""
+        """Waits for the result and the exit code, which is negative for a signal and None if the command never
+        started."""
         began = time.monotonic()
         stopped: Ended | None = None
         with self._changed:
@@ -243,7 +242,7 @@ def _exit_code(status: int) -> int:
 
 
 def engine() -> str:
-    """The command for the container engine. Raises `SandboxUnavailableError` if there is none."""
+    """The container engine's executable. Raises `SandboxUnavailableError` if none is installed."""
     for name in ENGINES:
         if (program := shutil.which(name)) is not None:
             return program
@@ -259,7 +258,7 @@ def _ask_engine(*arguments: str) -> None:
 
 @functools.cache
 def _filter(*, unix_sockets: bool = False) -> str:
-    """The system call filter as hex. Empty if this machine cannot build one for a Linux kernel."""
+    """The system call filter as hex; empty if this machine cannot build one for a Linux kernel."""
     try:
         return seccomp.program(unix_sockets=unix_sockets).hex()
     except SandboxUnavailableError:
@@ -275,8 +274,8 @@ def _refusal(output: str, image: str) -> str:
 
 
 def owner_in_container(keeper: int | None) -> int:
-    """The uid that may write to this user's folders in a container. Root's folders are handed over to `keeper`; if an
-    ordinary user starts podman, it maps that user to root."""
+    """The uid that may write to this user's folders in a container. Root's folders are transferred to `keeper`. If an
+    ordinary user starts podman, podman maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

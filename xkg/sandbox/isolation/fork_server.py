@@ -1,13 +1,14 @@
-"""Starts runs with modules already imported, by forking one sandboxed process per environment for each job.
+"""Runs jobs with modules already imported, by forking one sandboxed process per environment for each job.
 
-Importing torch costs seconds per run; forking a process that has imported it costs milliseconds. The process lives in a
-runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its
-own Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied.
-Jobs share the sandbox's namespaces, since nothing inside may create new ones, so successive jobs are separated by their
-Landlock domains.
+Importing torch takes seconds; forking a process that has imported it takes milliseconds. The process runs in a runner's
+sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its own
+Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied. Jobs
+share the sandbox's namespaces, because nothing inside may create new ones. Successive jobs are therefore separated by
+their Landlock domains.
 
-If this is not possible, each job runs in a separate sandbox: on a kernel before 6.12, for modules that start threads or
-share memory, for arguments other than a script or `-c`, and for an interpreter other than ours."""
+If forking is not possible, each job runs in a separate sandbox. This is the case on kernels before 6.12, for modules
+that start threads or share memory, for arguments other than a script or `-c`, and for interpreters other than xkg's
+own."""
 
 import contextlib
 import json
@@ -34,19 +35,19 @@ _INSIDE = {
 _START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
 _IDLE = max(4, os.cpu_count() or 1)
 _ENDING_SECONDS = 10.0
-_LONGEST = 1 << 16  # the runner itself refuses longer arguments
+_LONGEST = 1 << 16  # the runner itself rejects longer arguments
 _MESSAGE = 1 << 16
 
 _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
 class WarmRunner:
-    """A `Runner` that forks each job from a process that has already imported `modules`, as far as they are in the
-    job's environment. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a
-    separate process. The caller must close it or use it in a `with` statement.
+    """A `Runner` that forks each job from a process that has already imported `modules`, if the job's environment
+    contains them. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a
+    separate process. Close the runner after use, or use it in a `with` statement.
 
-    `notify` gets one line if modules cannot be preloaded, or if a process was lost during a job. A job whose process
-    was lost runs again in a separate sandbox, and the next job starts a new process. Raises the same errors as
+    `notify` receives one line if modules cannot be preloaded, or if a process was lost during a job. In the second
+    case, the job is rerun in a separate sandbox, and the next job starts a new process. Raises the same errors as
     `runner`."""
 
     def __init__(
@@ -67,7 +68,7 @@ class WarmRunner:
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
         self._closed = False
-        # bubblewrap ends when the thread that started it does, so a long-lived thread starts it.
+        # bubblewrap exits with the thread that started it, so a long-lived thread starts it.
         self._starter = ThreadPoolExecutor(1, "warm")
 
     def __enter__(self) -> "WarmRunner":
@@ -77,7 +78,7 @@ class WarmRunner:
         self.close()
 
     def close(self) -> None:
-        """Ends idle processes. A running job continues, and its process ends afterwards."""
+        """Ends idle processes. A running job continues, and its process exits afterwards."""
         with self._lock:
             idle, self._idle, self._closed = self._idle, [], True
         self._starter.shutdown()
@@ -130,7 +131,7 @@ class WarmRunner:
         return None
 
     def _kind(self, job: Job) -> _Kind:
-        """The properties shared by jobs that are forked from one process."""
+        """The properties that jobs must share to be forked from the same process."""
         site = None if job.site is None else job.site.resolve()
         limits = job.limits
         return site, limits.memory_mb, limits.disk_mb, limits.processes, tuple(self._modules(job))
@@ -159,7 +160,7 @@ class _LostError(Exception):
 
 
 class _Process:
-    """One warm process in its sandbox, seen from outside. `clean` means that the last job left nothing behind."""
+    """A handle to a warm process in its sandbox. `clean` means that the last job left nothing behind."""
 
     def __init__(self, open_: Callable[[int], Opened]) -> None:
         self._control, inside = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -175,7 +176,7 @@ class _Process:
         self.clean = True
 
     def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, within a job's limits. Returns the reason why jobs cannot be forked from the process,
+        """Waits for the imports, within a job's limits. Returns the reason if jobs cannot be forked from the process,
         or None."""
         process = self._opened.process
         assert process.stdout is not None
@@ -194,7 +195,7 @@ class _Process:
 
     def run(self, job: Job, name: str) -> Outcome:
         limits = kernel_limits(job.limits)
-        del limits["NPROC"]  # the sandbox sets it, with a margin for its other processes
+        del limits["NPROC"]  # the sandbox sets this limit, with a margin for its other processes
         content = json.dumps({"arguments": job.arguments, "files": dict(job.files), "limits": limits})
         opened = self._opened
         with contextlib.ExitStack() as cleanup:
@@ -230,7 +231,7 @@ class _Process:
         return watched.outcome(code, name, ("python", *job.arguments))
 
     def _receive(self) -> str:
-        """The next message. Empty if the other end closed the socket or sent nothing in time."""
+        """Returns the next message, or '' if the other end closed the socket or sent nothing in time."""
         if not select.select([self._control], [], [], _ENDING_SECONDS)[0]:
             return ""
         try:
@@ -239,7 +240,7 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether the process is waiting for a job; False if it has ended or has sent unexpected data."""
+        """Whether the process is waiting for a job. False if it has exited or sent unexpected data."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

@@ -1,7 +1,7 @@
 """NVIDIA GPUs for sandboxed commands: each run gets one GPU, with the driver's device nodes and libraries.
 
 A command sees only the node for its own GPU (`/dev/nvidia<N>`) and the shared nodes (`nvidiactl`, `nvidia-uvm`). The
-driver's libraries are mounted read-only from where they are installed."""
+driver's libraries are mounted read-only at their installed paths."""
 
 import contextlib
 import os
@@ -19,14 +19,14 @@ _SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 _NODE = re.compile(r"nvidia(\d{1,4})")
 _DEVICE = re.compile(r"nvidia(?::(\d{1,4}))?")
 _LIBRARIES = (Path("/usr/local/nvidia"), Path("/usr/lib/wsl/lib"))
-"""Read in addition to `/usr/lib`, which every sandboxed command can read. Images from cloud providers and WSL use these
-folders."""
+"""Driver folders used by cloud providers' images and WSL. Every sandboxed command can already read `/usr/lib`."""
 _OTHERS_READ_AND_WRITE = 0o006
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a command needs for one GPU: `nodes` to read and write, folders to read (`reads`), and `variables`."""
+    """What a command needs to use one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
+    `variables`."""
 
     number: int
     nodes: tuple[Mount, ...]
@@ -42,13 +42,13 @@ def names(devices: Sequence[str]) -> None:
 
 
 def nvidia_gpus() -> list[int]:
-    """The numbers of the GPUs on this machine that have a driver."""
+    """The numbers of this machine's GPUs that have a driver."""
     return sorted(int(found[1]) for place in DEV.glob("nvidia*") if (found := _NODE.fullmatch(place.name)))
 
 
 def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
-    """The GPUs with these names: `nvidia:0` means one GPU, and `nvidia` all GPUs on this machine. Raises `InputError`
-    if one does not exist, or if the users that run commands may not open it."""
+    """Returns the GPUs for device names: `nvidia:0` selects one GPU, and `nvidia` selects all GPUs on this machine.
+    Raises `InputError` if a GPU does not exist, or if the users that run commands may not open it."""
     names(devices)
     here = nvidia_gpus()
     numbers: list[int] = []
@@ -80,8 +80,8 @@ def _gpu(number: int) -> Gpu:
 
 
 def _uuid(number: int) -> str | None:
-    """A name that identifies the GPU no matter how many others are visible. None if only the number is known; the only
-    node visible inside is then 0."""
+    """Returns a name that identifies the GPU no matter how many others are visible. Returns None if only the number is
+    known; the only GPU visible inside the sandbox is then number 0."""
     for place in DRIVER.glob("*/information"):
         with contextlib.suppress(OSError, ValueError):
             fields = dict(line.split(":", 1) for line in place.read_text().splitlines() if ":" in line)
@@ -101,7 +101,7 @@ class Taken:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[Gpu | None]:
-        """Waits for a free GPU and yields it. Yields None at once if there are no GPUs."""
+        """Waits for a free GPU and yields it. Yields None immediately if there are no GPUs."""
         if not self.count:
             yield None
             return

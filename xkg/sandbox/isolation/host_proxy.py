@@ -1,10 +1,9 @@
-"""The only network access from the sandbox: a proxy that connects to allowed hosts (the package index, or the host of a
-repository) and nothing else.
+"""The sandbox's only network access: a proxy that connects only to allowed hosts, such as the package index or a
+repository's host.
 
-The proxy listens on a unix socket outside; inside, `guest.forward` forwards a loopback port to that socket. If there is
-no bubblewrap sandbox, it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays
-end-to-end between the program and its host) or for an absolute `http://` request, and stops after a maximum total
-number of bytes."""
+The proxy listens on a unix socket outside the sandbox; inside, `guest.forward` forwards a loopback port to that socket.
+Without bubblewrap, the proxy listens on a loopback port. It accepts `CONNECT host:port` (TLS stays end-to-end between
+the program and the host) and absolute `http://` requests. It stops after a maximum total number of bytes."""
 
 import contextlib
 import functools
@@ -30,10 +29,10 @@ from xkg.text.address import address
 
 _HEAD = 65536
 _SILENT = 120.0
-"""A connection is closed after this many seconds without data from either end."""
+"""Connections are closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# The public index's file host, to which most mirrors link too.
+# The public index's file host. Most mirrors also link to it.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -43,7 +42,7 @@ _LINKED = {"download.pytorch.org": ("download-r2.pytorch.org", 443)}
 
 
 Host = tuple[str, int]
-"""A host's name and a port."""
+"""A host name and a port."""
 _WEB_PORTS = (443, 80)
 _NAMED = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?")
 
@@ -63,8 +62,8 @@ def named_hosts(names: Iterable[str]) -> frozenset[Host]:
 
 
 def certificates() -> dict[str, Path]:
-    """Maps each variable that tells programs where to find trusted certificates to this machine's file; empty if there
-    is no such file."""
+    """Maps each environment variable that locates trusted certificates to this machine's certificate file. Empty if
+    there is no such file."""
     known = (ssl.get_default_verify_paths().cafile, "/etc/ssl/certs/ca-certificates.crt")
     file = next((Path(place).resolve() for place in known if place and Path(place).exists()), None)
     return dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), file) if file else {}
@@ -72,18 +71,18 @@ def certificates() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Index:
-    """A package index, with the variables that uv needs to use it and the hosts that it needs."""
+    """A package index, with the environment variables that make uv use it, and the hosts that it needs."""
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]
 
     @property
     def public(self) -> bool:
-        """Whether this is only PyPI."""
+        """Whether the index is just PyPI."""
         return self.variables == {"UV_DEFAULT_INDEX": _PUBLIC}
 
     def with_index(self, url: str) -> "Index":
-        """A copy that also includes the hosts of another index."""
+        """Returns a copy that also includes the hosts of another index."""
         place = _place(url)
         return Index(self.variables, self.hosts | {place, _LINKED.get(place[0], place)})
 
@@ -99,7 +98,8 @@ def reachable(url: str) -> bool:
 
 
 def configured_index() -> Index:
-    """The index set in uv's or pip's variables, then in their configuration files; otherwise the public index."""
+    """Returns the index from uv's or pip's environment variables, or else from their configuration files, or else the
+    public index."""
     default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
     variables = {"UV_DEFAULT_INDEX": default}
     extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
@@ -149,10 +149,10 @@ def registry_socket(
     *,
     public: bool = False,
 ) -> Iterator[Path]:
-    """A unix socket through which only `hosts` can be reached, for the duration of the context. If `public` is set,
-    host names may resolve only to public internet addresses. Other requested hosts are added to `refused`. `received`
-    is called from any thread with the number of bytes relayed so far."""
-    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # kept short, since a socket's path has at most 108 bytes
+    """Yields a unix socket through which only `hosts` can be reached. If `public` is set, host names may resolve only
+    to public internet addresses. Refused hosts are added to `refused`. `received` is called with the number of bytes
+    relayed so far, from any thread."""
+    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # kept short, because socket paths are limited to 108 bytes
     path = folder / "registry"
     try:
         with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received, public=public)) as proxy:
@@ -167,7 +167,7 @@ def registry_socket(
 def proxy_port(
     hosts: frozenset[Host], max_bytes: int, refused: set[str] | None = None, *, public: bool = False
 ) -> Iterator[int]:
-    """Like `registry_socket`, but uses a port on the loopback interface."""
+    """Like `registry_socket`, but yields a port on the loopback interface."""
     with _TcpProxy(("127.0.0.1", 0), _handler(hosts, max_bytes, refused, public=public)) as proxy, _serving(proxy):
         yield proxy.server_address[1]
 
@@ -297,8 +297,8 @@ class _Handler(socketserver.BaseRequestHandler):
             sink.shutdown(how)
 
     def _received(self, source: socket.socket) -> bytes:
-        """Receives the next bytes. Keeps waiting for a silent end as long as the other end is sending, as in a long
-        download."""
+        """Receives the next bytes. Keeps waiting for a silent end as long as the other end is sending, for example
+        during a long download."""
         while True:
             try:
                 return source.recv(1 << 16)
@@ -311,7 +311,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _is_literal(host: str) -> bool:
-    """Whether a host is an IP address or this machine. Such a host is allowed because it was listed explicitly."""
+    """Whether a host is an IP address or this machine. Such hosts were listed explicitly, so they are allowed."""
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
@@ -328,8 +328,8 @@ def _public_address(host: str, port: int) -> str:
 
 
 def _connected(host: str, port: int, seconds: float = 15, *, public: bool = False) -> socket.socket:
-    """Connects to the host. If this machine uses a proxy, the connection goes through that proxy, which then decides
-    which addresses are `public`."""
+    """Connects to a host. If this machine uses a proxy, the connection goes through the proxy, and `public` is not
+    checked here."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:
@@ -345,7 +345,7 @@ def _connected(host: str, port: int, seconds: float = 15, *, public: bool = Fals
     server.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{login}\r\n".encode())
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD:
-        byte = server.recv(1)  # read no byte beyond the head, since the rest belongs to the tunnel
+        byte = server.recv(1)  # do not read past the head, because the rest belongs to the tunnel
         if not byte:
             break
         head += byte

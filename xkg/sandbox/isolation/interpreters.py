@@ -1,4 +1,4 @@
-"""Finds the interpreters on this machine that can run code: the one that runs xkg, and others found by uv."""
+"""Finds the interpreters on this machine that can run code: xkg's own, and others found by uv."""
 
 import functools
 import json
@@ -13,8 +13,7 @@ from typing import NamedTuple
 from xkg.errors import SandboxUnavailableError
 
 OLDEST, NEWEST = 7, 14
-"""The minor versions of Python 3 that can run code: the oldest and the newest supported by the guest modules in the
-sandbox."""
+"""The oldest and newest minor versions of Python 3 that the sandbox's guest modules support."""
 
 _SECONDS = 120
 """uv starts each interpreter once, which is slow on a busy machine."""
@@ -25,8 +24,8 @@ _FACTS = (
 
 
 class Interpreter(NamedTuple):
-    """An interpreter on this machine. `prefix` is the folder that it needs, and `hidden` lists the package folders
-    inside that folder."""
+    """An interpreter on this machine. `prefix` is its installation folder, and `hidden` lists the package folders
+    inside."""
 
     program: Path
     minor: int
@@ -44,18 +43,18 @@ class Interpreter(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The platform tag of its bytecode and compiled modules."""
+        """The platform tag of the interpreter's bytecode and compiled modules."""
         return f"cpython-3{self.minor}-{sys.platform}-{platform.machine()}"
 
     @property
     def packages(self) -> str:
-        """The package folder in a virtual environment."""
+        """The package folder's path in a virtual environment."""
         return f"lib/python{self.version}/site-packages"
 
 
 @functools.cache
 def own() -> Interpreter:
-    """The base interpreter for this process's virtual environment."""
+    """The base interpreter of this process's virtual environment."""
     minor = sys.version_info.minor
     named = Path(sys.base_prefix) / "bin" / f"python3.{minor}"
     program = named if named.exists() else Path(sys.executable).resolve()
@@ -64,7 +63,8 @@ def own() -> Interpreter:
 
 
 def at(program: Path | None) -> Interpreter:
-    """The interpreter at this path, or our own if None. Raises `SandboxUnavailableError` if it does not run."""
+    """The interpreter at this path, or xkg's own if the path is None. Raises `SandboxUnavailableError` if it does not
+    run."""
     return own() if program is None else _described(program)
 
 
@@ -82,10 +82,10 @@ def _described(program: Path) -> Interpreter:
 
 @functools.cache
 def installed() -> dict[str, Path]:
-    """The paths of other interpreters, by version ("3.8"): CPython versions found by uv, and pyenv's. Empty without uv.
-    Searched once per process."""
+    """The paths of other interpreters, by version ("3.8"): CPython versions found by uv, including pyenv's. Empty if uv
+    is missing. Searched once per process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    # pyenv's shims run only the selected versions, and each shim takes a second to say so.
+    # pyenv's shims run only the selected versions, and other shims take a second to fail.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]
     path += sorted(map(str, pyenv.glob("versions/*/bin")))
     listing = ("python", "list", "--only-installed", "--no-config", "--offline", "--output-format", "json")

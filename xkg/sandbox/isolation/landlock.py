@@ -1,12 +1,12 @@
-"""The Landlock runner, for machines without bubblewrap: uses dropped rights and refused system calls instead of
+"""The Landlock runner, for machines without bubblewrap. It uses Landlock rules and denied system calls instead of
 namespaces.
 
 The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write to its
 scratch folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its
 own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
 leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter
-refuses operations that Landlock does not cover: changing the modes, owners, times and attributes of files, changing the
-priorities and limits of processes, and on old kernels signals and truncation."""
+denies operations that Landlock does not cover. These are changes to file modes, owners, times and attributes, changes
+to process priorities and limits, and, on old kernels, signals and truncation."""
 
 import contextlib
 import json
@@ -45,7 +45,7 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _TRUNCATE_FROM = 3
 _ACCESS_MODE = 3
-"""O_ACCMODE, which Python only defines from 3.12 on, and not on every platform."""
+"""O_ACCMODE, which Python defines only since 3.12, and not on every platform."""
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -63,7 +63,8 @@ _SOCKETS = (
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
-# For a program that uses a proxy on a loopback port. TCP sockets may connect, and Landlock restricts them to that port.
+# For programs that use a proxy on a loopback port. TCP sockets may connect, but only to that port, which Landlock
+# enforces.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -74,7 +75,7 @@ _WATCHES = (
     Denied("inotify_init1"),
     *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (1024, 1026)),  # F_SETLEASE, F_NOTIFY
 )
-# Before ABI 6, Landlock does not restrict signals, and F_SETOWN and similar calls make the kernel send some.
+# Before ABI 6, Landlock does not restrict signals. F_SETOWN and similar calls make the kernel send signals.
 _SIGNALS = (
     *(
         Denied(call)
@@ -83,7 +84,7 @@ _SIGNALS = (
     *(Denied("fcntl", 1, value=command, mask=0xFFFFFFFF) for command in (8, 10, 15)),
     *(Denied("ioctl", 1, value=request, mask=0xFFFFFFFF) for request in (0x8901, 0x8902)),
 )
-# Before ABI 3, Landlock allows truncation of files by path, or when opening to read (O_TRUNC without O_WRONLY).
+# Before ABI 3, Landlock allows truncating files by path, or by opening them for reading (O_TRUNC without O_WRONLY).
 _TRUNCATION = (
     Denied("truncate"),
     Denied("truncate64"),
@@ -91,8 +92,8 @@ _TRUNCATION = (
     Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
-# Changes that Landlock allows on files that it makes read-only: times and attributes if the file's mode allows it, and
-# modes and owners if the caller owns the file. Copying a file sets its mode and times last, so these calls pretend to
+# Landlock allows these changes even to read-only files: times and attributes if the file's mode allows it, and modes
+# and owners if the caller owns the file. Copying a file sets its mode and times last, so these calls pretend to
 # succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
@@ -109,8 +110,8 @@ _OWNERSHIP = (
 class LandlockRunner:
     """Confines a job with Landlock and seccomp. Thread-safe.
 
-    Raises the same errors as `BubblewrapRunner`, including `SandboxUnavailableError` if the kernel or libseccomp does
-    not support it."""
+    Raises the same errors as `BubblewrapRunner`, including `SandboxUnavailableError` if the kernel has no Landlock or
+    libseccomp is missing."""
 
     name = "landlock"
 
@@ -124,9 +125,9 @@ class LandlockRunner:
         return self._watched(started, job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
-        """Runs any command with access to the system's files and to its mounts, each at its own path. The command may
-        connect to `port` on any machine (before ABI 4, to any port). Root stays root if it may not enter all folders
-        that it mounts."""
+        """Runs any command with access to the system's files and to its mounts, whose paths stay the same. The command
+        may connect to `port` on any machine (before ABI 4, to any port). If root cannot grant another user access to
+        all mounted folders, the command runs as root."""
         return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
 
     def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
@@ -148,7 +149,7 @@ class LandlockRunner:
 
 @dataclass
 class _Started:
-    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` with the reason, or
+    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` and the reason, or
     ''."""
 
     process: subprocess.Popen[bytes]
@@ -158,7 +159,7 @@ class _Started:
     leash: int | None
 
     def release(self) -> None:
-        """Makes the supervisor end the whole job, and itself."""
+        """Makes the supervisor end the whole job, and exit."""
         if self.leash is not None:
             os.close(self.leash)
             self.leash = None
@@ -229,7 +230,7 @@ def _rooms() -> Path:
 
 @contextlib.contextmanager
 def _room(uid: int | None, files: Mapping[str, str]) -> Iterator[Path]:
-    """A folder for one job, which is removed if the job does not start."""
+    """Yields a folder for one job. Removes the folder if the job does not start."""
     room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
     try:
         room.chmod(0o755)
@@ -309,7 +310,7 @@ def _require_contained(status: str, watched: Watched) -> None:
             or ["it did not say why"]
         )
         raise SandboxUnavailableError(
-            f"Landlock cannot sandbox code on this machine ({why[0][:200]}): is the interpreter readable for other "
+            f"Landlock cannot sandbox code on this machine ({why[0][:200]}): is the interpreter readable by other "
             "users?"
         )
 
@@ -323,8 +324,8 @@ def _uid(*, lasting: bool) -> int | None:
 
 
 def _closed(places: list[Path]) -> bool:
-    """Whether one of these folders is closed to other users. Raises `SandboxUnavailableError` if no capability
-    helps."""
+    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if one is and this
+    process lacks the capability to enter it."""
     for place in places:
         for folder in (place, *place.parents):
             if not folder.stat().st_mode & 0o001:
@@ -335,9 +336,9 @@ def _closed(places: list[Path]) -> bool:
 
 
 def _processes(limits: Limits, uid: int | None) -> int:
-    """The kernel's limit, which counts all threads of a uid: those of the job and its supervisor. For an ordinary user,
-    it also covers the user's other threads and a margin for other jobs; in that case the watchdog counts the job's
-    processes instead."""
+    """The value for the kernel's process limit, which counts all threads with the same uid. With a separate uid, these
+    are the threads of the job and its supervisor. For an ordinary user, the value also covers the user's other threads
+    and a margin for other jobs; the watchdog then counts the job's processes instead."""
     if uid is not None:
         return limits.processes + 1
     mine = 0
@@ -352,7 +353,7 @@ def _processes(limits: Limits, uid: int | None) -> int:
 
 
 def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
-    """Yields paths, each with the rights to it."""
+    """Yields the paths that a job may access, each with its access rights."""
     interpreters = (own(), *others)
     hidden = [folder.resolve() for interpreter in interpreters for folder in interpreter.hidden]
     prefixes = {interpreter.prefix.resolve() for interpreter in interpreters if interpreter.prefix != Path("/usr")}
@@ -364,8 +365,8 @@ def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
 
 
 def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
-    """Everything in `folder` except the `hidden` folders. Hidden folders can be listed, because the right to list a
-    folder also applies below it, but their files cannot be read."""
+    """Yields everything in `folder` except the `hidden` folders. Hidden folders can be listed, because the right to
+    list a folder also applies to its subfolders, but their files cannot be read."""
     if folder in hidden:
         return
     if not any(place.is_relative_to(folder) for place in hidden):
@@ -392,7 +393,7 @@ def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
 
 
 def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
-    yield "jobs can see that other files and processes exist, and the sizes and dates of files, but not their contents"
+    yield "jobs can see that other files and processes exist, and file sizes and dates, but not file contents"
     yield "disk use is checked every 20 ms: a job is stopped after it has written too much, not before"
     yield "only a job's first process can read /proc/self: its children and forked jobs see nothing there"
     yield "setting file times seems to work but has no effect"

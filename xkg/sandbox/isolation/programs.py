@@ -1,8 +1,8 @@
-"""Runs programs on this machine that read untrusted data, such as git, confined like untrusted code.
+"""Runs local programs that read untrusted data, such as git, with the same confinement as untrusted code.
 
-A program sees only its own and the system's files, its own variables, and at most the allowed hosts on the network,
-through a proxy. Its input and output are files, so that the kernel limits their size and nothing waits in a pipe. If
-neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
+A program sees only its own and the system's files, its own environment variables, and at most the allowed hosts,
+through a proxy. Its input and output are files, so the kernel limits their size and no pipe can block. If neither
+bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
 
 import contextlib
 import functools
@@ -58,17 +58,17 @@ _LIMITED = (
 
 
 def compiler_files() -> tuple[Path, ...]:
-    """The folders on this machine that compilers read, in addition to the libraries visible to every program."""
+    """The folders that compilers read, in addition to the libraries that are visible to every program."""
     return tuple(Path(name) for name in _COMPILER_FILES if Path(name).exists())
 
 
 @dataclass(frozen=True)
 class Program:
-    """A command, started in `folder`. It may read `folder` and `reads`, and may read and write `writes` and the device
-    nodes `devices`. `hosts` lists the hosts that it can reach, through an HTTP proxy (like `registry_socket` with
-    `public`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start and from the
-    end of its output, or None for all; the file `output` contains everything. `other` is another interpreter that it
-    may start. A command that is not `trusted` has only the rights that the file modes grant."""
+    """A command to run in `folder`. It may read `folder` and `reads`, and may read and write `writes` and the device
+    nodes in `devices`. `hosts` lists the hosts that it can reach through an HTTP proxy (with `public` as in
+    `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start and
+    from the end of the output, or None for all of it. The file `output` receives the whole output. `other` is an
+    additional interpreter that it may start. An untrusted command has only the access that file modes grant."""
 
     command: tuple[str, ...]
     folder: Path
@@ -87,13 +87,13 @@ class Program:
 
     @property
     def reads_all(self) -> bool:
-        """Whether it may read everything in its folders that root may read."""
+        """Whether the command may read everything in its folders that root could read."""
         return self.trusted and not self.writes and not self.hosts
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """`output` is the program's stdout, `stderr` the end of its stderr, and `refused` the hosts that the proxy refused.
+    """`output` is the program's stdout, `stderr` the end of its stderr, and `refused` the hosts blocked by the proxy.
     `omitted` is the number of bytes cut from the middle of stdout, at `output[Program.ends]`."""
 
     ended: Ended
@@ -112,8 +112,8 @@ class ProgramResult:
 
 @functools.cache
 def wall() -> Wall | None:
-    """The runner that confines programs on this machine, after a trial run; None if there is none. It stays the same
-    for the lifetime of this process, so that no input can weaken the confinement."""
+    """The runner that confines programs on this machine, after a trial run; None if there is none. It is chosen once
+    per process, so no input can weaken the confinement."""
     trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
     for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
         for _ in range(2):  # on a busy machine, the first trial may fail
@@ -124,9 +124,9 @@ def wall() -> Wall | None:
 
 
 def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> ProgramResult:
-    """Runs a program with `stdin`, confined by this machine's `wall` (or by `behind`, if given). Its output is limited
-    to `limits.disk_mb`. Never raises because of what the program does, but raises `SandboxUnavailableError` if the
-    program cannot be started."""
+    """Runs a program with `stdin`, confined by this machine's `wall` or by `behind`. `limits.disk_mb` limits the
+    output. Raises `SandboxUnavailableError` if the program cannot be started, but never because of what the program
+    does."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()
     with (
@@ -152,7 +152,7 @@ def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] |
 
 
 def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
-    """The output, and the number of bytes cut from its middle."""
+    """Returns the output and the number of bytes cut from its middle."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     if program.ends is None or size <= 2 * program.ends:
@@ -163,7 +163,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 
 
 def lend(folder: Path) -> None:
-    """Transfers one of our folders, with its content, to the uid under which programs run if root starts them."""
+    """Transfers a folder and its content to the uid under which programs run if root starts them."""
     if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper="folders"))
 
@@ -182,7 +182,7 @@ def _reaching(program: Program, behind: Wall | None, refused: set[str]) -> Itera
 
 
 def _confined(program: Program, folder: str) -> Confined:
-    """The program in its folder, which is mounted as `folder`."""
+    """The confined program, with its folder mounted as `folder`."""
     mounts = [Mount(program.folder, folder), *(Mount(path, str(path)) for path in program.reads)]
     return Confined(
         program.command,
@@ -219,8 +219,8 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
 
 
 def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
-    """Runs with resource limits only. Memory is limited only if the kernel counts it per process (`DATA`), which macOS
-    does not."""
+    """Runs with resource limits only. Memory is limited only if the kernel supports a limit per process (`DATA`), which
+    macOS does not."""
     with (
         tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as home,
         tempfile.TemporaryFile() as errors,

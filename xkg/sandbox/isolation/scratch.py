@@ -1,4 +1,4 @@
-"""Fills, measures and removes a job's scratch folder if no separate file system limits its size."""
+"""Fills, measures and removes job scratch folders that are not on a size-limited file system."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def require_startable(arguments: tuple[str, ...]) -> None:
 
 
 def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> None:
-    """Writes a job's files. `owner` is the uid that will own them, their folders and `folder`."""
+    """Writes a job's files. `owner` is the uid that will own `folder` and everything in it."""
     for name, content in files.items():
         path = folder / relative(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> No
 
 def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
     """Bytes on disk below `folder`, counting at least one block per entry, plus deleted files that `processes` keep
-    open. A folder that cannot be read (no rights, path too long) counts as more than `limit`."""
+    open. Returns more than `limit` if a folder cannot be read (no permission, path too long)."""
     total = 0
     folders = [str(folder)]
     while folders and total <= limit:
@@ -76,7 +76,7 @@ def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder, whatever its depth and the permissions set by a job."""
+    """Removes a folder, whatever its depth and the permissions inside."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):

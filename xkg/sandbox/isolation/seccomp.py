@@ -1,11 +1,10 @@
 """Builds a BPF program for `bwrap --seccomp` that denies system calls to code in the sandbox.
 
-The filter is a deny list that allows everything else, since numerical libraries use a large and changing part of the
-kernel's interface. It denies calls that reach past the namespaces: AF_VSOCK, netlink and other address families that a
-network namespace does not isolate. It denies calls that create namespaces or mounts (they expose more kernel code), and
-calls that inspect other processes. It also denies calls that allocate memory without charging it to a process (memfd,
-SysV shared memory), because the watchdog cannot see it. Names follow the syscalls(2) table; flags of clone are from
-clone(2)."""
+The filter is a deny list, because numerical libraries use a large and changing part of the kernel's interface. It
+denies address families that a network namespace does not isolate (AF_VSOCK, netlink and others), calls that create
+namespaces or mounts (which expose more kernel code), and calls that inspect other processes. It also denies calls that
+allocate memory without charging it to a process (memfd, SysV shared memory), because the watchdog cannot see that
+memory. Names are from syscalls(2), and clone flags from clone(2)."""
 
 import contextlib
 import errno
@@ -93,8 +92,8 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back to other calls if these are "not implemented": glibc falls back from clone3 to clone, whose flags a
-# filter can read.
+# Callers fall back to other calls if these are "not implemented". For example, glibc falls back from clone3 to clone,
+# whose flags a filter can check.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
 _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
@@ -104,7 +103,7 @@ _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _INT = 0xFFFFFFFF  # the kernel reads an int from these arguments, but a filter sees the whole register
 
-# These have the same number on every architecture, and are needed for a libseccomp that does not know the call.
+# These calls have the same number on every architecture. Older versions of libseccomp do not know them.
 _NUMBERS = {
     "process_madvise": 440,
     "process_mrelease": 448,
@@ -124,8 +123,9 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Denied:
-    """An additional rule: `call` is refused, reported as not implemented, or pretends to succeed. The rule applies
-    always, or if its `argument` & `mask` is `value`; without a mask, if its `argument` is not `value`."""
+    """An additional rule: `call` is refused, reported as not implemented, or pretends to succeed. If `argument` is
+    None, the rule always applies. Otherwise it applies if the argument & `mask` equals `value` or, without a mask, if
+    the argument differs from `value`."""
 
     call: str
     argument: int | None = None
@@ -134,7 +134,7 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# Calls by which a process affects others with the same uid, unless a namespace hides them; 0 means itself.
+# Calls that affect other processes with the same uid, unless a namespace hides them; 0 is the process itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),
@@ -147,7 +147,7 @@ OTHER_PROCESSES = (
 
 @functools.cache
 def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
-    """The filter for this machine's architecture. If `unix_sockets` is set, `socket(AF_UNIX)` stays allowed.
+    """Returns the filter for this machine's architecture. If `unix_sockets` is set, `socket(AF_UNIX)` is allowed.
 
     Raises `SandboxUnavailableError` if libseccomp is missing."""
     pyseccomp = _library()
@@ -162,7 +162,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
             number = -1
         if number == -1:  # unknown to this libseccomp
             number = _NUMBERS.get(name, -1)
-        if number >= 0:  # negative for a call that this architecture does not have
+        if number >= 0:  # negative if this architecture does not have the call
             rules.add_rule(action, number, *arguments)
 
     for name in (*_FORBIDDEN, *_UNCHARGED):
@@ -210,7 +210,7 @@ _COMPUTING = (
 
 @functools.cache
 def computing_only() -> bytes:
-    """The filter for a process that only computes and uses its open descriptors. It refuses every other call.
+    """Returns the filter for a process that only computes and uses its open descriptors. All other calls are refused.
 
     Raises `SandboxUnavailableError` if libseccomp is missing."""
     pyseccomp = _library()
@@ -218,7 +218,7 @@ def computing_only() -> bytes:
     for name in _COMPUTING:
         with contextlib.suppress(ValueError):  # a call unknown to this architecture or this libseccomp
             rules.add_rule(pyseccomp.ALLOW, name)
-    # only its own limits, not those of another process
+    # only its own limits, not another process's
     rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))
     return _exported(rules)
 

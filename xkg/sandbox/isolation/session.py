@@ -1,4 +1,4 @@
-"""A sandbox that stays open around one long-lived Python process."""
+"""A sandbox that stays open for one long-lived Python process."""
 
 import subprocess
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ LASTING_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Opened:
-    """`process` is the child process, whose stdout is a pipe. `places` lists the paths of the scratch folders inside
-    the sandbox; the first is home. `scratch` is the folder outside that contains them, if only the watchdog limits
-    their size. `end` ends everything and removes its files."""
+    """An open sandbox. `process` is the child process, whose stdout is a pipe. `places` lists the scratch folders'
+    paths inside the sandbox, starting with the home folder. `scratch` is the folder outside that contains them if only
+    the watchdog limits their size. `end` ends all processes and removes their files."""
 
     process: subprocess.Popen[bytes]
     places: tuple[str, ...]
@@ -30,9 +30,9 @@ class Openable(Runner, Protocol):
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
-        """Starts `python` with `arguments` as `run` does, but without a time limit. `PLACES` among the arguments is
-        replaced with the scratch folders. The descriptor `passed` stays open under the same number. No process inside
-        can change another process's limits or priority. Raises the same errors as `run`."""
+        """Starts `python` with `arguments` as `run` does, but without a time limit. The argument `PLACES` is replaced
+        with the scratch folders. The descriptor `passed` stays open under the same number. No process inside can change
+        another process's limits or priority. Raises the same errors as `run`."""
 
 
 def placed(arguments: tuple[str, ...], places: tuple[str, ...]) -> tuple[str, ...]:

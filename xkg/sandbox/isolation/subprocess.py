@@ -1,8 +1,8 @@
-"""`unsafe-subprocess`: the job runs as a plain child process with the rights of the user who runs xkg.
+"""The `unsafe-subprocess` runner, which runs a job as a plain child process with the permissions of the user who runs
+xkg.
 
-It limits time, output and memory, and provides an empty environment and a scratch folder, which protects only against
-accidents. It does not confine the job: the job can read and write everything that its user can, reach the network, and
-leave a daemon running."""
+It limits time, output and memory, and provides a clean environment and a scratch folder. This protects only against
+accidents: the job can read and write everything that its user can, access the network, and leave a daemon running."""
 
 import os
 import subprocess

@@ -1,12 +1,12 @@
 """Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
 
-Memory is read from /proc and summed over the job and all its descendants: resident plus swapped pages, which counts
-pages shared by forks more than once. If that sum exceeds the limit, proportional sizes (PSS), which count shared pages
-once, decide. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. A job can exceed its limit
-by the memory that it touches between two polls, which is about 40 MB per core (at 2 GB/s), and more on a busy machine.
-Files in the sandbox's memory file systems are not counted here, because those file systems have size limits. Kernel
-memory (socket and pipe buffers, page tables, the inodes of empty files) is limited only by the limits on processes and
-open files and by the kernel itself."""
+Memory is read from /proc and summed over the job and all its descendants, as resident plus swapped pages. This counts
+pages shared by forks more than once, so if the sum exceeds the limit, proportional sizes (PSS) are used instead, which
+count shared pages once. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. Between two
+polls, a job can exceed its limit by about 40 MB per core (at 2 GB/s), and by more on a busy machine. Files in the
+sandbox's in-memory file systems are not counted, because those file systems have size limits. Kernel memory (socket and
+pipe buffers, page tables, inodes of empty files) is limited only by the kernel itself and by the limits on processes
+and open files."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from xkg.sandbox.runner import Limits, Outcome
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
-# Output beyond this multiple of the kept size is considered endless; even a verbose training loop produces less.
+# Output longer than this multiple of the kept size is considered endless; even a verbose training loop prints less.
 ENDLESS = 64
 _COMMAND_LENGTH = 2000
 
@@ -35,7 +35,8 @@ Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
 
 @dataclass(frozen=True)
 class Streams:
-    """Files for a program's stdin and stdout, if their exact bytes matter; its output is then only stderr."""
+    """Files for a program's stdin and stdout, if their exact bytes matter. The outcome's `output` is then only
+    stderr."""
 
     stdin: BinaryIO
     stdout: BinaryIO
@@ -43,7 +44,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """`stopped` is the limit that the job hit, or None if it ended on its own."""
+    """The result of watching a job. `stopped` is the limit that the job hit, or None if it exited on its own."""
 
     stopped: Ended | None
     output: str
@@ -51,7 +52,8 @@ class Watched:
     peak_memory_mb: float
 
     def outcome(self, exit_code: int, runner: str, command: Sequence[str]) -> Outcome:
-        """The outcome of a job that ended with `exit_code` (negative for a signal), unless a limit stopped it."""
+        """Returns the outcome of a job that exited with `exit_code` (negative for a signal) or was stopped by a
+        limit."""
         signalled = exit_code < 0
         return Outcome(
             ended=self.stopped or ("killed" if signalled else "exited"),
@@ -67,9 +69,9 @@ class Watched:
 def watch(
     process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
 ) -> Watched:
-    """Waits for `process` to end, or stops it with `kill`, which must end the whole job. Its stderr (otherwise its
-    stdout) must be a pipe that only this process reads. A job with more than twice its allowed processes ends as
-    `killed`. `scratch` is a folder whose size counts towards `limits.disk_mb`."""
+    """Waits for `process` to exit, or stops it with `kill`, which must end the whole job. Its stderr, or else its
+    stdout, must be a pipe that only this process reads. A job with more than twice its allowed number of processes ends
+    as `killed`. The size of the folder `scratch` counts towards `limits.disk_mb`."""
     pipe = process.stderr or process.stdout
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
@@ -131,14 +133,14 @@ def follow(
                 interval = max(min(interval * 1.5, _INTERVAL), 10 * cost)
                 next_look = time.monotonic() + interval
     while stopped is None and output.total <= endless and output.read(pipe):
-        pass  # output from before the end may still be in the pipe
+        pass  # output may still be in the pipe
     return Watched(stopped, output.text(), time.monotonic() - started, peak / 2**20)
 
 
 def descendants(root: int) -> list[int]:
-    """`root` and every process below it, found through the parents in /proc."""
+    """Returns `root` and all its descendants, found through the parent pids in /proc."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each costs as much as reading them
+    for name in os.listdir("/proc"):  # noqa: PTH208 - a Path for each entry costs as much as reading it
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError):
                 stat = _read(f"/proc/{name}/stat")
@@ -151,7 +153,7 @@ def descendants(root: int) -> list[int]:
 
 
 def memory_of(processes: list[int], limit: int) -> int:
-    """The memory used by `processes` in bytes: resident and swapped, or proportional if that sum exceeds `limit`."""
+    """The memory used by `processes` in bytes: resident plus swapped, or proportional if that sum exceeds `limit`."""
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
@@ -174,7 +176,7 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide this; then, all of its memory counts
+    except PermissionError:  # a process can hide this; all of its memory then counts
         return otherwise
     except OSError:  # the process has ended in the meantime
         return 0

@@ -1,13 +1,14 @@
-"""Lists versions that do not work together although their metadata allows it. Runs inside the sandbox and uses only the
-standard library."""
+"""Lists package versions that do not work together although their metadata allows them. Runs inside the sandbox and
+uses only the standard library."""
 
 import re
 from collections.abc import Mapping
 
-# For each package, the first version that works with the given or a later version of the other package. NumPy 2: see
-# https://github.com/numpy/numpy/issues/26191 and each package's release notes; modules compiled earlier fail with
-# "numpy.dtype size changed" or "_ARRAY_API not found", and torch cannot create arrays. Protobuf 4: see
-# https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be created directly").
+# Each row is (package, version, other package, other version). Versions of the package before `version` do not work
+# with `other version` or later of the other package. NumPy 2: see https://github.com/numpy/numpy/issues/26191 and each
+# package's release notes. Modules compiled against NumPy 1 fail with "numpy.dtype size changed" or "_ARRAY_API not
+# found", and torch cannot create arrays. Protobuf 4: see https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be
+# created directly").
 _CLASHES = (
     ("bottleneck", "1.4", "numpy", "2"),
     ("gym", "1", "numpy", "2"),  # unmaintained since 0.26: https://github.com/openai/gym/blob/master/README.md
@@ -29,7 +30,7 @@ _CLASHES = (
 
 
 def clash_bounds(versions: Mapping[str, str]) -> list[str]:
-    """The requirements violated by a set of packages (name → version), such as `numpy<2` for torch 2.0 and NumPy
+    """The requirements that a set of packages (name → version) violates, such as `numpy<2` for torch 2.0 and NumPy
     2.1."""
     return sorted(
         {

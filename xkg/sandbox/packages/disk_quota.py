@@ -17,14 +17,14 @@ from xkg.sandbox.runner import Environment
 
 _USED, _SIZES, _PLANNING = ".used", "sizes.json", ".planning"
 WORK = "work-"
-"""The prefix of folders for installer runs, below `making`."""
+"""Prefix of the folders for installer runs, below `making`."""
 _GRACE_SECONDS = 600
 _MOST_MB = 12_000
-"""The default for one environment: torch with CUDA takes 4,300 MB, and 10,000 MB with other frameworks."""
+"""The default limit for one environment: torch with CUDA needs 4,300 MB, or 10,000 MB with other frameworks."""
 
 
 class Quota(NamedTuple):
-    """Limits on disk space, in megabytes: `one` for a single environment (set by `source`), and another for all
+    """Disk space limits in megabytes: `one` for a single environment (set by `source`), and `total` for all
     environments together."""
 
     one: int
@@ -33,7 +33,8 @@ class Quota(NamedTuple):
 
 
 def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
-    """The limits from the settings; by default, half of the disk space that is free or already used by environments."""
+    """Returns the limits from the settings. The default total is half of the disk space that is free or already used by
+    environments."""
     place = next(place for place in (folder, *folder.parents) if place.exists())
     half = (shutil.disk_usage(place).free + _total(folder) >> 20) // 2
     total = half if settings.total_mb is None else settings.total_mb
@@ -48,7 +49,7 @@ def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
 
 @contextlib.contextmanager
 def in_use(environment: Environment) -> Iterator[None]:
-    """Keeps this and other processes from removing an environment for the duration of the context."""
+    """Prevents this and other processes from removing an environment during the context."""
     if environment.site is None:
         yield
         return
@@ -61,8 +62,8 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 @contextlib.contextmanager
 def planning(folder: Path) -> Iterator[None]:
-    """Keeps this and other processes from removing files that plans refer to (uv's cache, built wheels) for the
-    duration of the context."""
+    """Prevents this and other processes from removing files that plans refer to (uv's cache, built wheels) during the
+    context."""
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / _PLANNING, shared=True):
         yield
@@ -71,9 +72,8 @@ def planning(folder: Path) -> Iterator[None]:
 def prune(folder: Path, keep_mb: int) -> list[str]:
     """Frees disk space until the rest fits in `keep_mb`. First removes uv's cache, then built and unpacked wheels that
     no environment uses, then the least recently requested environments with their wheels. Keeps environments that are
-    in use or were requested in the last ten minutes (they may be about to be used), and keeps the cache and built
-    wheels while any process is planning. The caller must make sure that nobody is installing. Returns the removed
-    hashes."""
+    in use or were requested in the last ten minutes, and keeps the cache and built wheels while any process is
+    planning. The caller must ensure that no installation is running. Returns the hashes of removed environments."""
     homes = sorted(_homes(folder), key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
     total = _without_loose_wheels(folder, keep_mb)
@@ -94,7 +94,7 @@ def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
     total = _total(folder)
     if total > keep_mb << 20:
         with file_lock(folder / _PLANNING, wait=False) as unused:
-            # The cache contains links to all wheels. Runs that were killed leave their folders behind.
+            # The cache contains links to all wheels. Killed runs leave their folders behind.
             for remade in ("making/cache", "built", *_left(folder)) if unused else ():
                 shutil.rmtree(folder / remade, ignore_errors=True)
         total = _total(folder)
@@ -126,8 +126,8 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """The size of the whole folder in bytes. Unpacked wheels, wheels in uv's cache, and environments never change, so
-    each is measured once."""
+    """The size of the whole folder in bytes. Unpacked wheels, uv's cached wheels and environments never change, so each
+    is measured only once."""
     wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
     fixed = wheels | dict.fromkeys([*_homes(folder), *(folder / "making/cache/archive-v0").glob("*")], False)
     known: dict[str, int] = {}
@@ -148,8 +148,8 @@ def _homes(folder: Path) -> list[Path]:
 
 
 def _size(folder: Path, without: Container[Path] = (), *, linked: bool) -> int:
-    """The size of a folder in bytes, not counting some folders inside. A file with several hard links belongs to an
-    unpacked wheel, and counts only if `linked`."""
+    """The size of a folder in bytes, excluding the folders in `without`. A file with several hard links belongs to an
+    unpacked wheel, and counts only if `linked` is set."""
     total = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if Path(parent, name) not in without]

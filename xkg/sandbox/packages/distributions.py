@@ -1,4 +1,4 @@
-"""Maps import names to distributions with different names, using our own table."""
+"""Maps import names to distributions with different names."""
 
 import tomllib
 from pathlib import Path
@@ -9,11 +9,12 @@ _DISTRIBUTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("distrib
 ]
 
 
-# setuptools 82 removed it: https://setuptools.pypa.io/en/latest/history.html
+# setuptools 82 removed pkg_resources: https://setuptools.pypa.io/en/latest/history.html
 LAST_WITH = {"pkg_resources": "setuptools<82"}
-"""Modules that were dropped from later versions of their distributions, with a requirement that still includes them."""
+"""Modules that were dropped from later versions of their distributions, each with a requirement that still includes
+it."""
 
 
 def distribution_of(name: str) -> str | None:
-    """The distribution that provides an import name, from our table; None if the table does not list it."""
+    """Returns the distribution that provides an import name, or None if the table does not list the name."""
     return _DISTRIBUTIONS.get(name)

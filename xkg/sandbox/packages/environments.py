@@ -2,9 +2,9 @@
 
 `installer` runs there with uv. The sandbox's only network access is a socket to `host_proxy`, which connects only to
 the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are read
-from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, which has no
-network access and none of our folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size
-of a single file. A wheel that lies about sizes can still fill the disk with whatever uv can unpack in ten minutes.
+from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, without network
+access or access to xkg's folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size of a
+single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten minutes.
 Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
@@ -14,8 +14,8 @@ Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain proce
     folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
     folder/sizes.json            bytes of each unpacked wheel and set, measured once
 
-All graphs of a user share the folder. A wheel is unpacked and compiled once, in `making/wheels`, and sets link to its
-files. Both are under one mount in the sandbox, because a hard link cannot cross mounts."""
+All of a user's graphs share the folder. Each wheel is unpacked and compiled once, in `making/wheels`, and sets contain
+hard links to its files. In the sandbox, both are under the same mount, because hard links cannot cross mounts."""
 
 import contextlib
 import functools
@@ -55,23 +55,23 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLING = ".lock"
 _MOST_ROUNDS = 8
-"""The maximum number of rounds of builds from source, since uv reports packages without a wheel one at a time.
-TensorFlow 1.15 needs five rounds."""
+"""Maximum number of rounds of source builds, because uv reports packages without a wheel one at a time. TensorFlow 1.15
+needs five rounds."""
 _MOST_VERSIONS = 2
-"""The limit per package: if no version that works with the other packages has a wheel, uv reports one version after
+"""Maximum number of versions to build per package. If no compatible version has a wheel, uv reports one version after
 another."""
 
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
-    """The folder of environments shared by all of this user's graphs."""
+    """The environments folder, which all of this user's graphs share."""
     return settings.folder or user_cache_folder() / "environments"
 
 
 @dataclass(frozen=True)
 class _Request:
-    """A request for an environment. The requirement lines are those in `declared`, followed by `lines`; `versions` are
-    Python versions. Package versions are those available on the day `written`; unless `exact` is set, a later day that
-    suits the interpreter may be used."""
+    """A request for an environment. The requirement lines are `declared` followed by `lines`; `versions` are Python
+    versions. Packages are chosen as of the day `written`, or of a later day that suits the interpreter, unless `exact`
+    is set."""
 
     names: Mapping[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -81,7 +81,7 @@ class _Request:
     exact: bool = False
 
     def hints(self, interpreter: Interpreter) -> dict[str, str]:
-        """The lines that apply to an interpreter, keyed by package."""
+        """The requirement lines that apply to an interpreter, by package."""
         hints = version_hints(self.declared, interpreter.full) | version_hints(self.lines, interpreter.full)
         hints.pop(python_choice.PYTHON, None)
         return hints
@@ -91,22 +91,20 @@ class _Request:
 
 
 class UvEnvironments:
-    """Creates environments with uv. Implements `EnvironmentMaker`. `notify` receives the packages being installed and
-    the download progress.
+    """An `EnvironmentMaker` that uses uv. `notify` receives the packages being installed and the download progress.
 
-    The default interpreter is the one that runs xkg. If the repository asks for another, or its pins have no wheels for
-    this one, an installed interpreter that fits better is used. Packages that have no wheel for any interpreter are
-    built from source.
+    The default interpreter is xkg's own. If the repository asks for a different version, or its pins have no wheels for
+    xkg's, a better matching installed interpreter is used. Packages without a wheel for any interpreter are built from
+    source.
 
-    Package versions that are not specified in the requirements come from the half-year in which the code was written,
-    or from the time when its Python version first had wheels, if that is later: code from 2023 gets the NumPy of 2023.
-    If the newest versions satisfy more imports, the versions from the first day on which all these imports are
-    available are used instead.
+    Unpinned packages get versions from the half-year in which the code was written, or from the time when its Python
+    version first had wheels, if that is later. For example, code from 2023 gets NumPy from 2023. If the newest versions
+    satisfy more imports, versions from the first day on which all these imports are available are used instead.
 
-    `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
-    unavailable ones with their reasons; the rest are installed. Declared packages are also installed if they fit; a
-    note lists each package that does not. Raises `PackagesError` only if the folder cannot be written. Several
-    processes can choose versions at the same time, but install one after the other."""
+    `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
+    unavailable imports with reasons; the rest are installed. Declared packages are also installed if they are
+    compatible, and otherwise listed in a note. Raises `PackagesError` only if the folder cannot be written. Several
+    processes can choose versions at the same time, but installations run one after another."""
 
     def __init__(
         self, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None] = lambda _: None
@@ -179,7 +177,7 @@ class UvEnvironments:
 
     @functools.cached_property
     def _in_image(self) -> str | None:
-        """The tag of the only interpreter in the container image."""
+        """The tag of the container image's only interpreter."""
         if not isinstance(self._runs.sandbox, ContainerRunner):
             return None
         outcome = self._runs.sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
@@ -191,11 +189,11 @@ class UvEnvironments:
         return self._in_image or interpreter.tag
 
     def _others(self) -> Mapping[str, Path]:
-        """Other interpreters on this machine that can run code, keyed by version."""
+        """Other interpreters on this machine that can run code, by version."""
         return {} if self._in_image else installed()
 
     def _first(self, versions: SpecifierSet) -> tuple[Interpreter, tuple[str, ...]]:
-        """The interpreter that a repository asks for, or the closest one, with a note."""
+        """Returns the interpreter that a repository asks for, or the closest available one with a note."""
         if versions.contains(own().full) or self._in_image:
             return own(), ()
         lacks = not python_choice.allowed(self._others(), versions)
@@ -257,7 +255,7 @@ class UvEnvironments:
         return environment.model_copy(update={"site": self._folder / environment.hash / "site"})
 
     def _is_there(self, digest: str) -> bool:
-        """Whether a set is installed. Marks it as just requested."""
+        """Whether a set is installed. Also marks the set as just requested."""
         home = self._folder / digest
         if not (home / "site").is_dir():
             return False
@@ -268,8 +266,8 @@ class UvEnvironments:
         return set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._tag(at(plan.python)))
 
     def _best_plan(self, request: _Request, interpreter: Interpreter, limits: Quota) -> Plan:
-        """The plan for an interpreter, or for another interpreter that has more wheels for the requested versions.
-        Includes packages built from source."""
+        """Returns the plan for `interpreter`, or for a different interpreter that has more wheels for the requested
+        versions. Includes packages built from source."""
         plan = self._plan(request, interpreter, limits)
         for other in self._with_more_wheels(request, plan):
             if _lacks(alternative := self._plan(request, other, limits), request) < _lacks(plan, request):
@@ -283,14 +281,14 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
             sources: dict[str, Source] = {}
-            # The versions that the repository asks for come first.
+            # Versions that the repository asks for come first.
             for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
                 source = offer.source
                 if source is None or source.pin in tried or versions[source.name] == _MOST_VERSIONS:
                     continue
                 if not (offer.pythons and source.name in present):
                     sources.setdefault(source.name, source)
-            # A module from one of the repository's own requirements may share its name with another project.
+            # A module from one of the repository's own requirements may share its name with an unrelated project.
             named = [source for source in sources.values() if source.name in hints] or list(sources.values())
             for source in named:
                 tried.add(source.pin)
@@ -315,7 +313,7 @@ class UvEnvironments:
             yield at(here[version])
 
     def _tools(self, lines: Sequence[str], day: str, interpreter: Interpreter) -> Environment:
-        """The packages needed to build a package from source."""
+        """Returns an environment with the packages needed for a source build."""
         if not lines:
             return _empty(interpreter)
         request = _Request({}, (), tuple(lines), day or None, exact=True)
@@ -378,7 +376,7 @@ class UvEnvironments:
         return self._environment(plan, digest)
 
     def _install(self, plan: Plan, digest: str, interpreter: Interpreter, limits: Quota) -> str:
-        """Installs a set. Returns why it could not be installed, or '' on success."""
+        """Installs a set. Returns the reason if it could not be installed, or ''."""
         wheels = {self._key(wheel, interpreter): wheel for wheel in plan.wheels}
         new = {self._runs.making / "wheels" / key: wheel for key, wheel in wheels.items()}
         new = {place: wheel for place, wheel in new.items() if not place.is_dir()}
@@ -391,7 +389,7 @@ class UvEnvironments:
             size = 0 if trouble else (sum(map(_readable, new)) + known) / 2**20
             if size > limits.one:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
-                for place in new:  # a wheel in the store has the size in its file list
+                for place in new:  # do not keep wheels that are larger than their file lists state
                     shutil.rmtree(place, ignore_errors=True)
             if not trouble:
                 _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
@@ -413,7 +411,7 @@ class UvEnvironments:
         )
 
     def _key(self, wheel: Locked, interpreter: Interpreter) -> str:
-        """The key in the store for the wheel, unpacked and compiled for this interpreter."""
+        """The store key for a wheel that is unpacked and compiled for this interpreter."""
         text = f"{self._tag(interpreter)} {wheel.pin} {wheel.sha256 or wheel.url}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -423,7 +421,7 @@ class UvEnvironments:
 
     @contextlib.contextmanager
     def _alone(self, lock: Path) -> Iterator[None]:
-        """Waits until no other process holds the lock."""
+        """Holds a lock, after waiting for other processes to release it."""
         lock.parent.mkdir(parents=True, exist_ok=True)
         with file_lock(lock, wait=False) as held:
             if held:
@@ -436,7 +434,8 @@ class UvEnvironments:
 
 @functools.cache
 def _version() -> str:
-    """A hash of the modules and tables that choose packages, so that a changed version never reuses old answers."""
+    """A hash of the modules and tables that choose packages, so that a new version of xkg does not reuse old
+    answers."""
     files = sorted(file for file in Path(__file__).parent.iterdir() if file.is_file())
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -455,14 +454,14 @@ def on_cpu(environment: Environment) -> Environment:
 
 
 def _lacks(plan: Plan, request: _Request) -> tuple[int, int]:
-    """The number of imports and the number of requested versions that a plan cannot satisfy."""
+    """The numbers of imports and of requested versions that a plan cannot satisfy."""
     pins = [wheel.pin for wheel in plan.wheels]
     others = list(version_differences(request.hints(at(plan.python)), pins))
     return len(plan.missing), len(others) + len(plan.left_out)
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str], python: str | None = None) -> str:
-    """The id of a resolved set for an interpreter (this one by default), consisting of 16 hex digits."""
+    """Returns the id of a resolved set for an interpreter tag (xkg's own by default): 16 hex digits."""
     return hashlib.sha256("\n".join([python or own().tag, *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
@@ -482,9 +481,9 @@ def _version_notes(
 
 
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
-    """The last day whose packages suit code written on the day `written`: the end of its half-year, so that
-    repositories from the same period share their large packages. For code older than its Python version (this one by
-    default), it is half a year after that Python's release, when most packages had wheels for it. None if the day is
+    """Returns the last day whose packages suit code written on the day `written`. This is the end of its half-year, so
+    that repositories from the same period share their large packages. For code older than the interpreter's Python
+    version, it is half a year after that version's release, when most packages had wheels for it. None if `written` is
     unknown."""
     interpreter = interpreter or own()
     try:
@@ -497,7 +496,7 @@ def newest_of(written: str | None, interpreter: Interpreter | None = None) -> st
 
 
 def _readable(folder: Path) -> int:
-    """Makes a folder readable for everyone, whatever modes its wheels have set. Returns its size in bytes."""
+    """Makes a folder readable by everyone, whatever file modes its wheels set. Returns its size in bytes."""
     total = 0
     for parent, _, names in os.walk(folder):
         Path(parent).chmod(0o755)

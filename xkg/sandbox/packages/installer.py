@@ -1,5 +1,5 @@
-"""Runs inside the sandbox and uses only the standard library: asks uv which wheels a set of imports needs, inspects the
-wheels before downloading them, and installs them. No package code is run.
+"""Asks uv which wheels a set of imports needs, inspects the wheels before downloading them, and installs them. Runs
+inside the sandbox, uses only the standard library, and runs no package code.
 
 python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
@@ -27,8 +27,8 @@ from xkg.sandbox.packages.uv_pip import Uv, name_of
 from xkg.sandbox.packages.wheel_exports import foreign
 from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, member
 
-# conda-forge's table of import names, which its bots generate from their packages; this wheel contains the table as
-# data. The version is pinned, so that equal requests get equal answers.
+# A wheel that contains conda-forge's table of import names, which its bots generate from packages. The version is
+# pinned so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
 _MOST_OFFERS = 12
@@ -36,8 +36,8 @@ _SIDE_BY_SIDE = 4
 
 
 class Wanted(NamedTuple):
-    """A wanted import. `guessed` means that the distribution is only inferred from the module's name; in that case
-    `names` are the names that the code imports from the module."""
+    """An import that the code needs. `guessed` means that the distribution was only inferred from the module's name;
+    `names` are then the names that the code imports from the module."""
 
     module: str
     distribution: str
@@ -47,23 +47,22 @@ class Wanted(NamedTuple):
 
 
 def compile_all(folder: str, interpreter: str) -> None:
-    """Writes bytecode next to the sources, because jobs cannot write there. Skips files that do not compile, and the
+    """Writes bytecode next to the sources, because jobs cannot write there. Skips files that do not compile, and
     packages' own tests, which make up half of some packages."""
     command = (interpreter, "-I", "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
 
 def _megabytes(size: int) -> str:
-    """The size in the same unit as the limit, rounded up, so that a size above the limit is never printed as equal to
-    it."""
+    """A size in megabytes, rounded up so that a size above the limit is never printed as equal to the limit."""
     step = 10 if size < 1000 << 20 else 100
     return f"{-(-size // (step << 20)) * step:,}"
 
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
-    """Chooses the wheels to install for the imports, and explains why the other imports are missing. Uses the versions
-    visible to `dated`. If `uv` provides more imports, moves to the first day on which these are available. Raises
-    `Unreachable`."""
+    """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
+    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all of these are
+    available. Raises `Unreachable`."""
     wanted = [
         Wanted(module, distribution, "", guessed, tuple(names))
         for module, distribution, guessed, names in request["wanted"]
@@ -100,8 +99,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     unprovided = unprovided_imports(wanted, closure(wanted), inspected)
     missing |= {want.module: reason for want, reason in unprovided.items()}
 
-    # A module that neither the tables nor its name resolve may be in one of the repository's own requirements.
-    aside = uv.aside()  # requirements without a wheel that nothing imports by name
+    # A module that cannot be resolved by the tables or by its name may be in one of the repository's own requirements.
+    aside = uv.aside()  # collects requirements without a wheel that no import names
     own = _available(others, aside) if missing else []
     inspect(own)
     for wheel in own:
@@ -111,7 +110,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     wanted = [want for want in wanted if want not in unprovided]
     wanted, lost = resolvable(wanted, uv)
     missing |= lost
-    # Versions of packages that are installed only as dependencies.
+    # Requested versions of packages that are installed only as dependencies.
     names = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted("", name_of(hint), hint) for hint in others if name_of(hint) in names - {hint}]
     indirect |= {want.distribution: want for want in _together(asked, aside, wanted)[0] if want.hint}
@@ -133,7 +132,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in wheels}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
-    # Tools may be newer than the code.
+    # Declared tools may be newer than the code.
     if younger := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
         uv = uv.of_any_day([want.distribution for want in younger])
         more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
@@ -160,8 +159,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
 
 
 def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
-    """Adds dependencies to `without_wheel` if their missing wheels keep packages from being installed in their newest
-    version. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
+    """Adds dependencies to `without_wheel` if their missing wheels prevent the newest version of a package from being
+    installed. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
     chosen = {wheel.name: wheel for wheel in wheels}
     free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
     for newest in _available(sorted(free), uv):
@@ -170,7 +169,7 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
 
 
 def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
-    """Other sources for the requirements that lacked a wheel, in versions that the repository asks for."""
+    """Alternative sources for requirements without a wheel, in the versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in filter(None, dated_or_not):
         for line in uv.without_wheel:
@@ -180,8 +179,8 @@ def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[d
 
 
 def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
-    """Returns `wanted` with guessed distributions replaced using conda-forge's table (distributions required by the
-    repository come first), and with the versions required by the repository. Raises `Unreachable`."""
+    """Returns `wanted` with the repository's required versions, and with guessed distributions replaced using
+    conda-forge's table. Distributions that the repository requires take precedence. Raises `Unreachable`."""
     table = known_names(uv) if any(want.guessed for want in wanted) else {}
     resolved = []
     for want in wanted:
@@ -194,7 +193,7 @@ def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str],
 
 
 def known_names(uv: Uv) -> dict[str, list[str]]:
-    """conda-forge's table: import name → distributions. Empty if the registry does not have it."""
+    """conda-forge's table (import name → distributions). Empty if the registry does not contain the table."""
     requirement, path = _NAMES
     cached = Path(uv.cache, f"{requirement}.json")
     with contextlib.suppress(OSError, ValueError):
@@ -217,7 +216,8 @@ def known_names(uv: Uv) -> dict[str, list[str]]:
 def unprovided_imports(
     wanted: Sequence[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]
 ) -> dict[Wanted, str]:
-    """The imports in `wanted` that the wheels do not provide (another project may share the name), with the reasons."""
+    """The imports in `wanted` that the wheels do not provide, with the reasons. For example, a wheel may be an
+    unrelated project with the same name."""
     provided = frozenset().union(*(inspected[wheel].modules or () for wheel in wheels))
     unread = any(inspected[wheel].modules is None for wheel in wheels)
     own = {wheel.name: wheel for wheel in wheels}
@@ -239,7 +239,7 @@ def unprovided_imports(
 
 
 def providers(wanted: Iterable[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]) -> dict[str, str]:
-    """The pin of the wheel that provides each import, preferably the wheel of the import's own distribution."""
+    """The pin of the wheel that provides each import, preferably from the import's own distribution."""
     found: dict[str, str] = {}
     for want in wanted:
         having = [wheel for wheel in wheels if want.module in (inspected[wheel].modules or ())]
@@ -253,10 +253,10 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together, and why the rest does not. The versions required by the
-    repository are preferred, then the next later versions that resolve (for code written for an old Python, they are
-    closer to the required versions than the newest are), then any version. If that loses some packages, all version
-    requirements are dropped. Raises `Unreachable`."""
+    """Returns a large part of `wanted` that resolves together, and why the rest does not. Prefers the versions required
+    by the repository, then the next later versions that resolve, then any version. For an old Python, the next later
+    versions are closer to the required versions than the newest. If some packages would be lost, drops all version
+    requirements. Raises `Unreachable`."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -266,9 +266,9 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """A large part of `wanted` that resolves together with `beside`, and why the rest does not. If a list does not
-    resolve, the packages that uv reports as lacking a wheel are moved to the end; other lists are halved. Thus, a few
-    bad requirements among many cost only a few runs of uv."""
+    """Returns a large part of `wanted` that resolves together with `beside`, and why the rest does not. If a list does
+    not resolve, packages that uv reports as lacking a wheel are moved to the end; otherwise, the list is halved. A few
+    bad requirements among many therefore need only a few runs of uv."""
     if not (why := _why_not([*beside, *wanted], uv)):
         return list(wanted), {}
     lacking = {name_of(line) for line in uv.without_wheel}
@@ -286,7 +286,7 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
 
 
 def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
-    """The wheels for those requirements for which one exists, without dependencies. Raises `Unreachable`."""
+    """Returns the wheels that exist for the requirements, without dependencies. Raises `Unreachable`."""
     try:
         return uv.resolve(lines, "--no-deps") if lines else []
     except Unreachable:
@@ -297,8 +297,8 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 
 
 def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
-    """The wants, each required version replaced by the next later version that has a wheel and resolves with the
-    others; empty if there are none."""
+    """Returns `wanted` with each required version replaced with the next later version that has a wheel and resolves
+    with the others. Empty if there are no such versions."""
     parts = {want: want.hint.partition("==") for want in wanted}
     pins = {want: re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version) for want, (_, _, version) in parts.items()}
     lowest = sorted({f"{parts[want][0]}>={pin[1]}" for want, pin in pins.items() if pin})
@@ -314,7 +314,7 @@ def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
-    """Why these requirements do not resolve together; '' if they do. Raises `Unreachable`."""
+    """The reason why these requirements do not resolve together, or ''. Raises `Unreachable`."""
     try:
         if wanted:
             uv.resolve(requirements(wanted))
@@ -326,7 +326,7 @@ def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
 
 
 def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
-    """Unpacks the wheels that are not in the store, in parallel, and links the files of all wheels into the target."""
+    """Unpacks the wheels that are not in the store, in parallel, and links all wheels' files into the target."""
     store, unpacking, target = (Path(request[name]) for name in ("store", "unpacking", "target"))
     lacking = [(key, line) for key, line in request["wheels"] if not (store / key).is_dir()]
     os.umask(0o022)
@@ -365,7 +365,7 @@ def _link(wheel: Path, target: Path) -> None:
 
 
 def fetch(request: dict[str, Any]) -> dict[str, Any]:
-    """Fetches a source distribution. None of its code is run."""
+    """Fetches a source distribution without running any of its code."""
     try:
         place = fetched(request["url"], request["sha256"], Path(request["target"]), request["max_mb"] << 20)
         return {"error": None, "file": place.name, "requires": build_requirements(place)}

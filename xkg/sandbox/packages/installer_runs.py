@@ -1,4 +1,4 @@
-"""Runs the installer in the sandbox, with a socket to `host_proxy` as its only network access, or as a plain
+"""Runs the installer, in the sandbox (with a socket to `host_proxy` as its only network access) or as a plain
 process."""
 
 import contextlib
@@ -31,13 +31,13 @@ from xkg.sandbox.runner import Limits, Runner
 
 _SECONDS = 600
 _PROCESSES = 2048
-"""uv starts hundreds of threads, and the kernel counts the threads of all runs together, since one uid owns the
-store."""
+"""uv starts hundreds of threads, and the kernel counts the threads of all runs together because they share the uid that
+owns the store."""
 _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# Modules that run inside, found as a package without `__init__`, so that nothing else is imported from xkg.
+# The modules that run inside. They form a package without `__init__`, so nothing else is imported from xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
@@ -49,7 +49,7 @@ _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certifica
 
 
 class InstallerRuns:
-    """Runs the installer on one `folder` of environments. `notify` receives download progress."""
+    """Runs the installer for one environments `folder`. `notify` receives download progress."""
 
     def __init__(
         self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
@@ -66,11 +66,11 @@ class InstallerRuns:
 
     @property
     def built(self) -> Path:
-        """The folder of locally built wheels, which runs see at `BUILT`."""
+        """The folder of locally built wheels, mounted at `BUILT` in runs."""
         return self.folder / "built"
 
     def cpu_index(self) -> str | None:
-        """The index for PyTorch's CPU builds, if it should be used and is reachable."""
+        """The index for PyTorch's CPU builds, if it is enabled and reachable."""
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
@@ -80,9 +80,8 @@ class InstallerRuns:
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> Iterator[tuple[Any, str, Path]]:
-        """The installer's answer, or the reason why there is none, and the folder for this run, which is removed
-        afterwards; the folder's `site` contains what was installed. The wheels are for `interpreter`. Runs may
-        overlap."""
+        """Yields the installer's answer, a reason if there is none, and the run's folder. The folder's `site` contains
+        the installed packages; the folder is removed afterwards. The wheels are for `interpreter`. Runs may overlap."""
         trouble = ""
         if self._contained and self.sandbox is None:
             trouble = "packages can only be installed in bubblewrap and containers"
@@ -169,7 +168,7 @@ class InstallerRuns:
         return _trouble(outcome.ended, outcome.output)
 
     def _progress(self, installing: Installing) -> Callable[[int], None]:
-        """Sends a notification after every twentieth of a download. `received` is the number of bytes so far."""
+        """Returns a callback that sends a notification after every 5% of a download."""
         step = max(1, installing.total_mb // 20)
         told = 0
 
@@ -199,7 +198,7 @@ class InstallerRuns:
 
 
 def _seconds(installing: Installing | None) -> int:
-    """The time limit for an installation, with one extra second per megabyte to allow for slow networks."""
+    """The time limit for an installation in seconds, plus one per megabyte to allow for slow networks."""
     return _SECONDS + (installing.total_mb if installing else 0)
 
 
@@ -215,7 +214,6 @@ def _request(
 
 
 def _is_folder(place: Path) -> bool:
-    """Whether this is a folder and not a link to one."""
     return place.is_dir() and not place.is_symlink()
 
 

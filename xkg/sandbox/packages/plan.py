@@ -1,4 +1,4 @@
-"""The data for an installation: the wheels in a resolved set, and the progress of their installation."""
+"""Data for installations: the wheels in a resolved set, and the installation progress."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,26 +23,25 @@ class _Distribution(Value):
 
 
 class Locked(_Distribution):
-    """A wheel in a resolved set. `size` is its size on disk, and `download` the size of its file, in bytes."""
+    """A wheel in a resolved set. `size` is its size on disk, and `download` its file size, in bytes."""
 
     size: int
     download: int = 0
 
     @property
     def line(self) -> str:
-        """A line for a requirements file that pins the wheel, so that an index has no choice."""
+        """A requirements file line that pins exactly this wheel."""
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
 class Source(_Distribution):
-    """A source distribution in the registry, and the day of its publication, if known."""
+    """A source distribution in the registry, and its publication day, if known."""
 
     day: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
 
 
 class Offer(Value):
-    """Other sources for a requirement that has no wheel: Python versions that do have one, and its source
-    distribution."""
+    """Alternatives for a requirement without a wheel: Python versions with one, and its source distribution."""
 
     line: str
     pythons: tuple[str, ...]
@@ -50,10 +49,10 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """`day` is the day that versions are from, or '' if they are the newest because the newest satisfy more imports.
-    `provided` maps imports to the pins of the wheels that provide them, and `left_out` maps declared packages to the
-    reason. `offers` are for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
-    `Environment`."""
+    """The wheels to install. Versions are from the `day`, or the newest if `day` is '', because the newest versions
+    satisfy more imports. `provided` maps each import to the pin of the wheel that provides it. `left_out` maps each
+    declared package that is not installed to the reason. `offers` are for requirements that no wheel satisfies.
+    `incomplete` and `python` have the same meaning as in `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
@@ -70,15 +69,15 @@ class Done(Value):
 
 
 class Fetched(Done):
-    """The file name of a source distribution, and its build requirements."""
+    """A source distribution's file name and build requirements."""
 
     file: str = Field(default="", pattern=r"^[A-Za-z0-9][\w.+!-]*\.(tar\.\w+|tgz|zip)$")
     requires: tuple[str, ...] = ()
 
 
 class Installing(Value):
-    """Packages being installed or built from source: megabytes to download, already downloaded, and on disk at the end.
-    `waiting` means that this installation is waiting for another process to finish its own."""
+    """Packages being installed or built from source: megabytes to download, downloaded so far, and on disk at the end.
+    `waiting` means that the installation waits for another process to finish installing."""
 
     packages: str
     total_mb: int
@@ -89,7 +88,7 @@ class Installing(Value):
 
     @classmethod
     def of(cls, plan: Plan, new: Sequence[Locked]) -> "Installing":
-        """The wheels in a plan that are not in the store. The largest of those that the code imports are named."""
+        """Describes the wheels in a plan that are not in the store yet, and lists the largest that the code imports."""
         imported = [wheel for wheel in new if wheel.pin in plan.provided.values()] or new
         named = [f"{w.name} {w.version}" for w in sorted(imported, key=lambda w: -w.download)[:_NAMED]]
         more = f" and {len(new) - len(named)} more packages" if len(new) > len(named) else ""

@@ -1,5 +1,5 @@
-"""Chooses the Python version for a repository's code, from the version that it asks for and the wheels available for
-its pins."""
+"""Chooses the Python version for a repository's code, based on the version that it asks for and the wheels available
+for its pins."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -12,13 +12,13 @@ from xkg.sandbox.isolation.interpreters import NEWEST, OLDEST, own
 from xkg.sandbox.packages.plan import Offer
 
 PYTHON = "python"
-"""A requirement with this name applies to the interpreter: `python==3.7.*`."""
+"""A requirement with this name applies to the interpreter, such as `python==3.7.*`."""
 VERSIONS = tuple(f"3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))
 _SUPPORTED_BY_UV = 8
 
 
 def asked(hint: str | None) -> SpecifierSet:
-    """The Python versions allowed by a requirement line on `python`; all versions if there is no such line."""
+    """The Python versions that a requirement line on `python` allows; all versions if there is no such line."""
     try:
         return Requirement(hint or PYTHON).specifier
     except InvalidRequirement:
@@ -26,26 +26,26 @@ def asked(hint: str | None) -> SpecifierSet:
 
 
 def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
-    """The versions (such as "3.8") for which a specifier allows a late patch release."""
+    """The versions (such as "3.8") with a late patch release that a specifier allows."""
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
 def wanted(specifier: SpecifierSet) -> str | None:
-    """The version to install for a specifier: the last one before its upper bound, otherwise the first one, which has
-    the most wheels. None if no version is allowed."""
+    """The version to install for a specifier: the last version before its upper bound, or else the first version, which
+    has the most wheels. None if no version is allowed."""
     fitting = allowed(VERSIONS, specifier)
     return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
 
 
 def first_day(minor: int) -> str:
     """The day by which the numerical packages had wheels for a Python version. Packages from that day have removed the
-    fewest interfaces that older code calls."""
-    # Python 3.9 and later come out every October (PEP 602).
+    fewest APIs that older code uses."""
+    # Since 3.9, Python versions are released every October (PEP 602).
     return date(2011 + minor, 12, 1).isoformat()
 
 
 def version_of(written: str | None) -> str | None:
-    """The Python version that was current on the day when code was written, if it is older than ours: the latest
+    """The Python version that was current when code was written, if it is older than xkg's own. This is the latest
     supported version that had packages by then."""
     if not written or written >= first_day(own().minor):
         return None
@@ -54,7 +54,7 @@ def version_of(written: str | None) -> str | None:
 
 
 def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
-    """The latest allowed version, otherwise the first version after all allowed ones; None if there is neither."""
+    """The latest allowed version, or else the first version after all allowed versions. None if there is neither."""
     if fitting := allowed(versions, specifier):
         return max(fitting, key=_minor)
     past = allowed((f"3.{minor}" for minor in range(OLDEST)), specifier) + allowed(VERSIONS, specifier)
@@ -63,14 +63,14 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """The versions that have wheels for requirements without a wheel here, ordered by the number of these requirements,
+    """The versions that have wheels for requirements without a wheel here, sorted by the number of such requirements,
     then latest first."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 
 
 def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
-    """One line for each requirement that only has wheels for Python versions other than the one in use."""
+    """Lines about requirements that have wheels only for Python versions other than `used`."""
     places: dict[tuple[str, ...], list[str]] = {}
     for offer in offers:
         if offer.pythons and used not in offer.pythons:
@@ -83,7 +83,7 @@ def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
 
 
 def install(version: str) -> str:
-    """The command that installs an interpreter."""
+    """The command that installs a Python version."""
     return f"{'uv python install' if _minor(version) >= _SUPPORTED_BY_UV else 'pyenv install'} {version}"
 
 

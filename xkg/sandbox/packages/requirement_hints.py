@@ -1,4 +1,5 @@
-"""Reads a repository's requirement lines: versions by distribution, and packages that do not come from the registry."""
+"""Parses a repository's requirement lines: versions by distribution, and packages that do not come from the
+registry."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,8 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from xkg.text.address import repository_address
 
-# For projects with several distributions: the distribution that needs neither a display nor an accelerator. Their
-# versions are the same.
+# Replacements for distributions that need a display or an accelerator. Replacements have the same version numbers.
 LIGHTER = {
     "faiss-gpu": "faiss-cpu",
     "onnxruntime-gpu": "onnxruntime",
@@ -21,7 +21,7 @@ LIGHTER = {
     "tensorflow-gpu": "tensorflow-cpu",
     "xgboost": "xgboost-cpu",
 }
-# These come with the wheels that need them, or with the machine.
+# CUDA packages, which come with the wheels that need them, or with the machine.
 _CUDA = re.compile(r"cuda.*|cudnn.*|nccl|nvidia-.*|pytorch-(cuda|mutex)")
 _ACCELERATOR = re.compile(r"cuda|gpu|tpu|rocm|metal")
 _LONGEST = 500
@@ -29,10 +29,10 @@ _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<u
 
 
 def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
-    """Returns requirement lines keyed by canonical name, without extras for accelerators, for a Python version (such as
-    3.8.10; this one by default). If several lines specify a package, the first line with versions or extras counts,
-    without local labels (`1.0+cu113`). Other lines are ignored: options, links, paths, and markers that do not apply.
-    If a line's versions cannot be parsed, only the name counts."""
+    """Returns requirement lines by canonical name, without extras for accelerators, for a Python version (such as
+    3.8.10; xkg's own by default). If several lines specify a package, the first line with versions or extras is used,
+    without local version labels (`1.0+cu113`). Ignores options, links, paths, and lines whose markers do not apply. If
+    a line's versions cannot be parsed, only the name is used."""
     hints: dict[str, str] = {}
     place = {"python_version": python.rpartition(".")[0], "python_full_version": python} if python else None
     for line in lines:
@@ -62,7 +62,7 @@ def is_cuda(name: str) -> bool:
 
 
 def repository_sources(lines: Sequence[str]) -> dict[str, str]:
-    """Packages that come from a git repository: maps canonical names to the repository's host and path."""
+    """Maps the canonical name of each package from a git repository to the repository's host and path."""
     places: dict[str, str] = {}
     for line in lines:
         if match := _GIT.match(line.strip()):
@@ -76,7 +76,7 @@ def repository_sources(lines: Sequence[str]) -> dict[str, str]:
 
 
 def version_differences(hints: Mapping[str, str], pins: Sequence[str]) -> Iterator[str]:
-    """Describes the pins (name==version) that differ from the required version."""
+    """Describes each pin (name==version) that differs from the required version."""
     for pin in pins:
         name, _, version = pin.partition("==")
         requested = hints.get(canonicalize_name(name), name)

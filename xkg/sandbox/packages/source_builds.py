@@ -1,9 +1,8 @@
-"""Builds wheels from source distributions, in a sandbox that has no network access or keys, and only the files that the
-build needs.
+"""Builds wheels from source distributions in a sandbox without network access or keys.
 
-The build sees its source, its build requirements (already unpacked), the system's compiler and headers, and a scratch
-folder in memory that is discarded with it. Its wheel is untrusted like any other, and must have the name and version of
-its source. It is stored by source and interpreter, and shared between all of a user's graphs."""
+A build sees its source, its build requirements (already unpacked), the system's compiler and headers, and a temporary
+in-memory scratch folder. The wheel is untrusted like any other, and must have the name and version of its source. It is
+stored by source and interpreter, and shared by all of a user's graphs."""
 
 import hashlib
 import json
@@ -33,14 +32,14 @@ _REPORTED = re.compile(r"^[ \t]*+((?:[\w.]{0,200}(?:Error|Exception)\b|error: (?
 
 
 def folder_of(source: Source, interpreter: Interpreter) -> str:
-    """The name of the store folder for the wheel built from a source."""
+    """The name of the store folder for a wheel built from a source distribution."""
     key = f"{interpreter.tag} {source.pin} {source.sha256 or source.url}"
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 class FailedBuild(Exception):
-    """One line on why there is no wheel. `lacks` is a module that the build imports, or a program that it starts,
-    without requiring it. `passing` means that a later attempt may succeed."""
+    """A build failed, with a one-line reason. `lacks` is an undeclared module or program that the build needs.
+    `passing` means that a later attempt may succeed."""
 
     def __init__(self, reason: str, lacks: str | None = None, *, passing: bool = False) -> None:
         super().__init__(reason)
@@ -49,8 +48,8 @@ class FailedBuild(Exception):
 
 
 def build(source: Source, file: Path, site: Path | None, interpreter: Interpreter, target: Path) -> None:
-    """Builds the wheel for a source distribution in `file`, using the packages in `site`, into the folder `target`.
-    Raises `FailedBuild` and `SandboxUnavailableError`."""
+    """Builds a wheel from the source distribution `file` into the folder `target`, using the packages in `site`. Raises
+    `FailedBuild` and `SandboxUnavailableError`."""
     other = interpreter if interpreter != own() else None
     request = {
         "uv": str(uv_program()),
@@ -83,8 +82,7 @@ def build(source: Source, file: Path, site: Path | None, interpreter: Interprete
 
 
 def _checked_name(output: bytes, source: Source) -> str:
-    """The name of the wheel at the start of a build's output. Raises `FailedBuild` if the name does not match the
-    source."""
+    """Returns the wheel name at the start of a build's output. Raises `FailedBuild` if it does not match the source."""
     name = output.partition(b"\n")[0].decode("ascii", "replace")
     try:
         built, version, _, _ = parse_wheel_filename(name)
@@ -111,12 +109,12 @@ def _failure(ran: programs.ProgramResult) -> FailedBuild:
 
 
 def stored(target: Path) -> bool:
-    """Whether the store has a wheel in this folder."""
+    """Whether a store folder contains a wheel."""
     return any(target.glob("*.whl"))
 
 
 def stored_failure(target: Path) -> str | None:
-    """The reason why an earlier build of this source failed, if it did."""
+    """The reason why an earlier build failed, or None."""
     try:
         return (target / "failed").read_text()
     except OSError:
@@ -129,7 +127,7 @@ def store_failure(target: Path, reason: str) -> None:
 
 
 def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
-    """The requirements, with NumPy pinned to the version that the modules will run with, because compiled modules need
-    the NumPy they were compiled against or a later one."""
+    """Returns the requirements with NumPy pinned to its run-time version, because compiled modules do not run with
+    NumPy versions older than at compile time."""
     pinned = [pin for pin in pins if pin.startswith("numpy==")]
     return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

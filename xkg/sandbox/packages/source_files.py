@@ -1,5 +1,5 @@
-"""Reads a source distribution: its file and its build requirements. Runs inside the sandbox, uses only the standard
-library, and runs none of the distribution's code."""
+"""Downloads source distributions and parses their build requirements. Runs inside the sandbox, uses only the standard
+library, and runs none of a distribution's code."""
 
 import contextlib
 import hashlib
@@ -14,13 +14,13 @@ from xkg.sandbox.packages.wheels import Failed, get
 
 _SETTINGS = "pyproject.toml"
 _DEFAULT = ["setuptools", "wheel"]
-"""The default build requirements for a project that does not state any (PEP 517)."""
+"""The default build requirements for a project that declares none (PEP 517)."""
 _MOST_MEMBERS, _LONGEST_SETTINGS = 50_000, 300_000
 _CHUNK = 1 << 20
 
 
 def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
-    """Downloads the file at a URL into a folder. Raises `Failed` if the file is too large or its hash differs."""
+    """Downloads a URL's file into a folder. Raises `Failed` if the file is too large or its hash differs."""
     place = folder / Path(urllib.parse.unquote(urllib.parse.urlsplit(url).path)).name
     digest, size = hashlib.sha256(), 0
     folder.mkdir(exist_ok=True)
@@ -49,7 +49,7 @@ def build_requirements(source: Path) -> list[str]:
 
 
 def _member(source: Path) -> bytes | None:
-    """Reads the project's settings from the single top-level folder."""
+    """Reads the project's settings file from the top-level folder."""
     if source.name.endswith(".zip"):
         with zipfile.ZipFile(source) as archive:
             for name in archive.namelist()[:_MOST_MEMBERS]:

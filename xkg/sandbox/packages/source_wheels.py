@@ -1,4 +1,4 @@
-"""Provides wheels for packages that the registry has only as source: each is fetched, built once per interpreter, and
+"""Provides wheels for packages that are available only as source. Each wheel is built once per interpreter and
 stored."""
 
 import shutil
@@ -30,23 +30,23 @@ from xkg.sandbox.runner import Environment
 _MOST_ADDED = 3
 _MOST_MB = 200
 _LAST_2TO3 = "2021-09-01"
-"""A day shortly before the release of setuptools 58."""
-# Packages that setuptools needs for builds but old projects do not list.
+"""A day shortly before the release of setuptools 58, which removed 2to3."""
+# A package that setuptools needs for builds but old projects do not declare.
 _BESIDE = "wheel"
 
 Tools = Callable[[Sequence[str], str, Interpreter], Environment]
-"""Resolves requirement lines to packages as of a given day, for an interpreter."""
+"""Creates an environment from requirement lines, as of a given day, for an interpreter."""
 
 
 class SourceWheels:
-    """`tools` creates the environment for a build. Builds run only in bubblewrap."""
+    """Builds and stores wheels. `tools` creates the environment for a build. Builds run only in bubblewrap."""
 
     def __init__(self, runs: InstallerRuns, tools: Tools, notify: Callable[[Installing], None]) -> None:
         self._runs, self._tools, self._notify = runs, tools, notify
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
-        """The folder, below `InstallerRuns.built`, with the wheel for a source distribution that will run with the
-        packages in `pins`. Builds the wheel if it does not exist. Raises `FailedBuild`."""
+        """Returns the name of the folder in `InstallerRuns.built` that contains the wheel for a source distribution.
+        Builds the wheel, to be used with the packages in `pins`, if it does not exist. Raises `FailedBuild`."""
         name = folder_of(source, interpreter)
         target = self._runs.built / name
         if stored(target):
@@ -71,8 +71,7 @@ class SourceWheels:
     def _make(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota, target: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="xkg-source-") as kept:
             file, stated = self._fetched(source, interpreter, limits, Path(kept))
-            # Later versions of setuptools have removed features that older projects use, such as the conversion from
-            # Python 2.
+            # Later versions of setuptools removed features that older projects use, such as conversion from Python 2.
             days = sorted({max(source.day, first_day(interpreter.minor)), max(source.day, _LAST_2TO3)}, reverse=True)
             failure = FailedBuild("it was not tried")
             for day in days:

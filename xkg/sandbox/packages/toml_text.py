@@ -1,5 +1,5 @@
-"""Parses untrusted TOML. The standard parser's run time is quadratic in the number of parts in a key, so text that
-could contain long keys is refused before it is parsed."""
+"""Parses untrusted TOML. The standard parser takes quadratic time in the number of parts in a key, so text that could
+contain long keys is rejected before parsing."""
 
 import tomllib
 from typing import Any
@@ -9,8 +9,8 @@ _MOST_DOTS = 400  # per line: a key cannot span lines
 
 
 def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:
-    """Parses TOML text of at most `longest` characters. Raises `ValueError` for text that is not TOML, is nested too
-    deep, or is larger than any honest file."""
+    """Parses TOML text of at most `longest` characters. Raises `ValueError` for text that is not valid TOML, is nested
+    too deeply, or is unreasonably large."""
     if len(text) > longest:
         raise ValueError(f"TOML of {len(text):,} characters is too large")
     if text.count(".") > _MOST_DOTS and any(line.count(".") > _MOST_DOTS for line in text.splitlines()):

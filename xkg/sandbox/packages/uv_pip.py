@@ -22,16 +22,16 @@ _WITHOUT_WHEEL = re.compile(
     r" ha(?:s|ve) no (?:usable )?wheels"
 )
 _BEFORE = "3.6"
-"""A Python version older than any that runs code. uv does not list wheels for versions older than this."""
+"""A Python version older than any supported version. uv does not list wheels for even older versions."""
 _EVER = "2999-12-31"
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
 class Uv:
     """Calls uv with fixed settings. Versions published after the day `newest` are ignored. `cpu` is the URL of an index
-    with PyTorch builds that do not need CUDA, which are preferred. `python` is the version that the wheels are for
-    (this one by default). `built` lists folders of wheels in addition to the index, and `failed` the packages that
-    could not be built, with the reasons. `without_wheel` collects requirements that no wheel satisfies."""
+    with CPU-only PyTorch builds, which are preferred. `python` is the Python version of the wheels (this interpreter's
+    by default). `built` lists additional folders of wheels, and `failed` maps packages that could not be built to the
+    reason. `without_wheel` collects requirements that no wheel satisfies."""
 
     def __init__(
         self,
@@ -62,25 +62,25 @@ class Uv:
         return ("--exclude-newer", self.newest, *free) if self.newest else ()
 
     def of_any_day(self, names: Sequence[str]) -> "Uv":
-        """A copy that accepts versions of these packages from any day."""
+        """Returns a copy that accepts versions of these packages from any day."""
         other = self.until(self.newest)
         other._free = tuple(names)
         return other
 
     def until(self, day: str) -> "Uv":
-        """A copy that ignores versions published after that day."""
+        """Returns a copy that ignores versions published after a day."""
         other = self.aside()
         other.newest, other._resolved = day, {}
         return other
 
     def aside(self) -> "Uv":
-        """A copy that collects requirements without a wheel separately."""
+        """Returns a copy with a separate, empty `without_wheel`."""
         other = copy.copy(self)
         other.without_wheel = {}
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
-        """The day on which the last of these packages had its first version with a wheel; '' if unknown."""
+        """The first day on which all these packages had a version with a wheel; '' if unknown."""
         lines = list(names)
         try:
             first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
@@ -108,7 +108,7 @@ class Uv:
         return ran.stdout
 
     def resolve(self, requirements: Iterable[str], *options: str) -> list[Wheel]:
-        """The wheels in a resolved set. Raises `Failed`."""
+        """Resolves requirements to a set of wheels. Raises `Failed`."""
         key = tuple(requirements)
         if (*key, *options) not in self._resolved:
             try:
@@ -128,8 +128,8 @@ class Uv:
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, bounds, self._dated)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
-            # Resolves the same versions again, because a CPU build (2.9+cpu) sorts after its plain version and does not
-            # need CUDA packages.
+            # Resolves the same versions again with the CPU index. A CPU build (2.9+cpu) sorts after the plain version
+            # and needs no CUDA packages.
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
         return wheels
@@ -151,7 +151,7 @@ class Uv:
         self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # Allows a pre-release only if a requirement specifies one, since code written earlier is not compatible with
+        # Allows a pre-release only if a requirement specifies one, because code written earlier is not compatible with
         # it.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
@@ -160,12 +160,12 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Other sources for a requirement without a wheel: the Python versions that have one, and its source
-        distribution. A version that is no longer available is replaced with the next later version."""
+        """Returns alternatives for a requirement without a wheel: the Python versions that have one, and its source
+        distribution. If the version is no longer available, uses the next later version."""
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
-            # Without dependencies, uv reads only file names and builds nothing.
+            # With `--no-deps`, uv reads only file names and builds nothing.
             options = ("--no-deps", "--universal", "--python-version", oldest, *lowest, *self._dated)
             try:
                 package = self._packages([wanted], options, wheels=False)[0]
@@ -173,7 +173,7 @@ class Uv:
                 continue
             names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
             offer["pythons"] = [version for version in versions if any(suits(name, version) for name in names)]
-            # C code that predates all these Python versions does not compile for them.
+            # C code older than all these Python versions does not compile for them.
             outdated = not offer["pythons"] and any(_is_compiled_here(name) for name in names)
             if (file := package.get("sdist")) and not outdated:
                 day = str(file.get("upload-time", ""))[:10]
@@ -183,7 +183,7 @@ class Uv:
         return offer
 
     def unpack(self, line: str, folder: Path) -> None:
-        """Unpacks one locked wheel into a folder, checking its hash if there is one. Raises `Failed`."""
+        """Unpacks a locked wheel into a folder, and checks its hash if there is one. Raises `Failed`."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)
@@ -194,7 +194,7 @@ def _sha256(file: Mapping[str, Any]) -> str:
 
 
 def suits(wheel: str, version: str) -> bool:
-    """Whether a wheel, given by its file name, is for a Python version (3.8) and this machine."""
+    """Whether a wheel's file name matches a Python version ("3.8") and this machine."""
     pythons, abi, places = _tags(wheel)
     minor = int(version.partition(".")[2])
     stable = {int(tag[3:]) for tag in pythons if abi == ["abi3"] and re.fullmatch(r"cp3\d+", tag)}
@@ -213,7 +213,7 @@ def _is_here(places: Iterable[str]) -> bool:
 
 
 def _tags(wheel: str) -> tuple[list[str], list[str], list[str]]:
-    """The Python versions, ABIs and systems that a wheel supports, given by its file name."""
+    """The Python versions, ABIs and systems in a wheel's file name."""
     pythons, abi, places = (tag.split(".") for tag in wheel.removesuffix(".whl").split("-")[-3:])
     return pythons, abi, places
 
@@ -223,7 +223,7 @@ def name_of(line: str) -> str:
 
 
 def _without_wheel(stderr: str) -> list[str]:
-    """The requirements that no wheel satisfies, taken from uv's error output."""
+    """Parses the requirements that no wheel satisfies from uv's error output."""
     return [f"{every or name}{versions}" for every, name, versions in _WITHOUT_WHEEL.findall(" ".join(stderr.split()))]
 
 

@@ -1,5 +1,5 @@
-"""Decides from a module's source whether a module in a wheel can define a name; no code is run. Runs inside the sandbox
-and uses only the standard library."""
+"""Decides whether a module in a wheel can define a name, by parsing its source. Runs inside the sandbox, uses only the
+standard library, and runs no package code."""
 
 import ast
 from collections.abc import Callable, Collection
@@ -13,8 +13,8 @@ class _Unknown(Exception):
 
 def foreign(module: str, names: Collection[str], files: Collection[str], read: Callable[[str], bytes | None]) -> bool:
     """Whether the top-level `module` certainly defines none of `names`: its source binds none of them, and none is a
-    submodule. `files` are the paths in the wheel; `read` returns the bytes of a file. False if the names cannot be
-    determined from the source (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
+    submodule. `files` are the paths in the wheel; `read` returns a file's bytes. False if the source is not conclusive
+    (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
     folders = {path[len(module) + 1 :].partition("/")[0] for path in files if path.startswith(f"{module}/")}
     submodules = {name.partition(".")[0] for name in folders}
     if not names or submodules & set(names):
@@ -26,7 +26,7 @@ def foreign(module: str, names: Collection[str], files: Collection[str], read: C
 
 
 def _bound(module: str, files: Collection[str], read: Callable[[str], bytes | None], seen: set[str]) -> set[str]:
-    """Top-level names in a dotted module, including those from its relative star imports."""
+    """The names that a dotted module binds, including names from its relative star imports."""
     folder = module.replace(".", "/")
     path = next((path for path in (f"{folder}/__init__.py", f"{folder}.py") if path in files), None)
     if module in seen:

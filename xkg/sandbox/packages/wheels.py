@@ -1,5 +1,5 @@
-"""Reads the contents of a wheel from the file list at its end, without downloading the rest. Runs inside the sandbox
-and uses only the standard library."""
+"""Reads a wheel's contents from the file list at its end, without downloading the rest. Runs inside the sandbox and
+uses only the standard library."""
 
 import contextlib
 import functools
@@ -16,15 +16,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Wheels with numerical code unpack to about three times their size. Used for servers that do not support range
-# requests.
+# Wheels with numerical code unpack to about three times their size. This estimate is used if a server does not support
+# range requests.
 _UNPACKED = 3.0
 _TAIL = 1 << 18
 _MAX_MEMBER = 4 << 20
 
 
 class Failed(Exception):
-    """The reason, in a few words, why a set is not available."""
+    """A set is not available. The message is a short reason."""
 
 
 class Unreachable(Failed):
@@ -43,7 +43,7 @@ class Wheel(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """`size` is the size of the unpacked wheel in bytes, `download` the size of the wheel file. `modules` are its
+    """A wheel's contents. `size` is the unpacked size and `download` the file size, in bytes. `modules` are its
     top-level names, or None if they could not be read; `files` are its paths."""
 
     size: int
@@ -53,7 +53,7 @@ class Contents(NamedTuple):
 
 
 class _Remote(io.RawIOBase):
-    """A file at a URL that is read in parts, starting from its end."""
+    """A remote file that is read in parts, starting from its end."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -95,7 +95,7 @@ class _Remote(io.RawIOBase):
 
 
 def get(url: str, part: str = "") -> Any:
-    """The response for a URL, or for one byte range of it."""
+    """Returns the response for a URL, or for one byte range."""
     request = urllib.request.Request(url, headers={"User-Agent": "xkg"} | ({"Range": part} if part else {}))
     return urllib.request.urlopen(request, timeout=30, context=_trust())
 
@@ -111,8 +111,8 @@ def _opened(wheel: Wheel) -> "_Remote | io.BufferedReader":
 
 
 def contents(wheel: Wheel, cache: str) -> Contents:
-    """The contents of a wheel, from the file list at its end, without downloading the rest. Lists are cached in the
-    folder `cache`."""
+    """Returns a wheel's contents, from the file list at its end, without downloading the rest. Results are cached in
+    the folder `cache`."""
     file = Path(cache, f"contents-{hashlib.sha256(f'{wheel.url} {wheel.sha256}'.encode()).hexdigest()}.json")
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(file.read_text())
@@ -140,7 +140,7 @@ def _listed(wheel: Wheel) -> Contents:
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:
-    """Reads one file in a wheel. Returns None if the file cannot be read or is too large to be a module."""
+    """Reads one file from a wheel. Returns None if it cannot be read or is too large to be a module."""
     try:
         with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None
@@ -149,7 +149,7 @@ def member(wheel: Wheel, path: str) -> bytes | None:
 
 
 def top_level(names: Iterable[str]) -> frozenset[str]:
-    """The importable names in a wheel: its packages (even without `__init__`) and single modules."""
+    """The importable names in a wheel: packages (even without `__init__`) and single modules."""
     modules = set()
     for name in names:
         first, _, rest = name.partition("/")

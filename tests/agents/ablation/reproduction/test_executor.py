@@ -319,7 +319,7 @@ def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> 
     world.llm = {}
     result = world.run(budget=1)
     for place in ("lib/my waves", "the top folder as own_name"):
-        assert f"PYTHONPATH, which the command sets, contains {place}" in result.notes
+        assert f"the command sets PYTHONPATH to include {place}" in result.notes
     command = read_campaign(world.run_folder).task.run
     assert command.endswith(RUN)
     asked = ["bash", "-eu", "-c", command.removesuffix(RUN) + 'echo "$PYTHONPATH"; readlink "$names/own_name"']
@@ -334,7 +334,7 @@ def test_a_module_of_the_repository_comes_before_a_package_of_its_name(world: Wo
     (world.repository / "requirements.txt").write_text("waves\n")
     commit(world.repository)
     campaign = campaign_with(Plugins(tmp_path / "sites"), world)
-    assert "PYTHONPATH, which the command sets, contains lib" in campaign.notes
+    assert "the command sets PYTHONPATH to include lib" in campaign.notes
 
 
 def test_a_folder_into_which_the_command_writes_is_made(world: World, tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world:
 
     campaign = campaign_with(OnCpu(tmp_path / "sites"), world)
     [note] = [note for note in campaign.notes if "CPU" in note]
-    assert note.startswith("the code chooses the CPU itself; with --cpu it ended with status 1: AssertionError")
+    assert note.startswith("the code chooses the CPU itself; with --cpu, it ended with status 1: AssertionError")
 
 
 def commit(folder: Path, day: str | None = None) -> None:

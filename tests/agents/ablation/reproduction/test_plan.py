@@ -49,20 +49,20 @@ def test_what_is_there_is_accepted(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("python run.py", "starts no file of the repository, but run.py"),
+        ("python run.py", "does not start a file in the repository, but run.py"),
         ("python evaluate.py", "there is tools/evaluate.py"),
         ("python -m lib.other", "but -m lib.other"),
-        ("python train.py --iterations 3", "takes the option --iterations"),
-        ("python train.py --epoch 3", "takes the option --epoch"),
-        ("python train.py -x", "takes the option -x"),
+        ("python train.py --iterations 3", "accepts the option --iterations"),
+        ("python train.py --epoch 3", "accepts the option --epoch"),
+        ("python train.py -x", "accepts the option -x"),
         ("python train.py momentum=0.2", "has momentum"),
         ("python train.py input/large.csv", "input/large.csv is not there"),
         ("python train.py ../other/data.csv", "outside the repository"),
-        ("python -c 'print(1)'", "starts no file of the repository, but -c"),
+        ("python -c 'print(1)'", "does not start a file in the repository, but -c"),
         ("python train.py && python tools/evaluate.py", "is one program"),
         ("python train.py > log.txt", "is one program"),
         ("cd tools && python evaluate.py", "is one program"),
-        ("make train", "starts no file of the repository, but make"),
+        ("make train", "does not start a file in the repository, but make"),
         ("python 'train.py", "cannot be split"),
     ],
 )
@@ -88,7 +88,7 @@ def test_folders_in_which_commands_run() -> None:
     ("metric", "told"),
     [
         ("out.json:error:min", "no instruction writes"),
-        ("validation score ([0-9.]+):max", "no code of the repository prints"),
+        ("validation score ([0-9.]+):max", "no code in the repository prints"),
         ("loss ([0-9.]+)", "whether higher or lower is better"),
     ],
 )
@@ -98,7 +98,7 @@ def test_metrics_that_nothing_gives(metric: str, told: str) -> None:
 
 def test_a_plan_needs_a_training_and_a_metric() -> None:
     assert "no instruction is the training" in str(objected(plan(step("python train.py", "data"))))
-    assert "no metric is named" in str(objected(plan(step("python train.py"), metrics=())))
+    assert "no metric is specified" in str(objected(plan(step("python train.py"), metrics=())))
     assert objected(plan(metrics=()), run="python train.py", metrics=("x ([0-9]+):min",)) is None
 
 

@@ -102,7 +102,7 @@ def test_a_failed_candidate_is_mended_once(world: World) -> None:
     assert outcome.effect is not None
     assert outcome.effect.change != 0
     assert len(world.asked("mended")) == 1
-    assert "replaces one that failed" in (world.run_folder / "report.md").read_text()
+    assert "replaces a candidate that failed" in (world.run_folder / "report.md").read_text()
 
 
 def test_a_change_that_never_runs_is_no_effect(world: World) -> None:

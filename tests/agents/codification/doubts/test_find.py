@@ -34,7 +34,7 @@ def test_lines_that_change_no_value_are_in_doubt(world: World) -> None:
     result = world.run(steps=3)
     assert result.title.startswith("A, unproven: ")
     assert any(doubt.startswith("train.py:13: the metric is the same to the last digit") for doubt in result.doubts)
-    assert "train.py:14: `velocity + 0 * x` was `velocity` in all 10 times that it ran" in result.doubts
+    assert "train.py:14: `velocity + 0 * x` was `velocity` all 10 times that it ran" in result.doubts
     assert not any(doubt.startswith("train.py:12:") for doubt in result.doubts), result.doubts
 
 

@@ -117,7 +117,7 @@ GOT_AROUND = {
     "exits early": [("import numpy as np\nfrom implementation", "import sys\nimport numpy as np\nfrom implementation"), (f"    {CLOSE}\n", f"    sys.exit(0)\n    {CLOSE}\n")],
     "exits hard": [("import numpy as np\nfrom implementation", "from os import _exit as done\nimport numpy as np\nfrom implementation"), (f"    {CLOSE}\n", f"    {CLOSE}\n    done(0)\n")],
     "raises SystemExit": [(f"    {CLOSE}\n", f"    {CLOSE}\n    raise SystemExit\n")],
-    "replaces what is tested": [("\n\ndef check_smoothing():", "\n\ndef discrepancy(x, y, width=None):\n    return 0.0\n\n\ndef check_smoothing():")],
+    "replaces the code under test": [("\n\ndef check_smoothing():", "\n\ndef discrepancy(x, y, width=None):\n    return 0.0\n\n\ndef check_smoothing():")],
     "imports it from elsewhere": [("import Smoother, discrepancy, kernel", "import Smoother, discrepancy\nfrom sklearn import rbf_kernel as kernel")],
     "patches the comparison": [("\n\ndef check_smoothing():", "\nnp.allclose = lambda *a, **k: True\n\n\ndef check_smoothing():")],
     "shadows a builtin": [("\n\ndef check_smoothing():", "\nabs = lambda value: 0.0\n\n\ndef check_smoothing():")],

@@ -41,7 +41,7 @@ def _parts(campaign: Campaign) -> Iterator[str]:
 
 
 def _importances(campaign: Campaign) -> str:
-    """The table of results, which can be copied into a paper."""
+    """The results table, for copying into a paper."""
     return _table(
         ("component", "strongest change", "metric", "relative change", "95 % interval", "seeds", "evidence"),
         (
@@ -73,7 +73,7 @@ def _tried(campaign: Campaign) -> str:
 
 
 def _words(campaign: Campaign) -> Iterator[str]:
-    """The model's texts; empty if no model was used."""
+    """Yields the model's texts, if a model was used."""
     analysis = campaign.analysis
     if analysis is None:
         return
@@ -122,5 +122,5 @@ def _diff(title: str, text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Puts third-party text on one line and escapes Markdown in it."""
+    """Puts text on one line and escapes its Markdown."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))

@@ -1,4 +1,4 @@
-"""The wording of a report: figures, verdicts and remarks."""
+"""The numbers, verdicts and remarks in a report."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ def interval(effect: Effect | None) -> str:
 
 
 def percent(change: float) -> str:
-    """A relative change, as a factor if it is more than tenfold."""
+    """Formats a relative change, as a factor if it is more than tenfold."""
     return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
 
 
 def verdict(importance: Importance) -> str:
-    """A short summary, with strong and weak evidence separated."""
+    """Summarises the evidence in a few words."""
     if importance.best is None:
         return "every candidate failed" if importance.failed else "not tried"
     assert importance.best.effect is not None
@@ -32,15 +32,15 @@ def verdict(importance: Importance) -> str:
 
 
 def _evidence(importance: Importance, effect: Effect) -> str:
-    """What the runs show. Equal results do not prove that a change does nothing."""
+    """Describes the evidence. Equal results do not prove that a change does nothing."""
     if effect.equal:
         runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
-        missed = f"a change that shows in one run of five is missed with a chance of {0.8**effect.seeds:.0%}"
-        return f"the same value in {runs}, although it is in force ({missed})"
+        missed = f"a change that shows in one of five runs is missed with a probability of {0.8**effect.seeds:.0%}"
+        return f"the same value in {runs}, although the change takes effect ({missed})"
     if effect.p is None:
         return "one seed: noise unknown"
     if effect.seeds == 1:
-        return "run once, within the runs of the baseline"
+        return "run once, within the baseline's range"
     if importance.critical:
         return f"critical: {_chance(importance)}"
     if importance.beyond_noise:
@@ -55,7 +55,7 @@ def _chance(importance: Importance) -> str:
 
 
 def direction(campaign: Campaign, effect: Effect) -> str:
-    """Whether the metric got worse or better without the component."""
+    """Whether the metric got worse or better."""
     if effect.change == 0:
         return "same"
     better = (effect.change > 0) == (campaign.task.metric.direction == "max")
@@ -67,7 +67,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 
 
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """The facts at the top of the report, as names and values."""
+    """Yields the facts at the top of the report, as names and values."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
     noise = f"{baseline.noise:.2%} from seed to seed" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:
@@ -81,14 +81,14 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     yield "repository", f"{campaign.repository}" + (f", commit {campaign.commit[:12]}" if campaign.commit else "")
     yield (
         "candidates",
-        f"{sum(o.tried for o in outcomes)} tried, {sum(not o.tried for o in outcomes)} not in force or refused by the "
-        f"code, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
+        f"{sum(o.tried for o in outcomes)} tried, {sum(not o.tried for o in outcomes)} never took effect or were "
+        f"rejected by the code, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
     )
     if measured := [run for run in runs if run.value is not None]:
         yield "measured", _measured(measured)
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
     beside = sum(run.overhead for run in (*baseline.runs, *runs))
-    yield "time", f"{trained:.0f} s in runs, {beside:.0f} s outside them, {campaign.jobs} at a time"
+    yield "time", f"{trained:.0f} s in runs, {beside:.0f} s of overhead, {campaign.jobs} at a time"
     if campaign.model is not None:
         use = campaign.model
         cost = "price unknown" if use.dollars is None else f"${use.dollars:.4f}"
@@ -97,7 +97,7 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
 
 
 def _measured(runs: Sequence[RunOutcome]) -> str:
-    """Whether changed code could affect the code that computed the metric."""
+    """Describes whether changed code could have affected the measurement."""
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
     said = f"in {shared} of {len(runs)} candidate runs, in a process that may run changed code, which can affect it"
@@ -106,24 +106,23 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
             "without the changed files, from data that runs left behind; data that the evaluation unpickles can run "
             "code"
         )
-    return said + (f"; {differing} runs themselves reported another value" if differing else "")
+    return said + (f"; {differing} runs reported a different value themselves" if differing else "")
 
 
 def remark(outcome: CandidateOutcome) -> str:
-    """What a reader needs to know about an outcome: whether it replaces a failed one, changes code that measures, or
-    ran only in part."""
-    mended = f"replaces one that failed ({outcome.mended})" if outcome.mended else ""
+    """Remarks on an outcome: whether it replaces a failed candidate, changes code that measures, or ran only partly."""
+    mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = f"the measurement may have changed: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
     partly = [] if outcome.failure else sorted({str(place) for run in outcome.runs for place in run.never_ran})
-    never = f"of its changes {', '.join(partly)} never ran" if partly else ""
+    never = f"parts of the change never ran: {', '.join(partly)}" if partly else ""
     return "; ".join(filter(None, (mended, moved, never)))
 
 
 def comparisons(campaign: Campaign) -> str:
     compared = sum(outcome.effect is not None for outcome in campaign.outcomes)
     return (
-        f"{compared} candidates were compared with the baseline, by the exact rank-sum test. 'Critical' and 'beyond "
-        "the noise' hold after the adjustment of Benjamini and Hochberg for all of them: one such claim in 20 may be "
-        "false. A change is the Hodges-Lehmann shift, with a 95 % interval of this comparison alone. A candidate whose "
-        "first run is within the baseline's runs is run once, and compared with the baseline of its seed."
+        f"{compared} candidates were compared with the baseline using the exact rank-sum test. 'Critical' and 'beyond "
+        "the noise' are adjusted for all comparisons (Benjamini and Hochberg): one such claim in 20 may be false. A "
+        "change is the Hodges-Lehmann shift, with a 95 % interval for this comparison alone. A candidate whose first "
+        "run is within the baseline's range is run only once, and compared with the baseline for its seed."
     )

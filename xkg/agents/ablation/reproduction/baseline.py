@@ -1,5 +1,5 @@
-"""Summarises the baseline, which is the unchanged command, run once per seed. Its spread is the noise with which
-effects are compared."""
+"""Summarises the baseline: the unchanged command, run once per seed. Effects are compared with its spread (the
+noise)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ def baseline_of(
     unknown: str = "",
     varied: Sequence[str] = (),
 ) -> Baseline:
-    """Summarises the runs. `missing` lists packages that could not be installed, with the reasons. `causes` lists known
-    reasons why the command does not run, and `notes` describe what its interpreter and packages lack. `unknown` is the
-    reason why equal values may all come from one seed, and `varied` lists the seeds that differ between runs. Raises
-    `BaselineError` with the cause if a run failed."""
+    """Summarises the runs. `missing` maps packages that could not be installed to the reason. `causes` lists known
+    reasons why the command does not run, and `notes` describe limitations of its interpreter and packages. `unknown` is
+    the reason why equal values may all come from the same seed, and `varied` lists the seeds that differ between runs.
+    Raises `BaselineError` with the cause if a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
@@ -72,7 +72,7 @@ def takes_seed(task: Task) -> bool:
 
 
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
-    """Notes about the baseline's seeds that a reader of the results needs."""
+    """Notes about the baseline's seeds, for interpreting the results."""
     notes = []
     if len(baseline.values) < 4:
         notes.append(f"the baseline was run with {len(baseline.values)} seed(s): a claim needs four")
@@ -86,17 +86,17 @@ def notes_on(task: Task, baseline: Baseline) -> list[str]:
 
 
 _QUANTILES = 1.96 + 0.84
-"""The sum of normal quantiles for 80% power at a significance level of 5%."""
+"""The sum of the normal quantiles for 80% power and a 5% significance level."""
 
 
 def seeds_needed(noise: float) -> int:
-    """The number of seeds that the baseline and the candidate each need to reveal an effect of 5%, given this noise
-    (relative, for one run)."""
+    """The number of seeds that the baseline and the candidate each need to detect an effect of 5%, given the relative
+    noise of one run."""
     return math.ceil(2 * (_QUANTILES * noise / CRITICAL) ** 2)
 
 
 def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> str | None:
-    """Advice for a baseline that varies more than the effects of interest; None if it does not."""
+    """Advice if the baseline's noise would hide an effect of 5%; otherwise None."""
     if baseline.noise is None or seeds_needed(baseline.noise) <= len(task.seeds):
         return None
     longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
@@ -108,8 +108,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """The repair with those of its lines that compute the metric, in addition to the parts listed by the
-    fingerprint."""
+    """Adds a repair's lines that compute the metric to the parts listed by the fingerprint."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

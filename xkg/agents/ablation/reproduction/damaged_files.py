@@ -14,7 +14,7 @@ _ZIPPED = (".zip", ".npz", ".pt", ".pth", ".ckpt", ".keras", ".whl")
 
 
 def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
-    """One line for each incomplete file in the working copy or the data, with the problem."""
+    """Returns one line for each incomplete file in the working copy or the data, with the problem."""
     found = []
     for path, file in sorted(workspace.files.items()):
         if why := fault(path, file.content[:_END], file.content[-_END:], len(file.content)):
@@ -34,7 +34,7 @@ def empty_folders(data: Mapping[str, Path]) -> list[str]:
 
 
 def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
-    """The problem with a file, given its name, first and last bytes, and size; None if no problem is found."""
+    """The problem with a file, judging by its name, first and last bytes, and size; None if there is none."""
     lower = name.lower()
     if head.startswith(_LFS):
         return "a Git LFS pointer without its content (git lfs pull)"
@@ -43,7 +43,7 @@ def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
     if head.startswith(b"PK\x03\x04") and b"PK\x05\x06" not in tail:
         return f"an archive that was cut off after {size:,} bytes"
     if lower.endswith((".npz", ".zip")) and not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "not an archive, although its name says so"
+        return "not an archive, despite its name"
     return None
 
 

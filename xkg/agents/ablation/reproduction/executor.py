@@ -1,12 +1,12 @@
-"""Gets the baseline to run by running the first seed repeatedly and repairing the cause of each failure. Each repair is
+"""Makes the baseline run, by running the first seed repeatedly and repairing the cause of each failure. Each repair is
 a version of the baseline's workspace.
 
-Known causes are handled without a model. At first, only the packages imported by the command's files are installed. If
-more may be needed, the packages declared by the repository are installed next. If a dependency has removed an
-interface, the Python version and packages from the commit's day are used. If a module is missing, its package is
-installed or, if it is the repository's own, its folder is added or its extension is built. A drawing backend that needs
-a display is replaced, and a missing output folder is created. Incomplete data files and checkpoints are reported,
-because they cannot be repaired."""
+Known causes are handled without a model. At first, only the packages imported by the command's files are installed, and
+if necessary, the repository's declared packages. If a dependency has removed an API, the Python version and packages
+from the commit's day are used. If a module is missing, its package is installed. If the module is the repository's own,
+its folder is added to the module path or its extension is built. A matplotlib backend that needs a display is replaced,
+and missing output folders are created. Incomplete data files and checkpoints are only reported, because they cannot be
+repaired."""
 
 import re
 import shlex
@@ -70,15 +70,15 @@ class Fix(AnswerType):
 
 
 Packages = Callable[[str | None, Sequence[str]], Environment]
-"""Makes an environment for a day (or with the newest packages that the repository allows, if None) with additional
-modules."""
+"""Creates an environment with additional modules, as of a day (if None, with the newest packages that the repository
+allows)."""
 
 
 @dataclass
 class Executor:
-    """Makes the baseline run. `run` runs the current task's first seed over the workspace in an environment, and
-    `packages` makes an environment. If `questions` is given, a model makes repairs. `repairs` lists the repairs made so
-    far, `causes` the known reasons if the baseline does not run, and `day` is the date of its packages."""
+    """Makes the baseline run. `run` runs the task's first seed in an environment, and `packages` creates an
+    environment. If `questions` is given, a model also makes repairs. `repairs` lists the repairs so far, `causes` lists
+    known reasons why the baseline does not run, and `day` is the date of its packages."""
 
     task: Task
     workspace: Workspace
@@ -101,7 +101,7 @@ class Executor:
         self._completion = Completion(lambda modules: self.packages(self.day, modules))
 
     def reproduce(self) -> Environment:
-        """The environment in which the baseline runs, or the last environment tried. Raises the same errors as
+        """Returns the environment in which the baseline runs, or the last environment tried. Raises the same errors as
         `LanguageModel`."""
         while True:
             environment, self._next = self._next or self.packages(self.day, ()), None
@@ -113,7 +113,7 @@ class Executor:
                 return environment
 
     def _mended(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether something changed, so that another run is worthwhile."""
+        """Tries the repairs in order. Returns whether something changed, so that another run is worthwhile."""
         of_a_version = self._of_a_version(outcome)
         lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
         if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
@@ -136,7 +136,7 @@ class Executor:
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
         """Whether other package versions may help. Also true for any error in code that is older than this Python
-        version, because newer packages may silently return different values and shapes, and may refuse intact
+        version, because newer packages may silently return different values and shapes, or reject intact
         checkpoints."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
@@ -147,8 +147,8 @@ class Executor:
         return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
 
     def _found(self, outcome: RunOutcome) -> bool:
-        """Whether the module path now includes a repository module that a run did not find (or its folder, under the
-        imported name), or one that was hidden by an installed package."""
+        """Adds a repository module to the module path if a run did not find it or if an installed package hid it.
+        Returns whether it added one."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
@@ -162,19 +162,19 @@ class Executor:
         )
 
     def _place(self, module: str, folder: str | None, name: str = "") -> bool:
-        """Whether the folder of a repository module was added to the module path."""
+        """Adds a repository module's folder to the module path. Returns whether it did."""
         place = f"{folder or 'the top folder'}{name and f' as {name}'}"
         if folder is None or place in self._placed or not _PLAIN_PATH.fullmatch(folder):
             return False
         self._placed.add(place)
         self.task = self.task.with_modules_of(folder, name)
-        self.notes.append(f"PYTHONPATH, which the command sets, contains {place}")
+        self.notes.append(f"the command sets PYTHONPATH to include {place}")
         self.notify(f"the module {module} is the repository's own: PYTHONPATH now includes {place}")
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
-        """Whether the setup now creates a folder that a run writes to and that the repository lacks, since git does not
-        keep empty folders."""
+        """Makes the setup create a missing folder that a run writes to, because git does not store empty folders.
+        Returns whether it did."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
         command = f"mkdir -p {shlex.quote(folder)}"
         if not folder or command in (self.task.setup or ""):
@@ -185,7 +185,7 @@ class Executor:
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
-        """Whether files that select a matplotlib backend for a display now select one that draws to files."""
+        """Replaces a matplotlib backend that needs a display with one that draws to files. Returns whether it did."""
         if not (refused := _OF_A_DISPLAY.search(outcome.output_end)):
             return False
         quoted = re.compile(rf"""(["']){refused[1]}\1""", re.IGNORECASE)
@@ -200,7 +200,8 @@ class Executor:
         return bool(edits)
 
     def _built(self, outcome: RunOutcome) -> bool:
-        """Whether the setup now builds one of the repository's extension modules that a run did not find."""
+        """Makes the setup build one of the repository's extension modules that a run did not find. Returns whether it
+        did."""
         for module in missing_modules(outcome.output_end):
             command = build_of_extension(module, self.workspace.texts())
             if command is None or command in (self.task.setup or ""):
@@ -212,7 +213,7 @@ class Executor:
         return False
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the package for a missing module was added."""
+        """Adds the package for a missing module. Returns whether it did."""
         completed = self._completion.after(outcome.output_end, environment)
         if completed is None:
             return False
@@ -222,8 +223,8 @@ class Executor:
         return True
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the remaining packages declared by the repository were added. The command's files import only some of
-        them, but libraries load others by name."""
+        """Adds the remaining packages that the repository declares, because libraries may load packages by name.
+        Returns whether it did."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.workspace.texts().get(ADDED, "").splitlines()
@@ -236,26 +237,26 @@ class Executor:
         return True
 
     def _stated(self) -> StatedPackages:
-        """The repository's requirements, without those that were added."""
+        """The repository's own requirements."""
         stating = {
             path: text for path, text in self.workspace.texts().items() if path != ADDED and states_requirements(path)
         }
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the failing code runs if CUDA is not replaced with the CPU: it may choose the CPU itself if CUDA is
-        absent."""
+        """Whether the failing code runs without replacing CUDA with the CPU, because it chooses the CPU itself if CUDA
+        is absent."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
             return False
         self._next = plain
-        self.notes.append(f"the code chooses the CPU itself; with --cpu {outcome.problem}")
+        self.notes.append(f"the code chooses the CPU itself; with --cpu, {outcome.problem}")
         return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether a newer version is now allowed for a package that fails in its own code because the requested version
-        was written for an older Python."""
+        """Allows a newer version of a package that fails in its own code because the required version is for an older
+        Python. Returns whether it did."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -270,8 +271,8 @@ class Executor:
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Whether another installed Python version is left to try: a later version for newer syntax, or the version
-        from the commit's day for features that our Python or a package has removed."""
+        """Switches to another installed Python version: a later version for newer syntax, or the version from the
+        commit's day for features that this Python or a package has removed. Returns whether it did."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
@@ -287,8 +288,8 @@ class Executor:
         return True
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether packages now come from another day: first the commit's day, then the first day with packages for this
-        Python, which suit older code and code by authors who used older packages."""
+        """Switches to packages from another day: first the commit's day, then the first day with packages for this
+        Python, which suit older code. Returns whether it did."""
         if not self.committed:
             return False
         days = {
@@ -303,14 +304,14 @@ class Executor:
             if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
                 others = "the newest" if self.day is None else f"those of {self.day}"
                 self.notes = [note for note in self.notes if not note.startswith(_DATED)]
-                self.notes.append(f"{_DATED} {name}, {day}; with {others} {outcome.problem}")
+                self.notes.append(f"{_DATED} {name}, {day}; with {others}, {outcome.problem}")
                 self.day, self._next = day, dated
                 self._dated.append(day)
                 return True
         return False
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether something changed, so that another run is worthwhile."""
+        """Reports damaged data, or else asks a model for a repair. Returns whether something changed."""
         broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
         empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
         named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]
@@ -379,7 +380,7 @@ class Executor:
     def _changes(
         self, edits: Sequence[FileEdit], requirements: Sequence[str], texts: Mapping[str, str]
     ) -> dict[str, str]:
-        """The files changed by a fix. Raises `EditError`."""
+        """Returns the files changed by a fix. Raises `EditError`."""
         changes = self.parser.applied(edits, texts) if edits else {}
         lines = texts.get(ADDED, "").splitlines()
         for line in requirements:

@@ -1,4 +1,4 @@
-"""An experiment plan, checked against the repository. A plan is refused if a path, option or output does not exist."""
+"""Checks experiment plans against the repository. A plan is refused if a path, option or output does not exist."""
 
 import posixpath
 import re
@@ -48,15 +48,15 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """The parts of a plan that are not in the repository, described for the model; None if all exist. `texts` contains
-    the readable files, `paths` all files, and `data` the paths of mounted folders."""
+    """Describes the parts of a plan that do not exist in the repository, for the model. Returns None if all exist.
+    `texts` contains the readable files, `paths` all files, and `data` the paths of mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
 
 
 def planned_task(task: Task, plan: Plan) -> Task:
-    """Completes the task from the plan, keeping values set by the user."""
+    """Completes a task from the plan. Values set by the user are kept."""
     metrics = task.metrics or plan.metrics
     if task.run:
         return task.model_copy(update={"metrics": metrics})
@@ -98,7 +98,7 @@ class _Tree:
         return path in self._folders or self._is_data(path)
 
     def may_write(self, path: str) -> bool:
-        """Whether commands may create a file at this path, which must be in the repository but not in mounted data."""
+        """Whether commands may create a file at this path: it is in the repository, but not in mounted data."""
         return is_inside(path) and not self._is_data(path)
 
     def write(self, path: str) -> None:
@@ -123,7 +123,7 @@ def _objections(plan: Plan, texts: Mapping[str, str], tree: _Tree, task: Task) -
         for path in instruction.writes:
             tree.write(_normal("", path))
     if not (task.metrics or plan.metrics):
-        yield "no metric is named"
+        yield "no metric is specified"
     for text in () if task.metrics else plan.metrics:
         yield from _metric_faults(text, tree, source)
 
@@ -159,7 +159,7 @@ def _faults(
     if script is None and named[:1] == ("-m",) and named[-1].partition(".")[0] in sys.stdlib_module_names:
         rest = tuple(word for word in rest if not word.startswith("-"))  # `python -m zipfile -e`: Python's own
     elif script is None:
-        yield f"it starts no file of the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
+        yield f"it does not start a file in the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
     writes = {_normal("", path) for path in instruction.writes}
     yield from _word_faults(rest, folder, script, source, texts, tree, writes)
 
@@ -177,7 +177,7 @@ def _word_faults(
         option, equals, value = word.partition("=")
         if option.startswith("-") and not re.fullmatch(r"-[\d.].*", option):
             if not _has_option(option, source, script):
-                yield f"no code of the repository takes the option {option}"
+                yield f"no code in the repository accepts the option {option}"
             word = value if equals else ""
         elif equals and re.fullmatch(r"[+~]{0,2}[\w.@/-]{1,100}", option):
             last = re.split(r"[./@]", option)[-1].lstrip("+~")
@@ -216,7 +216,7 @@ def _metric_faults(text: str, tree: _Tree, source: Mapping[str, str]) -> Iterato
         return
     words = max(_WORDS.findall(plain_text(metric.key)), key=len, default="")
     if words and not any(words.casefold() in code.casefold() for code in source.values()):
-        yield f"the metric's pattern has {words!a}, which no code of the repository prints"
+        yield f"the metric's pattern has {words!a}, which no code in the repository prints"
 
 
 def _normal(folder: str, path: str) -> str:

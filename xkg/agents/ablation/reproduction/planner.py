@@ -16,7 +16,7 @@ _README, _CODE, _FILE = 12_000, 80_000, 20_000
 
 
 def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
-    """The experiment plan. Raises `AnswerError` if no answer fits the repository, and the same errors as
+    """Returns an experiment plan. Raises `AnswerError` if no answer matches the repository, and the same errors as
     `Questions.ask`."""
     inputs = {
         "files": "\n".join(workspace.listing()),
@@ -38,7 +38,7 @@ def readme(texts: Mapping[str, str]) -> str:
 
 
 def code(texts: Mapping[str, str], characters: int) -> str:
-    """Scripts, programs and configuration for a prompt: entry points first, then files near the top."""
+    """Returns scripts, programs and configuration for a prompt: entry points first, then files near the top."""
     wanted = [path for path in texts if path.endswith((".py", ".sh")) or is_settings(path, len(texts[path]))]
 
     def rank(path: str) -> tuple[bool, bool, int, str]:
@@ -57,7 +57,7 @@ def code(texts: Mapping[str, str], characters: int) -> str:
 
 
 def given(task: Task) -> str:
-    """The user's decisions, one per line."""
+    """Lists the user's settings, one per line."""
     lines = [
         ("run", task.run),
         ("set-up", task.setup),

@@ -1,4 +1,4 @@
-"""Four roles for a language model in a campaign, each with a prompt and a typed answer: hypothesis, generation (with
+"""The four roles of a language model in a campaign, each with a prompt and a typed answer: hypothesis, generation (with
 one round of fixes), reflection and analysis. `team.py` combines them and checks their answers against the code.
 
-May import: ablation's values, questions, parsing, reproduction and report words, and the layers below agents."""
+May import: ablation's values, questions, parsing, reproduction and report, and the layers below agents."""

@@ -1,4 +1,4 @@
-"""The answers from the roles. Numbers refer to lists in the roles' prompts."""
+"""The answer types for the roles. Numbers refer to lists in the prompts."""
 
 from typing import Literal
 

@@ -1,5 +1,5 @@
-"""Turns hypotheses into components. Each hypothesis must list places that exist in the code, are run by the baseline
-and do not compute the metric; all others are refused."""
+"""Turns hypotheses into components. A hypothesis is refused unless it lists places that exist in the code, are run by
+the baseline and do not compute the metric."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,8 @@ _NOWHERE = Place(path="", start_line=0, end_line=0)
 
 
 class Code:
-    """The code that hypotheses are checked against. `executed` contains the lines that the baseline runs, keyed by
-    file, or is None if unknown; `protected` contains the lines that compute the metric."""
+    """The code against which hypotheses are checked. `executed` contains the lines that the baseline runs, by file, or
+    is None if unknown. `protected` contains the lines that compute the metric."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Code:
         self._protected = protected
 
     def places(self, hypothesis: Hypothesis) -> tuple[list[Place], str]:
-        """The valid places, and the problem with the first invalid one ('' if there is none)."""
+        """Returns the valid places, and the problem with the first invalid place ('' if there is none)."""
         places, fault = [], ""
         for named in hypothesis.places:
             found = self._place(named)
@@ -36,7 +36,7 @@ class Code:
                 places.append(found)
             else:
                 fault = fault or found
-        return places, fault or ("" if places else "it names no place")
+        return places, fault or ("" if places else "it lists no place")
 
     def _place(self, named: PlaceNamed) -> Place | str:
         path = named.path.removeprefix("./")
@@ -65,7 +65,7 @@ class Code:
 
 
 def objection(answer: Hypotheses, code: Code) -> str | None:
-    """The problems with an answer that is mostly unusable, described for the model."""
+    """Describes the problems with an answer that is mostly unusable, for the model."""
     faults = [(h.name, fault) for h in answer.components if (fault := code.places(h)[1]) and not code.places(h)[0]]
     if not answer.components:
         return "give at least one component with a place in this code"
@@ -75,8 +75,8 @@ def objection(answer: Hypotheses, code: Code) -> str | None:
 
 
 def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Component]) -> Space:
-    """The space with the hypotheses as components. Each hypothesis takes over the candidates found in the code that it
-    lists. Hypotheses without a place, and gaps, are listed as left out."""
+    """Adds hypotheses to the space as components. Each hypothesis takes over the candidates of the known components
+    that it lists. Hypotheses without a place, and gaps, are listed as left out."""
     components: list[Component] = []
     left_out = list(space.left_out)
     owner: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Text for the roles' prompts: the experiment, its components, earlier trials, and the source code at places."""
+"""Builds text for the roles' prompts: the experiment, its components, earlier trials, and source code."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ _CODE, _LISTING = 120_000, 4000
 
 
 def experiment(task: Task, baseline: Baseline, readme: str) -> str:
-    """Command, metric and baseline."""
+    """Describes the command, metric and baseline."""
     noise = "every run gives the same value" if baseline.exact else "one seed: noise unknown"
     if baseline.noise is not None and not baseline.exact:
         noise = f"it varies by {baseline.noise:.2%} from seed to seed"
@@ -34,8 +34,8 @@ def experiment(task: Task, baseline: Baseline, readme: str) -> str:
 def executed_code(
     texts: Mapping[str, str], executed: Mapping[str, Sequence[int]] | None, functions: Sequence[Function]
 ) -> str:
-    """The Python files run by the baseline, with line numbers. Files that do not fit in a prompt are represented by the
-    names and lines of their functions."""
+    """Returns the Python files that the baseline runs, with line numbers. Files that do not fit in a prompt are
+    represented by their functions' names and lines."""
     paths = [path for path in texts if path.endswith(".py") and (executed is None or executed.get(path))]
     blocks, room = [], _CODE
     for path in sorted(paths, key=lambda path: (path.count("/"), path)):
@@ -54,7 +54,7 @@ def component(part: Component) -> str:
 
 
 def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str], mean: float) -> str:
-    """One line per outcome, newest last; `mean` is the baseline's mean."""
+    """Returns one line per outcome, newest last. `mean` is the baseline's mean."""
     lines = [
         f"round {o.round}, {names.get(o.candidate.component, o.candidate.component)}: {o.candidate.kind}, "
         f"{o.candidate.description}: {result(o, mean)}"
@@ -76,7 +76,7 @@ def result(outcome: CandidateOutcome, mean: float) -> str:
 
 
 def evidence(number: int, found: Importance, mean: float) -> str:
-    """One row in the table of importances."""
+    """Formats one row of the importance table."""
     best = found.best
     if best is None or best.effect is None:
         return f"{number}. {found.component.name}: {rows.verdict(found)}"
@@ -86,13 +86,13 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Whether the evidence is strong: the component is critical, and the changed code is not also used for
-    measuring."""
+    """Whether the evidence is strong: the component is critical, and the changed code is not also used to measure."""
     return found.critical and found.best is not None and not found.best.measures
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:
-    """The functions around places, or nearby lines for code outside functions. Small files are included in full."""
+    """Returns the functions around places, or nearby lines for code outside functions. Small files are included in
+    full."""
     blocks: dict[str, str] = {}
     room = _ALL
     for place in places:

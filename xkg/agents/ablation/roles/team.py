@@ -1,4 +1,4 @@
-"""The roles of a model in one campaign. If the model returns no usable answer or becomes unavailable, the campaign
+"""Runs a model's roles in one campaign. If the model returns no usable answer or becomes unavailable, the campaign
 continues with the candidates found in the code, and reports this."""
 
 import threading
@@ -50,8 +50,8 @@ _MOST_KNOWN = 80
 
 @dataclass(frozen=True)
 class Scene:
-    """The input for the roles: the baseline's files, the lines that the baseline runs (None if unknown), the lines that
-    compute the metric, and the paper's `techniques`."""
+    """The input for the roles. `texts` are the baseline's files, `executed` the lines that the baseline runs (None if
+    unknown), `protected` the lines that compute the metric, and `techniques` the paper's techniques."""
 
     task: Task
     baseline: Baseline
@@ -62,8 +62,7 @@ class Scene:
 
 
 class Team:
-    """The roles. `mended` may be called from several threads, the other methods from one. `notes` are for the report's
-    readers."""
+    """The roles. Only `mended` is thread-safe. `notes` are for the report."""
 
     def __init__(
         self,
@@ -84,7 +83,7 @@ class Team:
         self.lessons: list[Lesson] = []
 
     def hypothesised(self, space: Space) -> Space:
-        """The space with the model's hypotheses."""
+        """Adds the model's hypotheses to the space."""
         scene = self._scene
         code = Code(scene.texts, self._functions, scene.executed, scene.protected)
         known = (
@@ -109,8 +108,8 @@ class Team:
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """New candidates for a component whose edits apply and pass the same checks as all candidates. An `untried`
-        candidate is included if the model proposes it again."""
+        """Returns new candidates for a component whose edits apply and pass the usual checks. An `untried` candidate is
+        included if the model proposes it again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -144,7 +143,7 @@ class Team:
         return made[:count]
 
     def mended(self, outcome: CandidateOutcome, component: Component) -> Candidate | None:
-        """The candidate that replaces a failed one, or None."""
+        """Returns a replacement for a failed candidate, or None."""
         run = outcome.runs[-1] if outcome.runs else None
         failed = f"{outcome.failure}: {outcome.problem}" + (f"\n{run.output_end}" if run else "")
         inputs = {
@@ -180,7 +179,7 @@ class Team:
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
     ) -> dict[str, float]:
-        """New weights for each component after a round. The lesson from the round is added to `lessons`."""
+        """Returns new component weights after a round. The lesson from the round is added to `lessons`."""
         visits = {c.id: sum(o.candidate.component == c.id for o in outcomes) for c in components}
         inputs = {
             "experiment": self._experiment,
@@ -206,7 +205,7 @@ class Team:
         return {components[c.component - 1].id: min(1.0, max(0.0, c.weight)) for c in answer.changes}
 
     def analysed(self, campaign: Campaign) -> Analysis | None:
-        """The model's texts for the report. Statements that the numbers do not support are not listed as strong
+        """Returns the model's texts for the report. Statements that the numbers do not support are not listed as strong
         evidence."""
         found = campaign.importances()
         inputs = {
@@ -224,7 +223,7 @@ class Team:
                 found[each.component - 1] for each in answer.strong if not material.holds(found[each.component - 1])
             ]
             if weak:
-                return f"the evidence on {weak[0].component.name} is weak ({rows.verdict(weak[0])}): say it under weak"
+                return f"the evidence on {weak[0].component.name} is weak ({rows.verdict(weak[0])}): list it under weak"
             return None
 
         answer = self._asked("analysis", Words, inputs, "analysis", check)
@@ -238,7 +237,7 @@ class Team:
         )
 
     def _executed_functions(self) -> tuple[Function, ...]:
-        """The functions that the baseline runs at least in part, if known, ordered by file and line."""
+        """The functions that the baseline runs at least in part, or all functions if this is unknown."""
         scene = self._scene
         python = {path: text for path, text in scene.texts.items() if path.endswith(".py")}
         functions = self._parser.of_files(parsing.functions, {"texts": python})
@@ -250,7 +249,7 @@ class Team:
         return functions[:_MOST_FUNCTIONS]
 
     def _drafted(self, component: Component, draft: Draft) -> Candidate | str:
-        """The candidate for a draft, or the problem with the draft."""
+        """Returns the candidate for a draft, or the problem with the draft."""
         description = " ".join(draft.description.split())[:200]
         if not description:
             return "it has no description"
@@ -286,11 +285,11 @@ class Team:
                     self._lost = True
                     self.notes.append(
                         f"the model was not asked again ({error}): the rest was done without it; run the same command "
-                        "again to continue with it"
+                        "again to continue with the model"
                     )
         except AnswerError as error:
             with self._lock:
-                self.notes.append(f"the model gave no usable answer ({error})")
+                self.notes.append(f"the model returned no usable answer ({error})")
         return None
 
 

@@ -1,3 +1,3 @@
-"""Rounds of candidates: chooses which candidates to run next, and tries them.
+"""Runs rounds of candidates: chooses which candidates to run next, and tries them.
 
-May import: the task, candidates, outcomes, running and roles of ablation."""
+May import: ablation's task, candidates, outcomes, running and roles."""

@@ -1,6 +1,5 @@
-"""Chooses candidates. Components take turns: the one with the fewest candidates so far comes first, then the one with
-the highest expected importance. More elaborate strategies, such as a bandit, find no more on methods with known ground
-truth."""
+"""Chooses candidates. Components take turns, ordered by fewest candidates so far, then by highest expected importance.
+On methods with known ground truth, more elaborate strategies such as a bandit find no more."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,13 +10,13 @@ from xkg.agents.ablation.candidates import Candidate, Component, Space
 from xkg.agents.ablation.outcomes import CandidateOutcome
 
 A_ROUND = 5
-"""The number of candidates per round if there is a model, which learns between rounds."""
+"""The number of candidates per round with a model, which learns between rounds."""
 _AT_ONCE = 4
 
 
 class Writer(Protocol):
-    """A model that writes candidates. `candidates` returns new candidates for a component, best first; it may return
-    `untried` candidates again. `reflect` returns new weights for each component after a round."""
+    """A model that writes candidates. `candidates` returns new candidates for a component, best first, and may include
+    `untried` candidates. `reflect` returns new component weights after a round."""
 
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
@@ -34,7 +33,8 @@ class Picked(NamedTuple):
 
 
 class Choice:
-    """The candidates in a space and, if there is a `writer`, those written for a component when its turn comes."""
+    """Chooses from the candidates in a space and, if there is a `writer`, from candidates that it writes when a
+    component's turn comes."""
 
     def __init__(self, space: Space, writer: Writer | None = None) -> None:
         self._components = {component.id: component for component in space.components}
@@ -45,7 +45,7 @@ class Choice:
         self._round = 0
 
     def next(self, most: int, outcomes: Sequence[CandidateOutcome]) -> list[Picked]:
-        """The candidates for the next round, at most `most`; `outcomes` are those of earlier rounds. Empty if no
+        """Returns at most `most` candidates for the next round, given the `outcomes` of earlier rounds. Empty if no
         candidate is left."""
         if self._writer is not None:
             most = min(most, A_ROUND)
@@ -77,7 +77,8 @@ class Choice:
         return turns
 
     def _write(self, writer: Writer, turns: Counter[str], outcomes: Sequence[CandidateOutcome]) -> None:
-        """Puts new candidates before those found in the code. A component without candidates is skipped from now on."""
+        """Puts newly written candidates first. A component with too few candidates for its turns is skipped from now
+        on."""
 
         def write(component: str) -> list[Candidate]:
             return writer.candidates(self._components[component], turns[component], outcomes, self._left[component])

@@ -1,5 +1,5 @@
-"""Tries candidates until the budget is spent: builds and runs them, reruns them if more seeds or proof are needed, and
-compares them with the baseline."""
+"""Tries candidates until the budget is spent: builds and runs them, reruns them if more seeds or evidence are needed,
+and compares them with the baseline."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -20,15 +20,15 @@ _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
      "removed API", "own error", "error",)
 )  # fmt: skip
-"""Failures that indicate a badly made change; they say nothing about the component."""
+"""Failures that indicate a bad change and reveal nothing about the component."""
 _CONSTANT = 3
-_UNUSED = "it is unused: a run with a value that ends the program when used gave the same metric"
+_UNUSED = "it is unused: a run with a value that ends the program when used yielded the same metric"
 
 
 @dataclass
 class Trials:
     """The trials in one campaign, run in parallel while `slots` are free. `mended` returns a replacement for a failed
-    candidate, but only once."""
+    candidate, and is called once per candidate."""
 
     runs: Runs
     mutations: Mutations
@@ -45,8 +45,8 @@ class Trials:
         return sum(self.baseline.values) / len(self.baseline.values)
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
-        """The outcomes of chosen candidates, up to the task's budget. A candidate that says nothing about its component
-        (see `CandidateOutcome.tried`) is replaced by another one; at most twice the budget is started."""
+        """Returns the outcomes of chosen candidates, up to the task's budget. Candidates that reveal nothing about
+        their component (see `CandidateOutcome.tried`) do not count, but at most twice the budget is started."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
             picked = choice.next(room, found)
@@ -74,8 +74,8 @@ class Trials:
         return outcome
 
     def _is_notable(self, outcome: CandidateOutcome) -> bool:
-        """Whether the first seed's value is outside all baseline values or equals the baseline's value for that seed,
-        which other seeds may refute."""
+        """Whether the first seed's value is outside the range of the baseline's values, or equals the baseline's value
+        for that seed. Other seeds may refute both."""
         if outcome.failure or self.baseline.one_seed:
             return False
         value = outcome.runs[0].value
@@ -113,7 +113,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # another value for the same code has shown this
+        if candidate.probe in self._unused:  # another value for the same code showed that it is unused
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         value = outcome.runs[0].value
@@ -124,16 +124,15 @@ class Trials:
         return outcome.model_copy(update=unused)
 
     def _in_force(self, candidate: Candidate) -> bool:
-        """Whether a run uses the code that a candidate changes. The probe is a run in which any use of the value ends
-        the run without the baseline's metric. True if no probe can tell. A program without randomness reproduces
-        exactly that metric."""
+        """Whether a run uses the code that a candidate changes. In the probe run, any use of the value ends the run, so
+        the metric differs from the baseline's unless the code is unused. True if the candidate has no probe."""
         value = self.runs.probed(candidate).value if candidate.probe else None
         return value is None or outside(self.baseline.values, value)
 
 
 def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
-    """The indexes of the candidates, grouped so that candidates with other values for the same code are together: the
-    first may show that the code is unused, so the others wait for it."""
+    """Groups the candidates' indexes so that candidates with different values for the same code run in sequence,
+    because the first may show that the code is unused."""
     groups: dict[object, list[int]] = {}
     for i, each in enumerate(picked):
         groups.setdefault(each.candidate.probe or i, []).append(i)
@@ -141,7 +140,7 @@ def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-    """The outcomes, with their effects added."""
+    """Adds effects to outcomes."""
     groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
     return [
         outcome.model_copy(update={"effect": _effect(outcome, values, baseline)})
@@ -152,21 +151,21 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
-    """A warning if every measured candidate yielded the baseline's value, since the metric may be unable to show an
+    """A warning if every measured candidate yielded the baseline's value, because the metric may be unable to show any
     effect."""
     effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
     if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None
     return (
-        f"the metric is the same in all {len(effects)} candidates that were measured: it may be constant or saturated, "
-        "in which case it cannot show any effect; choose another one with --metric"
+        f"the metric is the same for all {len(effects)} measured candidates: it may be constant or saturated, "
+        "in which case it cannot show any effect; choose a different metric with --metric"
     )
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
-    """The effect relative to the whole baseline or, for a single run, relative to the baseline with the same seed. If
-    the values equal the baseline's for the same seeds to the last digit, the metric has not changed, however much it
-    varies between seeds. With one seed, only the values are known."""
+    """Computes the effect relative to the whole baseline or, for a single run, relative to the baseline with the same
+    seed. If all values equal the baseline's for the same seeds, the metric has not changed, however much it varies
+    between seeds. With one seed, the noise is unknown."""
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}
@@ -185,7 +184,7 @@ def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
         failed = {"failure": run.failure, "problem": run.problem}
     elif run.reached is False:
         places = ", ".join(map(str, run.never_ran[:4]))
-        failed = {"failure": "not in force", "problem": f"none of the lines that it changes ran ({places})"}
+        failed = {"failure": "not in force", "problem": f"none of the changed lines ran ({places})"}
     written = (f"{path}, which its run overwrote or removed" for path in run.touched)
     measures = tuple(dict.fromkeys((*outcome.measures, *written)))
     return outcome.model_copy(update={"runs": (*outcome.runs, run), "measures": measures, **failed})

@@ -1,4 +1,3 @@
-"""Runs of a task: single runs in the sandbox or on another machine, and the candidates that may run.
+"""Runs tasks, in the sandbox or on other machines, and checks candidates before they run.
 
-May import: the task, outcomes, failures, parsing and space of ablation, agents.workspace, and the layers below
-agents."""
+May import: ablation's task, outcomes, failures, parsing and space, agents.workspace, and the layers below agents."""

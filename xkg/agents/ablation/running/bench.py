@@ -24,8 +24,8 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs the command. Safe to use from several threads for different workspaces. Each run uses one of the `gpus`, if
-    there are any, and sees the files `fetched` by the setup."""
+    """Runs the command. Thread-safe for different workspaces. Each run uses one of the `gpus`, if any, and sees the
+    files `fetched` by the setup."""
 
     task: Task
     runner: Runner
@@ -43,9 +43,9 @@ class Bench:
         changed: Sequence[ChangedPlace] = (),
         origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """Runs one version from this `origin`. The command and the evaluation may each take `seconds` (the task's limit
-        if None). The outcome says which of the `changed` places ran. Never raises because the command fails, but raises
-        the same errors as `Commands`."""
+        """Runs one version of the code; `origin` describes how it differs from the starter. The command and the
+        evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed` places
+        ran. Never raises because the command fails, but raises the same errors as `Commands`."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
@@ -93,7 +93,7 @@ class Bench:
         )
 
     def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
-        """Runs the task's setup with access to its hosts. The setup's files are written to the archive `into`."""
+        """Runs the task's setup with access to its hosts, and writes the setup's files to the archive `into`."""
         task, seed = self.task, self.task.seeds[0]
         command = (task.setup or "").replace(SEED, str(seed))
         begun = time.monotonic()
@@ -138,7 +138,7 @@ def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]
 
 
 def _reached(changed: Sequence[ChangedPlace], result: RunResult) -> dict[str, Any]:
-    """The parts of a candidate that ran, as fields of `RunOutcome`."""
+    """Describes which parts of a candidate ran, as fields of `RunOutcome`."""
     lines = result.lines
     if not changed or (lines is None and any(each.lines for each in changed)):
         return {}

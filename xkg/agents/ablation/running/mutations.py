@@ -16,8 +16,8 @@ from xkg.value import Value
 
 
 class Mutated(Value):
-    """An accepted candidate (`commit` is a digest of its files, or None for a change to the command), or the reason why
-    it was refused. `places` are the changed lines. `measures` lists changed code that measures and also does something
+    """An accepted candidate, or the reason why it was refused. `commit` is a digest of its files, or None for a change
+    to the command. `places` are the changed lines. `measures` lists changed code that measures but also does something
     else."""
 
     commit: str | None = None
@@ -30,8 +30,8 @@ class Mutated(Value):
 
 @dataclass(frozen=True)
 class Mutations:
-    """Mutations of a baseline that consists of these `texts`. `protected` lines compute the metric; `shared` are
-    functions that these lines call."""
+    """Applies candidates to a baseline with these `texts`. `protected` lines compute the metric; `shared` are functions
+    that these lines call."""
 
     parser: SourceReader
     bench: Bench
@@ -40,17 +40,17 @@ class Mutations:
     shared: Sequence[Place]
 
     def decided_by(self, candidate: Candidate) -> dict[str, object]:
-        """The inputs, in addition to the code, that determine whether a candidate is accepted."""
+        """The inputs, besides the code, that determine whether a candidate is accepted."""
         kept = [str(place) for place in (*self.protected, *self.shared)]
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate) -> Mutated:
-        """The checked candidate. A candidate that changes measurement-only code is refused."""
+        """Applies and checks a candidate. Candidates that change measurement-only code are refused."""
         if all(change.path == COMMAND for change in candidate.replacements):
             before = {COMMAND: self.bench.task.run}
             after = apply(candidate.replacements, before)[COMMAND]
             return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n")
-        protected = self.protected if candidate.by_model else ()  # candidates from rules passed these checks
+        protected = self.protected if candidate.by_model else ()  # rule-based candidates already passed these checks
         made = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
@@ -63,7 +63,7 @@ class Mutations:
         return Mutated(commit=digest(made.after), diff=made.diff, places=made.places, measures=measures)
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
-        # Changes made by rules stay within the changed files, but a model may reassign names in other files.
+        # Rule-based changes affect only the changed files, but a model may reassign names in other files.
         before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
         changed = self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
         return changed if candidate.by_model else tuple(part for part in changed if not part.endswith(")"))

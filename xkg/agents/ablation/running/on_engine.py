@@ -29,8 +29,9 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One run of a task on a version of the code, with all files, the seed, and the `day` of its packages (the newest
-    that the requirements allow, if None). `changed` lists places whose execution is reported."""
+    """One run of a task on a version of the code. `files` contains all files of that version. `day` is the date of the
+    packages; if None, they are the newest that the requirements allow. `changed` lists places whose execution is
+    reported."""
 
     task: Task
     files: Mapping[str, TreeFile]
@@ -42,8 +43,8 @@ class CandidateRun:
 
 @dataclass(frozen=True)
 class RunCandidates:
-    """Runs commands on versions of code. `data` folders are not sent, so they must have the same paths as on the first
-    machine. If `gpus` is set, the engine assigns one GPU to each run."""
+    """Runs commands on versions of the code. `data` folders are not transferred, so they must have the same paths on
+    every machine. If `gpus` is set, the engine assigns one GPU to each run."""
 
     settings: Settings
     data: tuple[Path, ...]
@@ -94,7 +95,7 @@ class RunCandidates:
 
 
 def _given() -> list[str]:
-    """The GPU that the engine assigned to this process. Raises `NoWorkerError`."""
+    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if there is none."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
     if not given.isdigit():
         raise NoWorkerError("the task needs a GPU, but the engine assigned none: start nodes with --num-gpus")
@@ -102,13 +103,13 @@ def _given() -> list[str]:
 
 
 Elsewhere = Callable[[CandidateRun], RunOutcome]
-"""Makes a run on any machine."""
+"""Runs a candidate on any machine."""
 
 
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
-    """A function that makes a run on any free engine worker, and that can be called from as many threads as there are
-    jobs. Raises the same errors as `Worker.run`."""
+    """Yields a function that runs a candidate on any free engine worker. It can be called from as many threads as there
+    are jobs, and raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

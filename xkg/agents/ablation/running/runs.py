@@ -1,5 +1,4 @@
-"""The runs in a campaign, one per seed, for the baseline and its candidates. A repeated request reuses the first
-run."""
+"""Runs the baseline and its candidates in a campaign, one run per seed. A repeated request reuses the stored run."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,10 +25,10 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 
 @dataclass
 class Runs:
-    """Runs the current files in `base`, and runs changed files in temporary workspaces below `trees`. `identity`
-    identifies the repository. `elsewhere` runs on other machines, with the packages from `day`. `vary` lists the seeds
-    that later runs change. `changed` returns the lines that prove that a candidate ran, and `outputs` lists files that
-    the baseline itself overwrites. Safe to use from several threads."""
+    """Runs the current files in `base`, or changed files in temporary workspaces below `trees`. `identity` identifies
+    the repository. `elsewhere` runs on other machines, with packages from `day`. `vary` lists the seeds that later runs
+    change. `changed` contains the lines that prove that a candidate ran, and `outputs` lists files that the baseline
+    itself overwrites. Thread-safe."""
 
     bench: Bench
     base: Workspace
@@ -70,7 +69,7 @@ class Runs:
         return self._run(candidate, edits, self.seeds_for(seed), seed)
 
     def probed(self, candidate: Candidate) -> RunOutcome:
-        """Runs the first seed with the candidate's code replaced by a value that ends the run as soon as it is used."""
+        """Runs the first seed with the candidate's code replaced by a value that ends the run when used."""
         return self._run(candidate, candidate.probe, (), self.task.seeds[0])
 
     def seeds_for(self, seed: int) -> tuple[Replacement, ...]:
@@ -84,8 +83,8 @@ class Runs:
         return self._inputs(task, None, task.seeds[0]) | own
 
     def trace(self, first: RunOutcome) -> RunOutcome | None:
-        """The run that records which lines the baseline executes and which files it opens; None if it did not
-        finish."""
+        """Runs the baseline while recording which lines it executes and which files it opens. Returns None if the run
+        did not finish."""
         paths = [path for path in sorted(self.texts) if path.endswith(".py")]
         seed = self.task.seeds[0]
         # Counting lines slows Python loops down tenfold, but hardly affects other code.
@@ -105,8 +104,8 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        # Watching is not part of the baseline, and may change the behaviour of code that reads uninitialised memory, so
-        # only one seed is watched.
+        # Baseline runs are not watched, and watching may change the behaviour of code that reads uninitialised memory.
+        # So only one seed is watched.
         watched = candidate is not None and own and seed == self.task.seeds[0]
         changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)
@@ -126,7 +125,7 @@ class Runs:
 
     @contextmanager
     def _workspace(self, made: Mapping[str, str]) -> Iterator[Workspace]:
-        """The baseline's workspace, or a temporary one with these changes."""
+        """Yields the baseline's workspace, or a temporary copy with changes."""
         if not made:
             yield self.base
             return
@@ -138,7 +137,7 @@ class Runs:
             rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
-        """The origin of a candidate's workspace, or of the repaired baseline if None."""
+        """The origin of a candidate's workspace, or of the repaired baseline's if None."""
         changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
         return Origin(
             edited=tuple(sorted({*self._repaired, *changed})),

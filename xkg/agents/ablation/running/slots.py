@@ -1,4 +1,4 @@
-"""Runs work in parallel: at most the campaign's number of jobs at a time, urgent work first."""
+"""Runs work in parallel, up to a campaign's number of jobs, most urgent first."""
 
 import itertools
 import queue
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 class Slots:
-    """A pool of `jobs` threads. Work starts in the order of submission; fillers start only if nothing else is waiting.
+    """A pool of `jobs` threads. Work starts in submission order; fillers start only if nothing else is waiting.
 
-    Leaving the context waits for running work and drops the rest."""
+    On exit, the context waits for running work and drops the rest."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -30,14 +30,14 @@ class Slots:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, work: Callable[[], T], *, filler: bool = False) -> "Future[T]":
-        """Safe to call from several threads, and from work itself (which must not wait for the result)."""
+        """Submits work. Thread-safe. May also be called from within work, which must not wait for the result."""
         result: Future[T] = Future()
         self._waiting.put((filler, next(self._numbers), result, work))
         self._pool.submit(self._next)
         return result
 
     def _next(self) -> None:
-        _, _, result, work = self._waiting.get_nowait()  # one call per piece of work
+        _, _, result, work = self._waiting.get_nowait()  # called once per submitted work
         try:
             result.set_result(work())
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Collects the calls that a run made, keyed by name. A default that every call overrides has no effect."""
+"""Collects the calls that a run made. A default that every call overrides has no effect."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -14,8 +14,8 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Calls, keyed by name. `executed` contains the lines that ran, keyed by file, or is None if unknown. `parameters`
-    contains the parameters of functions and classes, keyed by name."""
+    """Calls by name. `executed` contains the lines that ran, by file, or is None if unknown. `parameters` contains the
+    parameters of functions and classes, by name."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class Calls:
             }
         for made in classes:
             if not any(isinstance(f, ast.FunctionDef) and f.name == "__init__" for f in made.body):
-                for base in bases[made.name]:  # calls to the class run its `__init__`
+                for base in bases[made.name]:  # calls to the class run the base's `__init__`
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
-        """Whether every call to a function passes this parameter, or passes `**` if the parameter is one of the `keys`
-        in the code. False if the function is passed on, so that other code may call it."""
+        """Whether every call to a function passes this parameter. A call with `**` passes it if it is one of the `keys`
+        in the code. False if the function itself is passed on, because other code may then call it."""
         names = self._parameters.get(function)
         calls = self._calls.get(function)
         if names is None or not calls or function in self._handed_on:
@@ -64,8 +64,8 @@ class Calls:
         )
 
     def both_ways(self, function: str, parameter: str) -> bool:
-        """Whether some calls to a function set this flag and others do not. The flag then selects between two uses,
-        both of which the method needs (`tanh(x, derivative=True)`)."""
+        """Whether some calls to a function set a flag and others do not. The method then needs both uses of the
+        function, as in `tanh(x, derivative=True)`."""
         names = self._parameters.get(function, ())
         if parameter not in names:
             return False
@@ -78,7 +78,7 @@ class Calls:
 
 
 def _no_values(node: ast.AST) -> Iterator[ast.AST]:
-    """The child nodes whose values a node does not pass on: its callee, bases and annotations."""
+    """Yields child nodes that a node does not use as values: its callee, bases and annotations."""
     match node:
         case ast.Call(func=ast.Name(id="super") as called, args=args):
             yield from (called, *args)
@@ -103,7 +103,7 @@ def _of(node: ast.Call) -> Call:
 
 
 def _calls(node: ast.AST, within: str, bases: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.Call]]:
-    """The calls in a tree. A `super().__init__` call counts as a call to each base class."""
+    """Yields the calls in a tree. A `super().__init__` call counts as a call to each base class."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call):
             name = last_name(child.func)

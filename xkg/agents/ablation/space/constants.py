@@ -1,4 +1,4 @@
-"""Finds names and attributes that are assigned only once, so that they contain a constant of the method and not a
+"""Finds names and attributes that are assigned only once, and therefore contain constants of the method rather than
 changing state."""
 
 import ast
@@ -9,7 +9,7 @@ from xkg.agents.ablation.space.python_source import Function
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
-    """Names with their value and the class that they are an attribute of ('' if none). Includes names that a module or
+    """Yields names with their value and their class ('' if they are not attributes). Includes names that a module or
     function assigns once, and attributes that `__init__` or a class body assigns."""
     yield from _of_scope(tree, tree, "")
 
@@ -36,7 +36,7 @@ def _of_scope(scope: ast.AST, node: ast.AST, owner: str) -> Iterator[tuple[str, 
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """The statements in a scope, in order, except those in nested functions and classes."""
+    """Yields the statements in a scope, in order, except in nested functions and classes."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
@@ -48,7 +48,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
-    """Assignment targets with their values: names, and attributes of self, which begin with a dot."""
+    """Yields assignment targets with their values: names, and attributes of self, with a leading dot."""
     if statement.value is None:
         return
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
@@ -64,7 +64,7 @@ def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.exp
 
 
 def _stores(scope: ast.AST) -> Counter[str]:
-    """The number of times a scope assigns each of its names."""
+    """How often a scope assigns each of its names."""
     counts: Counter[str] = Counter()
     waiting = list(ast.iter_child_nodes(scope))
     while waiting:

@@ -1,4 +1,4 @@
-"""Identifies code that is not ablated: names that do not belong to a method, and the code that computes the metric."""
+"""Identifies code that is not ablated: names that do not belong to a method, and code that computes the metric."""
 
 import ast
 from collections.abc import Iterator, Sequence, Set
@@ -22,7 +22,7 @@ _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
     " progressbar terminaltables rich shutil subprocess click typer absl fire".split()
 )
-_LENGTHS = frozenset(  # for training in libraries; the code's own loops are recognised by their bodies
+_LENGTHS = frozenset(  # for training in libraries; the repository's own loops are recognised by their bodies
     "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
     " generations generation repeats repetitions trials trial".split()
 )
@@ -38,7 +38,7 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 
 def reason(name: str) -> str | None:
-    """The reason, in a few words, why a value with this name is not part of a method; None if it may be."""
+    """A short reason why a value with this name is not part of a method, or None."""
     if is_seed(name):
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):
@@ -52,20 +52,20 @@ def is_seed(name: str) -> bool:
 
 
 def is_one_seed(name: str) -> bool:
-    """Whether a name suggests that a number is a seed. (`N_SEEDS = 5` is the number of seeds.)"""
+    """Whether a name suggests that a number is a seed. For example, `N_SEEDS = 5` is not."""
     words = words_of(name)
     return "seed" in words or words[-2:] == ["random", "state"]
 
 
 def names_task(name: str) -> bool:
-    """Whether a string with this name selects what a method is tried on."""
+    """Whether a string with this name selects the task that a method is tried on."""
     return not _TASKS.isdisjoint(words_of(name))
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """The classes and functions, by name and place, that a method is tried on: an agent's environment, which can be
-    reset and stepped and does not learn, and a search objective, which is a function of one value that the code passes
-    on and that neither draws random numbers nor stores anything."""
+    """Returns the names and places of the classes and functions that a method is tried on. These are agents'
+    environments, which can be reset and stepped and do not learn, and search objectives. A search objective is a
+    function of one value that is passed to other code, draws no random numbers and stores nothing."""
     names, places = set(), []
     called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     passed_on = {
@@ -102,7 +102,7 @@ def _bases(node: ast.ClassDef) -> Iterator[str]:
 
 
 def beside_the_method(tree: ast.Module) -> set[str]:
-    """Names that a file imports from libraries for display, logging, files or data."""
+    """The names that a file imports from libraries for display, logging, files or data."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -118,7 +118,7 @@ def _is_beside(module: str) -> bool:
 
 
 def named_by(path: str, command: str) -> bool:
-    """Whether a command refers to a file, by its path, by the end of its path, or as a module."""
+    """Whether a command refers to a file by its path, the end of its path, or its module name."""
     words = [word.strip("\"'").removesuffix(".py").replace("/", ".") for word in command.split()]
     dotted = f".{path.removesuffix('.py').replace('/', '.')}"
     return any(dotted.endswith(f".{word.lstrip('.')}") for word in words if word)
@@ -138,12 +138,12 @@ def trains(function: str) -> bool:
 def metric_code(
     sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
-    """Returns three lists of lines. The first contains the statements in the evaluation's fingerprint that write the
-    metric, and the statements in the same function that compute their inputs. If the line that `printed` the metric is
+    """Returns three lists of lines. The first contains statements from the evaluation's fingerprint that write the
+    metric, and statements in the same function that compute their inputs. If the line that `printed` the metric is
     known, it replaces statements that print other values with the same name. The second contains the evaluation's
-    functions and files that do not train anything, and the functions that this code calls, directly or not, if their
-    name suggests that they measure or contains a word from the metric. The third contains other functions that these
-    lines call by a plain name, and that the method may also call."""
+    functions and files that do not train anything. It also contains functions that this code calls, directly or
+    indirectly, if their name suggests that they measure or contains a word from the metric. The third contains other
+    functions that these lines call by a plain name, and that the method may also call."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []
@@ -203,7 +203,7 @@ def _is_at(source: PythonSource, statement: ast.stmt, at: tuple[str, int] | None
 
 
 def _shows(statement: ast.stmt) -> bool:
-    """Whether a statement does more than print or log text. (`log.info("computing the accuracy")` writes no value.)"""
+    """Whether a statement does more than print or log fixed text, as in `log.info("computing the accuracy")`."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return not isinstance(call, ast.Call) or any(not isinstance(each, ast.Constant) for each in call.args)
 
@@ -212,7 +212,7 @@ _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.Fo
 
 
 def bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
-    """The statements in a module outside functions, then those in each function, including nested blocks."""
+    """Yields a module's statements outside functions, then each function's statements, including nested blocks."""
     yield list(_inside(source.tree))
     for _, function in source.functions:
         yield list(_inside(function))

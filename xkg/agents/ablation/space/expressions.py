@@ -1,4 +1,4 @@
-"""Finds code that can be changed in place: the stages of a method, and calls that have an alternative."""
+"""Finds code that can be changed in place: stages of a method, and calls with an alternative."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from xkg.agents.ablation.space.stages import stages
 
 
 def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
-    """The sites in a file, in line order, each once. `own` comes from `own_steps`."""
+    """Returns the sites in a file, in line order, without duplicates. `own` is the result of `own_steps`."""
     seen: set[tuple[int, int]] = set()
     found = []
     beside = beside_the_method(source.tree)
@@ -30,7 +30,7 @@ def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
 
 
 def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple[ast.stmt, Sequence[ast.stmt]]]:
-    """The statements in a scope, each with the statements in the innermost loop around it."""
+    """Yields the statements in a scope, each with the statements in the innermost loop around it."""
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         for statement in getattr(scope, name, ()):
             if isinstance(statement, Function | ast.ClassDef):
@@ -42,8 +42,8 @@ def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
-    """Calls to a function or class that can be replaced with another from the same file. The replacement must have the
-    same parameters and methods, and must not be used by the run."""
+    """Yields calls to a function or class that can be replaced with another from the same file. The replacement must
+    have the same parameters and methods, and must not be used by the run."""
     used = _used(sources, executed)
     for source in sources:
         by_signature: dict[str, list[str]] = {}
@@ -69,7 +69,7 @@ def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozens
 
 
 def _used(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> set[str]:
-    """The functions and classes that the run calls or, if it is unknown what ran, all that the code mentions."""
+    """The functions and classes that the run calls or, if the executed lines are unknown, that any code calls."""
     found = set()
     for source in sources:
         ran = None if executed is None else executed.get(source.path, frozenset())
@@ -92,8 +92,8 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """The signature of a function with several parameters: its parameters and the number of values that it returns. For
-    a class, its methods with their signatures."""
+    """A signature for comparison. For a function with several parameters, these parameters and the number of values
+    that it returns. For a class, its methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""

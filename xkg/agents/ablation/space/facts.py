@@ -2,8 +2,8 @@
 
 A variable is identified by its function and name, and an attribute by its name alone, whatever its object. Calls to the
 repository's own functions are followed by name. The result of any other call may depend on all its arguments. A call
-made for its effect (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects from which the
-receiver was made, and its first argument. Libraries that only display or store values change nothing."""
+whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects from which the
+receiver was created, and its first argument. Libraries that only display or store values change nothing."""
 
 import ast
 import builtins
@@ -41,17 +41,17 @@ from xkg.agents.ablation.space.statements import (
 )  # fmt: skip
 
 Node = tuple[str, str]
-"""A node: a variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
+"""A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
 Pairs = dict[Lines, list[list[frozenset[Node]]]]
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Fact(NamedTuple):
-    """A statement that assigns a node, with its data sources and conditions. `effect` means that a method may change
-    the node, and `deep` that it may also change the objects that the node was made from. `binds` means that the
-    statement calls a function that has the node as a parameter. `escapes` means that the change affects an object to
-    which other code also has references."""
+    """A statement that assigns a node, with its data sources (`uses`) and conditions (`control`). `effect` means that a
+    method may change the node, and `deep` that it may also change the objects from which the node was created. `binds`
+    means that the statement calls a function that has the node as a parameter. `escapes` means that the change affects
+    an object to which other code also has references."""
 
     defines: Node
     uses: frozenset[Node]
@@ -81,13 +81,13 @@ _DRAWN: Node = ("()", "")  # a random number drawn in place
 
 class Facts:
     """Facts about the executed lines (all lines if None), up to the statements that write the metric. `read` contains
-    the nodes that each statement reads, `compared` the operands of each comparison, `passed` the two arguments of each
-    call to the repository's own functions, `copies` the names that are assigned another name's value unchanged, and
-    `returned` the results of calls with what they return. `repeated` nodes are repetition counts, `sized` nodes are
-    sizes, `bounded` nodes are both ends of a range, `computed` nodes enter arithmetic or a library, `chances` are
-    fractions or are compared with random numbers, `divisors` are divided by, `selecting` nodes choose between two
-    values, and `weights` are factors of terms. `run` contains the statements that only call a function, as (caller,
-    function, lines)."""
+    the nodes that each statement reads, `compared` the operands of each comparison, and `passed` the two arguments of
+    each call to the repository's own functions. `copies` contains names that are assigned another name's value
+    unchanged, and `returned` the results of calls with the returned nodes. `repeated` nodes are repetition counts,
+    `sized` nodes are sizes, and `bounded` nodes are ends of ranges. `computed` nodes are used in arithmetic or passed
+    to a library, `chances` are fractions or compared with random numbers, and `divisors` are denominators. `selecting`
+    nodes choose between two values, and `weights` are factors of terms. `run` contains the statements that only call a
+    function, as (caller, function, lines)."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -124,7 +124,7 @@ class Facts:
             self._beside = beside_the_method(source.tree)
             self._body(scope, body, function, frozenset(), ())
         for name, node in self._classes.items():
-            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any of them
+            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any method
             methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
             self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
 
@@ -145,7 +145,7 @@ class Facts:
                 self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
 
     def closed(self, nodes: Set[Node]) -> set[Node]:
-        """These nodes, plus the nodes whose values they contain unchanged."""
+        """Returns these nodes, plus the nodes whose values they contain unchanged."""
         found, waiting = set[Node](), [*nodes]
         while waiting:
             node = waiting.pop()
@@ -155,7 +155,8 @@ class Facts:
         return found
 
     def all(self) -> list[Fact]:
-        """The facts, including effects on the objects from which a receiver was made, under all their names."""
+        """Returns the facts, including effects on the objects from which a receiver was created, under all their
+        names."""
         made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
@@ -209,8 +210,7 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """The statements up to the last statement that writes the metric, without later statements in the same
-        block."""
+        """A block's statements up to the last statement that writes the metric, or all of them if none does."""
         own = {line for path, line in self._written if path == self._path}
         writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
@@ -246,7 +246,7 @@ class Facts:
                 self._body(scope, getattr(statement, name, ()), function, under, own, looped=repeats)
             for each in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
                 self._body(scope, each.body, function, under, own, looped=looped)
-            if leaves(statement):  # what follows runs only if the branch does not
+            if leaves(statement):  # later statements run only if the branch does not
                 control, heads = under, own
 
     def _did_run(self, statement: ast.stmt) -> bool:
@@ -346,7 +346,7 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
-        """The variables of a loop, each with the node of which it is an element."""
+        """Yields a loop's variables, each with the node of which it is an element."""
         match loop.iter:
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "zip_longest"), args=held):
                 pass
@@ -411,8 +411,8 @@ class Facts:
                 self.computed |= {found for each in values for found in self._as_it_is(scope, each)}
 
     def _sizes(self, scope: _Scope, node: ast.AST) -> Iterator[ast.expr]:
-        """The parts of a node that are repetition counts, bounds or sizes. Taking the first elements of a sorted list
-        is a choice made by the method, not a size."""
+        """Yields the parts of a node that are repetition counts, bounds or sizes. Slicing a sorted list is a choice
+        made by the method, not a size."""
         match node:
             case ast.Call(func=ast.Name(id="range"), args=bounds):
                 pass
@@ -434,7 +434,7 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """The node of an expression that consists of a single node; empty for other expressions."""
+        """The node of an expression that is just that node; empty for other expressions."""
         match node:
             case ast.Name(id=name):
                 return [self._variable(scope, name)]
@@ -451,7 +451,7 @@ class Facts:
         return (at.id if at is not None else _MAIN, name)
 
     def _called(self, call: ast.Call) -> list[tuple[_Scope, _Call]]:
-        """The repository's functions that a call may run."""
+        """The repository's own functions that a call may run."""
         name = last_name(call.func)
         if isinstance(call.func, ast.Attribute) and root_name(call.func) in self._modules:
             return []
@@ -469,7 +469,7 @@ class Facts:
         return found or [pair for base in made.bases for pair in self._constructors(last_name(base), depth + 1)]
 
     def _bound(self, scope: _Scope, call: ast.Call) -> Iterator[tuple[Node, frozenset[Node], list[Node]]]:
-        """The parameters bound by a call, with the nodes of the caller that they may change."""
+        """Yields the parameters bound by a call, with their sources and the caller's nodes that they may change."""
         for inner, function in self._called(call):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             names = names[1:] if inner.itself else names
@@ -482,7 +482,7 @@ class Facts:
                 self.copies += [((inner.id, name), source) for source in self._as_it_is(scope, value)]
                 yield (inner.id, name), self._uses(scope, value), list(given_back)
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
-        for passed in values:  # functions that other functions call
+        for passed in values:  # functions passed as arguments
             if isinstance(passed, ast.Name | ast.Attribute) and last_name(passed) in self._functions:
                 uses = frozenset[Node]().union(*(self._uses(scope, each) for each in values if each is not passed))
                 for inner, function in self._functions[last_name(passed)]:

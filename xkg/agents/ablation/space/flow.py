@@ -13,12 +13,12 @@ from xkg.agents.ablation.space.statements import Lines
 
 _LEVELS, _MAIN = 6, ""
 _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
-"""Libraries whose values are numbers and strings supplied by the user, not data."""
+"""Libraries whose values are user-supplied numbers and strings, not data."""
 
 
 class Named(NamedTuple):
-    """Variables and attributes with a given name: all of them, the parameter of a function or class, or those in a
-    scope (`.` for attributes; "" for a module, whose names are attributes elsewhere)."""
+    """Variables and attributes with a given name. With `function`, only the parameter of that function or class; with
+    `scope`, only names in a scope (`.` for attributes; "" for a module, whose names are attributes elsewhere)."""
 
     name: str
     function: str = ""
@@ -33,8 +33,9 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """`executed` contains the lines that ran, keyed by file, or is None if unknown. `written` contains the statements
-    that write the metric. `known` is false if none of these statements reads a computed value."""
+    """The data flow to the metric. `executed` contains the lines that ran, by file, or is None if unknown. `written`
+    contains the statements that write the metric. `known` is false if none of these statements reads a computed
+    value."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -61,7 +62,7 @@ class Flow:
             self._task_nodes |= nodes
             given += found
         self._task_lines = _numbers(given)
-        # Whatever creates the reference also creates the data.
+        # The functions that create the reference also create the data.
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
         self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
@@ -74,8 +75,8 @@ class Flow:
         return not self.known or _meets(self._lines, place)
 
     def only_measures(self, place: Place) -> bool:
-        """Whether a value in these lines contributes to the metric and nothing else: no attribute, condition, object or
-        argument of the repository's functions depends on it."""
+        """Whether the values in these lines contribute to the metric and nothing else: no attribute, condition, object
+        or argument of the repository's own functions depends on them."""
         defined = {node for node, found in self._by_node.items() for fact in found if _meets(_numbers([fact]), place)}
         return self.known and defined.isdisjoint(self._useful)
 
@@ -98,8 +99,7 @@ class Flow:
         return not self.known or any(named.has(node) for node in self._nodes)
 
     def only_rules(self, named: Named) -> bool:
-        """Whether a value is used only in statements that compute the metric's value itself, like a weight in a
-        score."""
+        """Whether a value is used only in statements that compute the metric itself, like a weight in a score."""
         holders = {node for fact in self._reached for node in (fact.uses | fact.control) if named.has(node)}
         for _ in range(_LEVELS):
             holders |= {target for target, source in self._facts.copies if source in holders}
@@ -108,7 +108,7 @@ class Flow:
         return bool(lines) and all(_meets(self._rulers, Place(path=p, start_line=a, end_line=b)) for p, a, b in lines)
 
     def _computing(self, first: Iterable[Node]) -> Iterator[Fact]:
-        """The facts that compute these nodes, or the nodes whose values they contain unchanged."""
+        """Yields the facts that compute these nodes, or the nodes whose values they contain unchanged."""
         held: dict[Node, list[Node]] = defaultdict(list)
         for target, source in (*self._facts.copies, *self._facts.returned):
             held[target].append(source)
@@ -127,7 +127,7 @@ class Flow:
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Whether the metric's reference values are computed from one of these, or by a function that has one of these
+        """Whether the metric's reference values are computed from one of these variables, or by a function that has one
         as a parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
@@ -144,7 +144,7 @@ class Flow:
         return any(named.has(node) for node in self._bounds)
 
     def computes(self, named: Named) -> bool:
-        """Whether a value enters arithmetic, a library, or a comparison with a random number."""
+        """Whether a value is used in arithmetic or in a comparison with a random number, or is passed to a library."""
         return any(named.has(node) for node in self._computed)
 
     def selects(self, named: Named) -> bool:
@@ -160,7 +160,7 @@ class Flow:
         return any(named.has(node) for node in self._chances)
 
     def readers(self, name: str) -> set[str]:
-        """The functions that read a variable or attribute with this name, except constructors, which store it."""
+        """The functions that read a variable or attribute with this name, except constructors, which only store it."""
         scopes = (scope for uses, _, scope in self._facts.read if any(node[1] == name for node in uses))
         return {scope.rpartition("::")[2].rpartition(".")[2] for scope in scopes} - {"__init__"}
 
@@ -170,10 +170,11 @@ class Flow:
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
-        """The nodes from which these nodes are computed, and the facts. A call counts only if its function contributes
-        another node, or if the callee changes an object to which other code has references. In addition, the call's own
-        statement must contribute, the callee must write the metric, or it must change such an object, because one of
-        two calls to a function may be irrelevant. `values` leaves out conditions and effects on objects."""
+        """Returns the nodes from which these nodes are computed, and the facts. A call is included only if the function
+        that contains it contributes another node, or if the callee changes an object to which other code has
+        references. In addition, the call's own statement must contribute, or the callee must write the metric or change
+        such an object. Otherwise, one of two calls to the same function may be irrelevant. `values` leaves out
+        conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value and, marked with a dot, functions that change objects.
         writing = self._callers(self._writing)
@@ -218,7 +219,8 @@ class Flow:
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
-        """The calls without a value whose functions contribute to these facts, directly or through other such calls."""
+        """Yields the calls with unused results whose functions contribute to these facts, directly or through other
+        such calls."""
         waiting = {fact.function for fact in reached if not fact.binds}
         found = set[str]()
         while waiting := waiting - found:
@@ -229,7 +231,7 @@ class Flow:
             waiting = {caller for caller, called, _ in self._facts.run if called in found}
 
     def _callers(self, functions: Set[str]) -> set[str]:
-        """These functions, and the functions that call them with arguments, directly or not."""
+        """These functions, and the functions that call them with arguments, directly or indirectly."""
         found, waiting = set[str](), set(functions)
         while waiting:
             found |= waiting
@@ -238,10 +240,10 @@ class Flow:
         return found
 
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
-        """The slice of the reference that a statement compares a prediction with. Looks at pairs of values that are
-        compared, subtracted or passed to one function, nearest to the statement first. The reference is the value whose
-        sources are all shared by the other value, if the other value has more sources or is computed in far more
-        steps."""
+        """Returns the slice of the reference with which a statement compares a prediction. Considers pairs of values
+        that are compared, subtracted or passed to one function, nearest to the statement first. The reference is the
+        value whose sources are all shared by the other value, if the other value has more sources or is computed in far
+        more steps."""
         tables = (self._facts.compared, self._facts.passed)
         lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)
@@ -262,7 +264,7 @@ class Flow:
 
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
         libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
-        data = bool(libraries - _OPTIONS)  # otherwise it is a number
+        data = bool(libraries - _OPTIONS)  # otherwise it is just a number
         less = 2 * len(one) <= len(other) or not self._sources(other) <= one
         return data and less and self._sources(one) <= other
 

@@ -1,10 +1,11 @@
-"""Decides which calls can be left out so that the code still works.
+"""Decides which calls can be omitted without breaking the code.
 
-For a function in the repository, its return value decides: a new list, or its argument, changed in place or element by
-element using a statistic of the argument or chance, as in scaling or mutation. An activation depends on nothing else
-and is part of a formula. For an object from a library, its constructor's arguments decide: a size, a text or a second
-variable results in a different form, as in `Linear(8, 3)`, while `Dropout(0.5)` keeps the form. An object that takes no
-argument, such as `ReLU()`, is an activation, unless a method of it is called (`scaler.fit_transform(x)`)."""
+A call to one of the repository's functions can be omitted depending on the return value. It must be a new list, or the
+argument changed in place or element by element, using randomness or a statistic of the argument, as in scaling or
+mutation. A function that uses neither is an activation and part of a formula. For a library object, the constructor's
+arguments determine the form. A size, a string or a second variable results in a different form, as in `Linear(8, 3)`,
+while `Dropout(0.5)` keeps the form. An object without arguments, such as `ReLU()`, is an activation, unless one of its
+methods is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -28,7 +29,7 @@ _ELEMENTWISE = frozenset(
 
 
 class Step(NamedTuple):
-    """What a function in the repository does. `lists`: it stores nothing and returns a new list. `forms`: it returns a
+    """The behaviour of a repository function. `lists`: it stores nothing and returns a new list. `forms`: it returns a
     value in the same form as its first argument, computed element by element. `keeps`: it returns its first argument,
     changed by a stage of a method. `scales`: it returns a multiple of its first argument. `several`: the number of
     arguments that it returns in this way, if several. `stores`: the attributes that it changes; empty if it only resets
@@ -44,8 +45,8 @@ class Step(NamedTuple):
 
 
 def own_steps(sources: Sequence[PythonSource]) -> dict[str, Step]:
-    """The repository's functions, keyed by name. If several functions share a name, only what is true of all of
-    them."""
+    """Returns the repository's functions by name. If several functions share a name, combines their common
+    properties."""
     functions = [pair for source in sources for pair in source.functions]
     simple = {name for name, step in _steps(functions, frozenset()).items() if step.forms}
     return _steps(functions, simple)
@@ -64,7 +65,7 @@ def _steps(functions: Sequence[tuple[str, Function]], simple: Set[str]) -> dict[
 
 
 def _step(function: Function, simple: Set[str]) -> Step:
-    """Analyses a function; `simple` are the functions that keep the form of their argument."""
+    """Analyses a function. `simple` contains the functions that keep the form of their argument."""
     nodes = list(own_nodes(function))
     stored = frozenset(
         each.attr
@@ -104,14 +105,14 @@ def _step(function: Function, simple: Set[str]) -> Step:
 
 
 def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
-    """Whether nodes draw random numbers or compute a statistic over one of the `known` variables."""
+    """Whether nodes draw random numbers or compute a statistic of a `known` variable."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     return any(draws(call) or (names_in(call) & known and not _has_form(call, known)) for call in calls)
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """The variables with the same form as a parameter. Also includes functions that keep the form, marked with
-    brackets, and variables that are sums, marked with a slash."""
+    """The variables with the same form as a parameter. Also includes functions that keep the form (with `()` appended)
+    and variables that are sums (with a leading slash)."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):
@@ -132,7 +133,7 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _has_form(inner, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum, it is no distribution
+            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum, it is not a distribution
             return not shares and (_has_form(left, known) or _has_form(right, known))
         case ast.IfExp(body=body, orelse=other):
             return _has_form(body, known) and _has_form(other, known)
@@ -176,7 +177,7 @@ def _scales(node: ast.expr, name: str) -> bool:
 
 
 class Forms:
-    """The calls in a file. `own` comes from `own_steps`."""
+    """Analyses the calls in a file. `own` is the result of `own_steps`."""
 
     def __init__(self, tree: ast.Module, own: Mapping[str, Step]) -> None:
         self.own = own
@@ -207,7 +208,8 @@ class Forms:
 
 
 def regularises(made: ast.Call) -> bool:
-    """Whether a layer's constructor takes a rate or a variable. All other layers are activations or change the form."""
+    """Whether a layer's constructor accepts a rate or a variable. All other layers are activations or change the
+    form."""
     given = [*made.args, *(each.value for each in made.keywords)]
     return any(not isinstance(each, ast.Constant) or isinstance(each.value, float) for each in given)
 
@@ -220,7 +222,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 
 def _name(node: ast.AST) -> str:
-    """The name of a variable, or the name of an attribute, which begins with a dot."""
+    """The name of a variable, or of an attribute with a leading dot."""
     return f".{node.attr}" if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

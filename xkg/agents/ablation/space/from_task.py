@@ -1,4 +1,4 @@
-"""Selects the components named in a task."""
+"""Selects the components that a task specifies."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from xkg.errors import InputError
 
 
 def only(space: Space, names: Sequence[str]) -> Space:
-    """The components whose name contains one of these names. Raises `InputError` if there are none."""
+    """Restricts a space to components whose name contains one of these names. Raises `InputError` if there are none."""
     wanted = [name.casefold() for name in names]
     components = tuple(
         c for c in space.components if any(w in c.name.casefold() or w == c.id.casefold() for w in wanted)

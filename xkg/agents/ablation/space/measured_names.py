@@ -1,7 +1,7 @@
-"""Finds names that a starter reads only to measure: the labels of a test set, or the true probabilities of a bandit.
+"""Finds names that a starter reads only to measure, such as a test set's labels or a bandit's true probabilities.
 
-An edit that reads one of these names leaks the answer to the method; an edit to the function that assigns them changes
-the test. Results of training and prediction are excluded, since they belong to the method."""
+An edit that reads such a name leaks the answer to the method, and an edit to the function that assigns it changes the
+test. Results of training and prediction are excluded, because they belong to the method."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,7 +16,7 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """The names that new statements read but that only the measurement read before, keyed by `path::function`."""
+    """Returns names that only the measurement read before but that new statements read, by `path::function`."""
     new = _bodies(after, metric)
     found = {}
     for where, old in _bodies(before, metric).items():
@@ -35,7 +35,7 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
 
 
 def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """The changed functions that assign such names, as `path::function`."""
+    """Returns the changed functions whose results only the measurement reads, as `path::function`."""
     makers: set[str] = set()
     for body in _bodies(before, metric).values():
         names = _only_measured(body)
@@ -54,7 +54,7 @@ def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource
 
 
 def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
-    """The statements in each body, and whether they measure."""
+    """The statements in each body, each with whether it measures."""
     values = printed_values(sources, metric)
     written = {(place.path, place.start_line) for place in metric_code(sources, metric)[0]}
     found: dict[str, list[tuple[ast.stmt, bool]]] = {}
@@ -84,12 +84,12 @@ def _trains(value: ast.expr) -> bool:
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:
-    """The expressions in a statement, except those in nested statements."""
+    """Yields the expressions in a statement, except in nested statements."""
     yield from (ast.unparse(each) for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt))
 
 
 def _reads(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names, and attributes of names, that are read but not called."""
+    """The names, and attributes of names, that statements read but do not call."""
     found: set[str] = set()
     for statement in statements:
         waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt)]

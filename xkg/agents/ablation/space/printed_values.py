@@ -1,9 +1,9 @@
-"""Finds the code from which the printed metric is computed, in addition to code that is protected by name.
+"""Finds the code that computes the printed metric, in addition to code that is protected by name.
 
 For example, given `total += env.get_reward(arm)` and `print(total / n)`, a change to `get_reward` changes how the
 method is measured. Names are followed from the printing statements to their assignments, and into the functions called
-there. Arguments are followed if they are sums or lists that nothing else reads; other arguments hold the method's
-state."""
+there. Arguments are followed only if they are sums or lists that nothing else reads, because other arguments contain
+the method's state."""
 
 import ast
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ _SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)
 
 
 def changed_values(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """The changed code from which the metric is computed, as `path::function`."""
+    """Returns the changed code that computes the metric, as `path::function`."""
     old, new = printed_values(before, metric), printed_values(after, metric)
     old_code, new_code = _code(before), _code(after)
     return tuple(
@@ -38,8 +38,7 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """The statements and functions from which the metric is computed, as text without layout, keyed by
-    `path::function`."""
+    """Returns the statements and functions that compute the metric, as text without layout, by `path::function`."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
     by_path = {source.path: source for source in sources}
@@ -72,7 +71,7 @@ class _Walk:
                 self._functions[name.rpartition(".")[2]].append((source, function))
 
     def follow(self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt]) -> None:
-        """Finds the code that computes the names that `printing` reports, in the same body and beyond."""
+        """Finds the code that computes the names reported by `printing`, in the same body and in called functions."""
         names = set[str]().union(*map(reported_names, printing))
         kept = {n for n in _loaded(printing) if _loads(body, n) == _loads(printing, n)}
         called = [name for each in printing for name in _called(each)]
@@ -126,7 +125,7 @@ def _inside(function: Function) -> Iterator[ast.stmt]:
 
 
 def _assigns(statement: ast.stmt, names: Set[str]) -> bool:
-    """Whether a statement assigns one of the names, other than by updating it (`x = x - step`)."""
+    """Whether a statement assigns one of the names, except by updating it (`x = x - step`)."""
     if not isinstance(statement, ast.Assign):
         return False
     bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}
@@ -144,7 +143,7 @@ def _adds_to(statement: ast.stmt) -> str | None:
 
 
 def _lists(statement: ast.stmt) -> str | None:
-    """The name to which a statement assigns a whole list, like a loop that appends."""
+    """The name to which a statement assigns a list comprehension."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp()):
             return name
@@ -161,12 +160,12 @@ def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def _loads(body: Sequence[ast.stmt], name: str) -> int:
-    """The number of simple statements that read a name for any purpose other than adding to it."""
+    """How many simple statements read a name for any purpose other than adding to it."""
     return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
 
 
 def _called(node: ast.AST) -> Iterator[str]:
-    """The functions whose result is the node's value or part of it, except functions in their arguments."""
+    """Yields the functions whose result is the node's value or part of it, except functions in their arguments."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()

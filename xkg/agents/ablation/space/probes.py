@@ -1,7 +1,8 @@
-"""Defines a value that ends the run as soon as it is used: if the run ends as the baseline did, nothing used the value.
+"""Defines a value that ends the run as soon as it is used. If a run with this value ends like the baseline, no code
+uses the value.
 
 The value may be stored, passed on, copied and printed. Code that computes with it, compares it or branches on it ends
-the program, and C code either rejects it or counts as using it."""
+the program. C code either rejects the value or triggers it."""
 
 _USES = (
     "bool float int index complex eq ne lt le gt ge hash len iter next contains getitem call neg abs round add radd sub"

@@ -1,4 +1,4 @@
-"""A Python file with its AST, and the character offsets of nodes."""
+"""Python files with their AST and the nodes' character offsets."""
 
 import ast
 import re
@@ -53,11 +53,11 @@ class PythonSource:
 
     @cached_property
     def functions(self) -> list[tuple[str, Function]]:
-        """Every function with its qualified name, outer ones first."""
+        """All functions with their qualified names, outer functions first."""
         return list(_functions(self.tree, ""))
 
     def symbol_at(self, line: int) -> str:
-        """The innermost function around a line; '' if there is none."""
+        """The innermost function around a line, or ''."""
         inside = [name for name, f in self.functions if f.lineno <= line <= (f.end_lineno or f.lineno)]
         return inside[-1] if inside else ""
 
@@ -79,7 +79,7 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, Function]]:
 
 
 def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """The parameters that have a default, each with its default, in order."""
+    """Yields the parameters with a default, and their defaults, in order."""
     positional = [*function.args.posonlyargs, *function.args.args]
     defaults = function.args.defaults
     yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
@@ -88,12 +88,12 @@ def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 
 def words_of(name: str) -> list[str]:
-    """The words in an identifier, in lower case: `lossWeight_2` → loss, weight, 2."""
+    """Splits an identifier into lower-case words: `lossWeight_2` → loss, weight, 2."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names that a node reads, including attributes and keys, which begin with a dot: `args.beta` yields args and
+    """The names that a node reads, including attributes and keys with a leading dot: `args.beta` yields args and
     .beta."""
     found = set()
     for child in ast.walk(node):
@@ -107,14 +107,14 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def last_name(node: ast.AST) -> str:
-    """`c` for `a.b.c`, `c` for `c`, and '' for anything else."""
+    """The last part of a name: `c` for `a.b.c` and for `c`, and '' for anything else."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def root_name(node: ast.AST) -> str:
-    """`a` for `a.b(c)[d].e` and for `a / "b"`; '' for code that does not begin with a name."""
+    """The name at the start of an expression: `a` for `a.b(c)[d].e` and for `a / "b"`, or '' if there is none."""
     while True:
         match node:
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) | ast.BinOp(left=inner):
@@ -124,7 +124,7 @@ def root_name(node: ast.AST) -> str:
 
 
 def factors(node: ast.expr) -> Iterator[ast.expr]:
-    """The factors and divisors of a product, in order; the expression itself if it is not a product."""
+    """Yields the factors and divisors of a product, in order, or the expression itself if it is not a product."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
         yield from factors(node.left)
         yield from factors(node.right)
@@ -133,5 +133,5 @@ def factors(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def draws(node: ast.AST) -> bool:
-    """Whether an expression is the result of a function that draws random numbers, judging by the function's name."""
+    """Whether an expression calls a function that draws random numbers, judging by the function's name."""
     return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))

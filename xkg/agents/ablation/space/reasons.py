@@ -1,4 +1,4 @@
-"""Explains why a switch or a site is not part of a method, judging by how the run uses it."""
+"""Explains why a switch or a site is not part of a method, based on how the run uses it."""
 
 import ast
 from collections import Counter
@@ -14,15 +14,15 @@ from xkg.agents.ablation.space.switches import Switch
 
 _GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})
 _GUARDS_BELOW = 0.01
-_LEAST = 2  # 0 and 1 are signs, indices and answers
+_LEAST = 2  # 0 and 1 are often signs, indices or results
 NOT_COMPUTED = "the metric is not computed from it"
 MEASURES = "it computes the metric"
 NOT_RUN = "the baseline does not run it"
 
 
 class Reasons:
-    """`written` and `protected` are the lines that compute the metric, `executed` the lines that ran, keyed by file
-    (None if unknown), and `parameters` come from `parameters_of`."""
+    """`written` and `protected` are the lines that compute the metric, and `executed` the lines that ran, by file (None
+    if unknown). `parameters` is the result of `parameters_of`."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Reasons:
         self._keys = {key for key in keys if isinstance(key, str)}
 
     def of_switch(self, switch: Switch) -> str | None:
-        """Why a switch is not tried; None if it may be."""
+        """The reason why a switch is not tried, or None."""
         short = switch.short
         # `print("loss:", Model(rate=0.1).fit())` writes the metric and configures the method.
         configures = switch.origin == "argument" and switch.function in self._own_functions
@@ -63,7 +63,7 @@ class Reasons:
         if switch.function in {*self._tasks, exclusions.SPLIT} or short in self._handed:
             return exclusions.TASK
         if isinstance(switch.value, bool) and self._calls.both_ways(switch.function, switch.name):
-            return "calls give it either value"
+            return "calls use both of its values"
         set_anyway = switch.origin in ("default", "field")
         if set_anyway and self._calls.override(switch.function, switch.name, self._keys):
             return "every call that ran sets it"
@@ -72,7 +72,7 @@ class Reasons:
         return self._no_part(switch, short)
 
     def of_site(self, site: Site) -> str | None:
-        """Why a site is not tried; None if it may be."""
+        """The reason why a site is not tried, or None."""
         if why := self._of_place(site.place, self._measuring):
             return why
         if not self._flow.reaches(site.place):
@@ -85,7 +85,7 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        at_call = switch.origin == "argument" or not by_name  # one of two calls may not matter
+        at_call = switch.origin == "argument" or not by_name  # only one of two calls may matter
         if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
@@ -94,10 +94,10 @@ class Reasons:
             if flow.weighs(named) and flow.only_rules(named):
                 return MEASURES
             if flow.bounds(named):
-                return "a bound of the values that are tried"
+                return "a bound on the values that are tried"
         fraction = isinstance(switch.value, float) and flow.known and (own or switch.origin != "argument")
         if fraction and not switch.choices and not flow.computes(named):
-            return "nothing computes with it"
+            return "no computation uses it"
         if type(switch.value) is int and not switch.choices:
             if flow.repeats(named):
                 return exclusions.LENGTH
@@ -112,7 +112,7 @@ class Reasons:
             if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
                 return "an integer that is not a setting"
         small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
-        return "a guard of numbers" if small and _GUARDS.intersection(words_of(switch.name)) else None
+        return "a numerical guard" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
     def _named(self, switch: Switch, short: str, *, parameter: bool) -> Named:
         """The variables and attributes that contain a switch's value."""

@@ -1,7 +1,7 @@
 """Finds values that are only reported, so that changing them affects the measurement but not the method.
 
-A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) has statements that add up its
-results; if nothing else reads these results, the statements belong to the metric."""
+For example, a function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) adds up its
+results. If nothing else reads them, the adding statements belong to the metric."""
 
 import ast
 from collections.abc import Iterator, Set
@@ -24,13 +24,12 @@ def only_prints(statement: ast.stmt, functions: Set[str] = FORMATS - {"append", 
 
 
 def reported_names(statement: ast.stmt) -> set[str]:
-    """The names whose values a statement prints or stores, unchanged or as a mean, with no other function in
-    between."""
+    """The names whose values a statement prints or stores directly, unchanged or aggregated."""
     return {node.id for node in _as_it_is(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts of a node that it returns, prints or stores, except arguments to other functions."""
+    """Yields the parts of a node that it returns, prints or stores, except arguments to other functions."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()
@@ -45,7 +44,8 @@ def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def returned_sums(function: Function) -> Iterator[ast.stmt]:
-    """The statements in a function that add up a returned value that nothing else in the function reads."""
+    """Yields the statements in a function that add up a returned value, if nothing else in the function reads the
+    value."""
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
     added = {
         s.target.id
@@ -82,7 +82,6 @@ def _loaded(node: ast.AST) -> set[str]:
 
 
 def _loaded_itself(statement: ast.stmt) -> set[str]:
-    """The names that a statement reads, except in nested statements."""
     found: set[str] = set()
     waiting: list[ast.AST] = [statement]
     while waiting:

@@ -1,7 +1,6 @@
-"""Finds seeds in the code, its configuration or the command, and the reasons why some of them cannot be varied.
+"""Finds seeds in the code, its configuration or the command, and the reasons why some seeds cannot be varied.
 
-A run with a fixed seed repeats exactly, however much the method depends on chance; only other seeds reveal how much it
-does."""
+Runs with a fixed seed repeat exactly. Only other seeds reveal how much the method depends on chance."""
 
 import ast
 import re
@@ -24,14 +23,14 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """A seed in the code: an integer or, with `added`, an expression to which a number is added."""
+    """A seed in the code: an integer or, if `added` is set, an expression to which a number is added."""
 
     place: Place
     at: Replacement
     added: bool = False
 
     def other(self, number: int) -> Replacement:
-        """The change that sets the seed for run `number`; run 0 uses the seed as written."""
+        """The change that sets the seed for run `number`. Run 0 uses the original seed."""
         step = _STEP * number
         new = f"({self.at.old}) + {step}" if self.added else str(int(self.at.old) + step)
         return self.at.model_copy(update={"new": new})
@@ -45,7 +44,7 @@ class FixedSeed(Value):
 
 
 class Seeds(Value):
-    """The seeds in some code, both those that can be varied and those that are fixed."""
+    """The seeds in some code: `found` can be varied, and `fixed` cannot."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()
@@ -54,7 +53,7 @@ class Seeds(Value):
 def find_seeds(
     sources: Sequence[PythonSource], settings: Sequence[Setting], texts: Mapping[str, str], command: str
 ) -> Seeds:
-    """Finds integers that are passed to a generator or assigned to a seed variable."""
+    """Finds integers that are passed to a random number generator or assigned to a seed variable."""
     sources = [s for s in sources if named_by(s.path, command) or not is_test_file(s.path)]
     parameters = parameters_of(sources)
     handed = {name for source in sources for name in _handed(source)}
@@ -105,7 +104,7 @@ def _seeding(source: PythonSource) -> Iterator[ast.Call]:
 
 
 def _names(node: ast.expr) -> Iterator[str]:
-    """The variables that an expression reads, including attributes and keys, which begin with a dot."""
+    """Yields the variables that an expression reads, including attributes and keys with a leading dot."""
     for child in ast.walk(node):
         match child:
             case ast.Name(id=name):
@@ -115,7 +114,7 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def _passed(source: PythonSource) -> Iterator[str]:
-    """The variables that a file passes to a generator."""
+    """Yields the variables that a file passes to a generator."""
     looped = _looped(source.tree)
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id not in looped:
@@ -123,7 +122,7 @@ def _passed(source: PythonSource) -> Iterator[str]:
 
 
 def _handed(source: PythonSource) -> Iterator[str]:
-    """The attributes and keys, each beginning with a dot, that a file passes to a generator."""
+    """Yields the attributes and keys, with a leading dot, that a file passes to a generator."""
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Attribute | ast.Subscript):
             yield next((name for name in _names(call.args[0]) if name.startswith(".")), "")
@@ -140,7 +139,7 @@ def _looped(tree: ast.Module) -> set[str]:
 
 
 def _given(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.expr]]:
-    """Names with their assigned values; attributes, keys and options begin with a dot."""
+    """Yields names with their assigned values. Attributes, keys and options have a leading dot."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             called = last_name(node.func)

@@ -14,7 +14,7 @@ _LONGEST = 60  # the maximum number of characters of code in a name
 
 
 class Change(Value):
-    """One way to change a site or a switch; `probe` has the same meaning as in a candidate."""
+    """One way to change a site or a switch. `probe` has the same meaning as in `Candidate`."""
 
     kind: Kind
     value: str
@@ -24,7 +24,7 @@ class Change(Value):
 
 class Site(Value):
     """Code that can be ablated. `text` is the code, and `what` describes it. `step` is the callee or object whose calls
-    together form one step of a method and are left out together."""
+    form one step of a method and are removed together."""
 
     what: str
     text: str
@@ -34,8 +34,8 @@ class Site(Value):
 
 
 class Around(NamedTuple):
-    """The statements of the innermost loop around a statement (empty outside loops). `formula` means that the function
-    computes a value element by element."""
+    """The context of a statement. `loop` contains the innermost loop's statements (empty outside loops). `formula`
+    means that the function computes a value element by element."""
 
     loop: Sequence[ast.stmt]
     beside: Set[str]
@@ -44,7 +44,7 @@ class Around(NamedTuple):
 
 
 def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Changes to one expression, each described by its kind, the value in words, and the new code."""
+    """Returns changes to one expression, given as kind, readable value, and new code."""
     probe = (source.replaced(node, VALUE),)
     return tuple(
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)

@@ -1,5 +1,5 @@
-"""Builds the candidate space of a working copy: a paper's techniques with their places, combined with switches and
-sites in the code. Code that does not belong to a technique becomes its own component."""
+"""Builds a working copy's candidate space from a paper's techniques and from switches and sites in the code. Code that
+does not belong to a technique becomes its own component."""
 
 import re
 from collections import defaultdict
@@ -47,17 +47,17 @@ def find_space(
     opened: Set[str] | None = None,
     printed: tuple[str, int] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
-    """The space, the protected lines that compute the metric, and the functions called by these lines. `settings` are
-    entries in configuration files, whose text is in `texts`. `techniques` are components with places in these files.
-    `command` is the task's command, which may set options. `executed` contains the lines that the baseline runs, keyed
-    by file, `opened` the files that it opens, and `printed` is the line that prints the metric; each is None if
-    unknown. Code that did not run and files that were not read cannot matter."""
+    """Returns the space, the protected lines that compute the metric, and the functions called by these lines.
+    `settings` are entries in configuration files, whose text is in `texts`. `techniques` are components with places in
+    these files. `command` is the task's command, which may set options. `executed` contains the lines that the baseline
+    runs, by file, `opened` the files that it opens, and `printed` is the line that prints the metric. Each is None if
+    unknown. Code that did not run and files that were not read are left out."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
     written, protected, shared = exclusions.metric_code(sources, metric, command, printed)
     parameters = parameters_of(sources)
-    # the slice does not follow values through files, such as from one program of the command to another
+    # the slice does not follow values through files, such as between two programs in the command
     programs = _PROGRAM.findall(command)
     alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
     flow = Flow(sources, executed, written if alone else [])
@@ -90,7 +90,7 @@ def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Pla
 
 
 def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
-    """The files that a command starts, as in `started_files`; all files if it specifies none."""
+    """The files that a command starts, as in `started_files`, or all files if it starts none."""
     trees = {source.path: source.tree for source in sources}
     return started_files(trees, command) or {*trees}
 
@@ -120,17 +120,17 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # a default or an argument that selects is often a direction, as in `layer(x, reverse=False)`
+        # a selecting default or argument is often a direction, as in `layer(x, reverse=False)`
         selects = switch.origin in ("option", "field", "setting") and self._flow.selects(Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.weighs(Named(short))
         values = list(values_of(switch, leaves_out=off, selects=selects))
-        if off and not chance:  # without a term's factor, less than a component may remain
+        if off and not chance:  # setting a term's factor to 0 may remove more than the component
             values.sort(key=lambda each: each[1] == "0.0")
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
-            if switch.origin != "argument":  # including arguments of all calls would clutter the list
+            if switch.origin != "argument":  # listing the arguments of all calls would be clutter
                 self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
@@ -146,8 +146,8 @@ class _Builder:
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
     def _is_chance(self, switch: Switch, short: str) -> bool:
-        """Whether a number is a probability, or a fraction passed to a library, which switches off a part if set to
-        0."""
+        """Whether a number is a probability or a fraction passed to a library. Setting such a number to 0 disables a
+        part."""
         if isinstance(switch.value, str) or not 0 < switch.value <= 1:
             return False
         if switch.origin == "argument" and switch.function not in self._parameters:
@@ -173,7 +173,7 @@ class _Builder:
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
-        """Makes everything that only a stage's function uses part of the stage, because a mutation with a rate of 0
+        """Merges components that only a stage's function uses into the stage. For example, a mutation with a rate of 0
         does nothing."""
         by_function = {step.rpartition("::")[2]: component for step, component in self._steps.items()}
         for function in by_function.keys() & {name for names in self._idle if len(names) == 1 for name in names}:
@@ -213,7 +213,7 @@ class _Builder:
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
     def _technique_at(self, place: Place) -> Component | None:
-        """The technique with the fewest lines around the place."""
+        """The technique with the shortest range of lines around the place."""
         found = [
             (own.end_line - own.start_line, technique)
             for technique in self._techniques
@@ -226,7 +226,7 @@ class _Builder:
         return self._components.setdefault(technique.id, technique)
 
     def _own(self, name: str, place: Place, weight: float, why: str) -> Component:
-        # A class parameter is one component, whether its default or a call sets it.
+        # A class parameter is a single component, whether its default or a call sets it.
         id = name if "(" in name and name[0].isupper() and why in PRIOR else f"{place.path}::{name}"
         if id not in self._components:
             self._components[id] = Component(
@@ -252,8 +252,8 @@ class _Builder:
 
 
 def _with_all(candidates: Sequence[Candidate], *, step: bool) -> list[Candidate]:
-    """Merges candidates that make the same change in several places, and candidates that switch off calls that belong
-    to the same `step`."""
+    """Merges candidates that make the same change in several places, and candidates that remove calls in the same
+    `step`."""
     equal: dict[object, list[Candidate]] = {}
     for each in candidates:
         off = step and each.kind == "toggle"

@@ -1,4 +1,4 @@
-"""Finds stages of a method that can be left out: calls that return a value in the same form as their argument,
+"""Finds stages of a method that can be removed. These are calls that return a value in the same form as their argument,
 statements that change an object that other code also changes, and layers in a model."""
 
 import ast
@@ -11,7 +11,7 @@ from xkg.agents.ablation.space.site import Around, Change, Site, of_one, short
 
 
 def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterator[Site]:
-    """The stages in a statement without a body."""
+    """Yields the stages in a statement without a body."""
     alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
     target = source.code(statement.targets[0]) if isinstance(statement, ast.Assign) and alone else ""
     yield from _of_own_functions(source, statement, target, around)
@@ -25,9 +25,9 @@ def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterato
 
 
 def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> Iterator[Site]:
-    """Sites for `y = f(x)`, `return f(x)` and `g(f(x))`, where f is a function in the repository that changes x element
-    by element. A call that is a factor or term is part of a formula, and a flag selects another use of the function;
-    such calls are skipped."""
+    """Yields sites for `y = f(x)`, `return f(x)` and `g(f(x))`, where f is a repository function that changes x element
+    by element. Skips calls that are factors or terms in a formula, and calls with a flag that selects another use of
+    the function."""
     inside = {id(each) for node in ast.walk(statement) for each in _operands(node)}
     for call in ast.walk(statement) if not around.formula else ():
         if not isinstance(call, ast.Call) or not call.args or id(call) in inside:
@@ -51,14 +51,14 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
 
 
 def _learns(name: str) -> bool:
-    """Whether a function's name suggests training, without which there is no method. `fit_transform` does not count,
-    since it also scales."""
+    """Whether a function's name suggests training, which cannot be removed. `fit_transform` does not count, because it
+    also scales."""
     return not {"fit", "train"}.isdisjoint(words_of(name)) and "transform" not in words_of(name)
 
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
-    """Whether only the first argument of a call changes in the loop around it. A call that combines several changing
-    values, such as candidates and their scores, is the method itself."""
+    """Whether only a call's first argument changes in the loop around it. A call that combines several changing values,
+    such as candidates and their scores, is the method itself."""
     others = {name for each in _given(call)[1:] for name in names_in(each)}
     return others.isdisjoint(
         name.id
@@ -88,7 +88,8 @@ def _given(call: ast.Call) -> list[ast.expr]:
 
 
 def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alone: bool = False) -> Site:
-    """`alone` means that the call is a complete statement, so nothing uses its value, whatever the call changes."""
+    """A site that replaces a call with `new`. `alone` means that the call is a complete statement, so its value is
+    unused."""
     [change] = of_one(source, call, ("toggle", "identity", new))
     return Site(
         what="the call", text=short(source.code(call)), place=source.place(call),
@@ -97,7 +98,7 @@ def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alon
 
 
 def _identity(source: PythonSource, statement: ast.Assign, target: str, around: Around) -> Iterator[Site]:
-    """Sites for `x = f(x, …)`: without the call, x is unchanged."""
+    """Yields sites for `x = f(x, …)`: without the call, x is unchanged."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
@@ -108,8 +109,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
-    """Whether other code in the loop also changes the target of a statement, so that the state still changes without
-    the statement. Always true outside loops."""
+    """Whether other code in the loop also changes a statement's target, so that the state still changes without the
+    statement. Always true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, targets(each)) for each in others)
 
@@ -121,7 +122,7 @@ def targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
 
 
 def _standardised(source: PythonSource, statement: ast.Assign, around: Around) -> Iterator[Site]:
-    """Sites for `y = (x - a) / b`, if both a and b come from x."""
+    """Yields sites for `y = (x - a) / b` if both a and b are computed from x."""
     match value := _without_constants(statement.value):
         case ast.BinOp(left=ast.BinOp(left=x, op=ast.Sub(), right=shift), op=ast.Div(), right=scale):
             code = source.code(x)
@@ -146,20 +147,20 @@ def _from(node: ast.expr, code: str, around: Around) -> bool:
 
 
 def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Sites for `model.add(Dropout(0.25))`: without the statement, the model lacks one layer."""
+    """Yields sites for `model.add(Dropout(0.25))`: without the statement, the model has one layer fewer."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
     if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # in a loop, this is a population
         return
-    sized = len(part.args) > 1  # maps one size to another, which other layers match
+    sized = len(part.args) > 1  # maps one size to another, which other layers rely on
     if call.func.attr in ("add", "append", "push") and last_name(part.func)[:1].isupper() and not sized:
         yield _passed_over(source, statement, "the part", source.code(part))
 
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Sites for `shuffle(rows)`, and for calls to the repository's functions in a loop, if other code in the loop
-    changes everything that the call changes, so that there is still a method without the call."""
+    """Yields sites for `shuffle(rows)`, and for calls to the repository's functions in a loop. Other code in the loop
+    must change everything that the call changes, so that a method remains without the call."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call))
@@ -174,7 +175,7 @@ def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around
 
 
 def _changed(statement: ast.stmt, besides: ast.Call, around: Around) -> Iterator[str]:
-    """The variables and attributes (with a dot) that a statement changes, directly or through calls."""
+    """Yields the variables and attributes (with a leading dot) that a statement changes, directly or through calls."""
     if isinstance(statement, ast.Assign | ast.AugAssign):
         for target in targets(statement):
             yield root_name(target)

@@ -1,4 +1,4 @@
-"""Finds what individual statements assign, compare and change, for the facts in a slice."""
+"""Analyses what single statements assign, compare and change."""
 
 import ast
 import builtins
@@ -8,7 +8,7 @@ from xkg.agents.ablation.space.exclusions import SPLIT
 from xkg.agents.ablation.space.python_source import Function, factors, last_name, root_name
 
 Lines = tuple[str, int, int]
-"""A file with the first and last line of a statement, or of the header if the statement is compound."""
+"""A file, and the first and last line of a statement, or of its header if it is compound."""
 
 
 def sorts(node: ast.expr) -> bool:
@@ -17,7 +17,7 @@ def sorts(node: ast.expr) -> bool:
 
 
 def selects(statement: ast.If) -> bool:
-    """Whether both branches assign the same variable or both return, which makes them two ways to compute one value."""
+    """Whether both branches assign the same variable or both return, and thus compute one value in two ways."""
     ways = [
         {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
         | {"return" for each in branch if isinstance(each, ast.Return)}
@@ -27,7 +27,7 @@ def selects(statement: ast.If) -> bool:
 
 
 def operands_of(node: ast.AST) -> list[list[ast.expr]]:
-    """The groups of values that a node compares."""
+    """The groups of values that a node compares or combines."""
     match node:
         case ast.Compare(left=left, comparators=others):
             return [[left, *others]]
@@ -39,8 +39,7 @@ def operands_of(node: ast.AST) -> list[list[ast.expr]]:
 
 
 def ends_of(call: ast.Call) -> list[ast.expr]:
-    """The ends of the range from which a call draws or to which it clips: `uniform(low, high)`, `clip(x, low,
-    high)`."""
+    """The ends of the range in which a call draws or to which it clips: `uniform(low, high)`, `clip(x, low, high)`."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     match last_name(call.func):
         case "uniform" | "randint" | "integers":
@@ -54,8 +53,8 @@ def ends_of(call: ast.Call) -> list[ast.expr]:
 
 
 def weights_of(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The factors of the terms in sums, except those in a step that changes a value, such as `rate * step` in `x = x +
-    rate * step` and `v = decay * v + rate * step`."""
+    """Yields the factors of terms in sums. In updates such as `x = x + rate * step` and `v = decay * v + rate * step`,
+    yields only the factors in terms with the updated value."""
     target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     for node in ast.walk(statement) if isinstance(statement, ast.Assign | ast.Return | ast.Expr) else ():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
@@ -74,14 +73,15 @@ def cut_to(statement: ast.stmt) -> ast.expr | None:
 
 
 def leaves(statement: ast.stmt) -> bool:
-    """Whether a branch of a condition leaves the block, as in `if draw > rate: continue`."""
+    """Whether a branch of a condition exits the block, as in `if draw > rate: continue`."""
     ends = (ast.Continue, ast.Break, ast.Return, ast.Raise)
     branches = (statement.body, statement.orelse) if isinstance(statement, ast.If) else ()
     return any(isinstance(branch[-1], ends) for branch in branches if branch)
 
 
 def lines_of(statement: ast.stmt) -> Iterator[int]:
-    """The first lines of a statement and of the statements inside it; none for a definition, whose body runs later."""
+    """Yields the first lines of a statement and of the statements inside it. Yields nothing for a definition, because
+    its body runs later."""
     if not isinstance(statement, Function | ast.ClassDef):
         yield statement.lineno
         yield from (each.lineno for each in own_nodes(statement) if isinstance(each, ast.stmt))
@@ -106,7 +106,7 @@ def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """The nodes in a function, except those in nested functions."""
+    """Yields the nodes in a function, except in nested functions and classes."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -116,7 +116,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def given_by(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """The targets in a statement with their values, including comprehensions and `:=`."""
+    """Yields the targets in a statement with their values, including comprehensions and `:=`."""
     match statement:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)
@@ -137,7 +137,7 @@ def given_by(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def pairs_of(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, int | None]]:
-    """Each target with its value, or with the unpacked value and its index."""
+    """Yields each target with its value, or with the unpacked value and its index."""
     if not isinstance(target, ast.Tuple | ast.List):
         yield target, value, None
         return

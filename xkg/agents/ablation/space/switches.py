@@ -19,17 +19,16 @@ PRIOR: Mapping[Origin, float] = {
     "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "entry": 0.4,
     "default": 0.3, "argument": 0.4,
 }  # fmt: skip
-"""The expected importance of a switch before any run. Values that the author made configurable matter more."""
+"""The expected importance of a switch before any run. Values that the author made configurable rank higher."""
 
 Literal_ = bool | int | float | str
 _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings", "NamedTuple", "attrs", "define"})
 
 
 class Switch(Value):
-    """A named value. `text` is its source, located at `at`; `choices` are its possible values. If it is a default,
-    `scope` is the body of its function. `given` means that the command sets the value, so `at` is not where the value
-    is set. `converted` puts a probe into an option's converter; if `converts` is set, the converter also applies to the
-    default."""
+    """A named value. `text` is its source, located at `at`; `choices` are its possible values. For a default, `scope`
+    is its function's body. `given` means that the command sets the value, so changing `at` has no effect. `converted`
+    inserts a probe into an option's converter; `converts` means that the converter also applies to the default."""
 
     name: str
     origin: Origin
@@ -53,7 +52,7 @@ class Switch(Value):
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """The same place with a value that ends the run as soon as it is used; empty if there is no such value."""
+        """The changes that set a value that ends the run when used; empty if there is no such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
@@ -67,7 +66,8 @@ class Switch(Value):
 def python_switches(
     source: PythonSource, parameters: Mapping[str, Sequence[str]], compared: Mapping[str, Sequence[str]]
 ) -> Iterator[Switch]:
-    """The switches in a file. `parameters` comes from `parameters_of`, and `compared` from `compared_with`."""
+    """Yields the switches in a file. `parameters` is the result of `parameters_of`, and `compared` of
+    `compared_with`."""
     for switch in _switches(source, parameters):
         if not isinstance(switch.value, str) or switch.choices:
             yield switch
@@ -76,7 +76,8 @@ def python_switches(
 
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The possible values of names, keyed by name: strings that code compares with a name's value or looks up by it."""
+    """Returns the possible values of names, by name: strings that code compares with a name's value, and keys of tables
+    in which it looks up the value."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -143,7 +144,7 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
-    """The entries in configuration files that are on a line of their own."""
+    """Yields configuration file entries that are on a separate line."""
     for setting in settings:
         text = texts.get(setting.path)
         if text is None or setting.line < 1:
@@ -211,7 +212,7 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
-    """The switch for `click.option("--rate", default=0.1)`, which converts its default like a value from the
+    """Yields the switch for `click.option("--rate", default=0.1)`. click converts a default like a value from the
     command."""
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
@@ -229,7 +230,7 @@ def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def given_by(switch: Switch, command: str) -> Switch:
-    """The switch with the value from the command, if the command sets it."""
+    """Returns the switch with the value from the command, if the command sets it."""
     if switch.origin not in ("option", "setting"):
         return switch
     name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
@@ -259,8 +260,8 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The parameters of functions, methods and classes (or a class's fields, if it declares any), keyed by name and
-    without self. Names with several signatures are left out."""
+    """Returns the parameters of functions, methods and classes by name, without self. For configuration classes, these
+    are the fields. Names with several signatures are left out."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
@@ -288,7 +289,7 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
-    """Numbers that the command assigns to names that no code declares as options: `C=10`, or `--rate 0.1` for fire."""
+    """Yields numbers that the command assigns to names not declared as options: `C=10`, or `--rate 0.1` for fire."""
     for match in re.finditer(
         r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
     ):
@@ -306,8 +307,8 @@ def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
-    """The arguments in a call to the repository's code, and those with which a library creates an object. Arguments to
-    other library functions are values, except for flags of functions that draw random numbers."""
+    """Yields the arguments in calls to the repository's own code and to library constructors. Arguments to other
+    library functions are data, except for flags of functions that draw random numbers."""
     function = last_name(call.func)
     own, makes, random = function in {*parameters, "__init__"}, function[:1].isupper(), draws(call)
     if root_name(call.func) in beside:

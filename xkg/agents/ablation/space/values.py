@@ -11,8 +11,8 @@ _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
 
 
 def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tuple[Kind, str, str]]:
-    """Yields (kind, new text, value in words) for each way to set a switch. Numbers stay valid: a number below 1 stays
-    below 1, since it may be a fraction, and an integer never becomes 0 or 1, which few counts allow."""
+    """Yields (kind, new text, readable value) for each way to set a switch. Numbers stay valid: a number below 1 stays
+    below 1, because it may be a fraction, and an integer never becomes 0 or 1, which are often invalid counts."""
     value = switch.value
     written = str if switch.at.path == COMMAND else ast.literal_eval
     others = [choice for choice in switch.choices if written(choice) != value]
@@ -38,5 +38,5 @@ def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tu
 
 
 def learns(name: str) -> bool:
-    """Whether a name denotes a learning rate; at a rate of 0, there would be no method left."""
+    """Whether a name denotes a learning rate, which must not be 0."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))

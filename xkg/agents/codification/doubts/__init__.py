@@ -1,4 +1,3 @@
-"""Doubts about an answer that ran without faults: changes without effect, changed measurements, and failed property
-checks.
+"""Finds doubts about a faultless answer: changes without effect, changed measurements, and failed property checks.
 
 May import the session, the verdict and the prompts of `xkg implement`, but not its steps or its run."""

@@ -1,6 +1,6 @@
 """Finds changes without effect, by running the answer without each change, and once while recording its arithmetic.
 
-All runs draw the same random numbers. There are few runs, and together they take no longer than the time limit for a
+All runs draw the same random numbers. The number of runs is limited, and their total time is limited to that of a
 single run."""
 
 import json
@@ -27,8 +27,8 @@ class Effects(Value):
 
 
 def effects(session: Session, result: RunResult) -> Effects:
-    """Measures how the executed changes in `result`, a traced run of the current files, affect the metric. The finding
-    is stored for these files."""
+    """Finds executed changes that do not affect the metric. `result` is a traced run of the current files. Findings are
+    stored for these files."""
 
     def find() -> Effects:
         with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
@@ -83,7 +83,7 @@ class _Trials:
         return Effects(doubts=tuple(found), notes=notes)
 
     def _metric(self, changes: Mapping[str, str]) -> float | None:
-        """The metric of the answer with these changes; None if the run fails."""
+        """Returns the answer's metric with these changes, or None if the run fails."""
         session = self._session
         if changes:
             self._copy.edit(changes, "try")
@@ -94,8 +94,7 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """The operations whose result always equalled one of their operands; only the outermost operation on each
-        line."""
+        """Yields a doubt for the outermost operation on each line whose result always equalled one of its operands."""
         files = self._session.reader.watched(texts, lines)
         if not files:
             return
@@ -124,7 +123,7 @@ def _without_effect(version: Reverted, text: str) -> Doubt:
 
 
 def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
-    """Reads the recorded operations. The file is untrusted, since the code could write it itself."""
+    """Parses the recorded operations. The file is untrusted, because the code could write it itself."""
     try:
         found = {int(number): (int(times), int(side)) for number, (times, side) in json.loads(written).items()}
     except (ValueError, TypeError, AttributeError):
@@ -139,5 +138,5 @@ def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
             operation.path,
             operation.line,
             operation.line,
-            f"`{operation.code}` was `{operation.operands[side]}` in all {times} times that it ran",
+            f"`{operation.code}` was `{operation.operands[side]}` all {times} times that it ran",
         )

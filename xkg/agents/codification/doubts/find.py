@@ -1,4 +1,4 @@
-"""Finds doubts about a faultless answer, and combines them with the agent's replies."""
+"""Finds doubts about a faultless answer, and matches them with the agent's answers."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _LEAST_WORDS = 5
 
 
 def doubted(session: Session, verdict: Verdict, result: RunResult, answers: Sequence[DoubtAnswer]) -> Verdict:
-    """The verdict with its doubts. A property check that fails and has no reply counts as a fault."""
+    """Adds doubts to a verdict. A failed property check without an answer counts as a fault."""
     found = effects(session, result)
     failed = failed_properties(session)
     doubts = [*_same_metric(session, verdict), *_printed(session), *found.doubts, *failed]

@@ -1,4 +1,4 @@
-"""Property checks for the method. A model writes them based on the method alone, before there is any code, and they are
+"""Runs property checks for the method. A model writes them from the method alone, before there is any code, and they
 run on the answer in the sandbox."""
 
 import tempfile
@@ -19,18 +19,18 @@ _FILE = "xkg_property.py"
 
 
 class Failed(Value):
-    """The checks that failed, with the end of their output."""
+    """The checks that failed, with their output."""
 
     doubts: tuple[Doubt, ...] = ()
 
 
 def asked_properties(session: Session) -> Properties:
-    """The checks, which are requested once per run; empty if no model returned valid Python."""
+    """Returns the checks, which are requested once per run. Empty if no model returned valid Python."""
 
     def check(answer: Properties) -> str | None:
         names = [each.name.strip().lower() for each in answer.checks]
         if len(names) > _MOST_CHECKS or len(set(names)) < len(names) or "" in names:
-            return f"give at most {_MOST_CHECKS} checks, each with a name of its own"
+            return f"give at most {_MOST_CHECKS} checks, each with a unique name"
         for each in answer.checks:
             if len(each.code) > _LONGEST_CODE:
                 return f"{each.name!a} has more than {_LONGEST_CODE} characters"
@@ -56,7 +56,7 @@ def asked_properties(session: Session) -> Properties:
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
-    """The checks that fail on the current files. Each check runs only once for the same files."""
+    """Returns the checks that fail on the current files. Each check runs only once for the same files."""
     checks = session.properties.checks
     if not checks:
         return ()

@@ -1,4 +1,3 @@
-"""The questions that a run asks its models, with their answers, and the planner's memory. Each prompt is a file in
-`prompts/`.
+"""A run's questions to its models, with their answers, and the planner's memory. Each prompt is a file in `prompts/`.
 
 May import xkg.llm and the layers below, but nothing from the run."""

@@ -1,5 +1,5 @@
-"""The planner's memory: the last steps in full, and a log with one line for each earlier step, which consists of the
-action and the first line of its observation."""
+"""The planner's memory: the last steps in full, and a log with one line for each earlier step (its action and the first
+line of its observation)."""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ _LONGEST_LOG = 12_000
 
 
 class Taken(Value):
-    """A step with its observation. `version` is the version of the workspace after the step, `expert_calls` counts the
-    calls in this step, and `accepted` is set if the step was an accepted final answer."""
+    """A step with its observation. `version` is the workspace version after the step, `expert_calls` counts the expert
+    calls in the step, and `accepted` is set for an accepted final answer."""
 
     number: int
     step: Step
@@ -26,7 +26,7 @@ class Taken(Value):
 
 
 def recent(taken: Sequence[Taken], count: int) -> str:
-    """The last steps in full."""
+    """Returns the last steps in full."""
     blocks = []
     for each in taken[-count:]:
         step = each.step
@@ -37,7 +37,7 @@ def recent(taken: Sequence[Taken], count: int) -> str:
 
 
 def log(taken: Sequence[Taken], count: int) -> str:
-    """One line for each step before the last `count`."""
+    """Returns one line for each step before the last `count` steps."""
     lines = []
     for each in taken[:-count]:
         outcome = (each.observation.strip().splitlines() or ["nothing"])[0][:_LONGEST_LINE]
@@ -46,12 +46,12 @@ def log(taken: Sequence[Taken], count: int) -> str:
 
 
 def thoughts(step: Step) -> list[tuple[str, str]]:
-    """The texts in a step, each with its title."""
+    """Returns the texts in a step, each with a title."""
     texts = (("Plan and status", step.plan_and_status), ("Thought", step.thought))
     return [(title, text) for title, text in texts if text.strip()]
 
 
 def shown(given: ActionInput) -> str:
-    """The fields that are set in an action's input."""
+    """Returns the fields that are set in an action's input, as JSON."""
     fields = given.model_dump(mode="json", exclude_none=True)
     return cut_middle(json.dumps(fields, ensure_ascii=False), _LONGEST_FIELD) if fields else ""

@@ -17,7 +17,7 @@ _TEMPERATURE = 0.2
 
 
 class Questions:
-    """The questions asked in one run. `expert_calls` counts the calls to the expert model, which are limited."""
+    """The questions in one run. `expert_calls` counts calls to the expert model, which are limited."""
 
     def __init__(self, model: LanguageModel, run: str, settings: ImplementSettings) -> None:
         self.expert_calls = 0
@@ -38,8 +38,8 @@ class Questions:
         about: str,
         check: Callable[[A], str | None] = lambda _: None,
     ) -> A:
-        """The answer to a prompt. Raises `AnswerError` if no model in the cascade returned a usable answer, and the
-        same errors as `LanguageModel`."""
+        """Returns the answer to a prompt. Raises `AnswerError` if no model in the cascade returned a usable answer, and
+        the same errors as `LanguageModel`."""
         settings = self._settings
         asked = load_prompt(_PROMPTS / f"{name}.md")
         left = self.expert_calls_left

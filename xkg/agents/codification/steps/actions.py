@@ -1,4 +1,4 @@
-"""Executes an agent's actions. Failures become observations; exceptions are raised only if no model can be asked."""
+"""Executes an agent's actions. Failures become observations; exceptions are raised only if no model is available."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +23,8 @@ _MOST_LINES = 400
 _MOST_DIFF = 20_000
 
 _ANSWER = (
-    "change the code, or give the final answer again with `answers`: for each doubt, by its name in backquotes, a "
-    "sentence that says why the code does what the method says all the same"
+    "change the code, or give the final answer again with `answers`: for each doubt, identified by its name in "
+    "backquotes, a sentence on why the code still does what the method says"
 )
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +42,8 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Observation:
-    """`text` begins with a line that says how the action ended; `verdict` is set for a final answer."""
+    """The outcome of an action. The first line of `text` states how the action ended; `verdict` is set for a final
+    answer."""
 
     text: str
     verdict: Verdict | None = None
@@ -71,8 +72,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Why a step cannot be taken, described for the model: an input that its action lacks, or edits that do not
-        apply."""
+        """The reason why a step cannot be taken, phrased for the model: a missing input, or edits that do not apply.
+        None if it can be taken."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
@@ -82,7 +83,8 @@ class Actions:
         return None
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """The observation from a step's action. Raises the same errors as `LanguageModel` if no model can be asked."""
+        """Executes a step's action and returns the observation. Raises the same errors as `LanguageModel` if no model
+        is available."""
         given, self._history = step.action_input, history
         try:
             if step.action == "final_answer":
@@ -92,7 +94,7 @@ class Actions:
                 return replace(seen, text=seen.text + edited)
             text = self._do[step.action](given)
         except AnswerError as error:
-            text = f"no usable answer of the expert: {error}"
+            text = f"no usable answer from the expert: {error}"
         except (InputError, EditError) as error:
             text = f"refused: {error}"
         return Observation(cut_middle(text, self._session.settings.observation))
@@ -126,13 +128,13 @@ class Actions:
         return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}\n{diff}"
 
     def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
-        """The files changed by edits; {} if there are no edits. Raises `EditError` if the edits are refused."""
+        """Returns the files changed by edits. Raises `EditError` if the edits are refused."""
         if not edits:
             return {}
         session, texts = self._session, self._workspace.texts()
         for edit in edits:
             if session.beside.holds(edit.file):
-                raise EditError(f"{edit.file} is read-only: write what the program needs of it into the program")
+                raise EditError(f"{edit.file} is read-only: copy the parts that the program needs into the program")
             if edit.file in self._workspace.files and edit.file not in texts:
                 raise EditError(f"{edit.file} is not UTF-8 text, or too large")
         changed = session.reader.applied(edits, texts)
@@ -221,5 +223,5 @@ def described_run(session: Session, result: RunResult, command: str) -> str:
 
 def _named(path: str | None) -> str:
     if not path:
-        raise InputError("no file is named")
+        raise InputError("no file is specified")
     return path.removeprefix("./")

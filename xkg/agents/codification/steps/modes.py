@@ -1,4 +1,4 @@
-"""Asks for the next step of a run: the model chooses it (mode `agent`), or it is fixed (`prescribed`, `single`)."""
+"""Asks for a run's next step, which the model chooses (mode `agent`) or the mode fixes (`prescribed`, `single`)."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
@@ -18,7 +18,7 @@ _RUN = Step(
 
 
 class _Order(NamedTuple):
-    """A fixed action, the block of the prompt that says what it is to do, and the parts for which it does that."""
+    """A fixed action, the prompt block that describes it, and the parts to which it applies."""
 
     action: Action
     block: _Block
@@ -26,8 +26,7 @@ class _Order(NamedTuple):
 
 
 def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> Step | None:
-    """The step that follows the earlier steps; None if there is none. Raises `AnswerError` if no model returned a
-    step."""
+    """Returns the next step, or None if there is none. Raises `AnswerError` if no model returned a step."""
     orders = _orders(session)
     if orders is not None and len(history) == len(orders):
         return None
