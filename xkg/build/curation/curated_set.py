@@ -38,7 +38,8 @@ class RepositoryRecord(Value):
     default_branch: str | None = None
 
     def on(self, repository: Repository) -> Repository:
-        """The repository with this record added. It follows the default branch if the newest commit was fetched."""
+        """Returns the repository with this record added. It follows the default branch if the newest commit was
+        fetched."""
         newest = self.commit is not None and repository.reference == self.commit
         update = {
             "is_official": repository.is_official or self.is_official,
@@ -130,7 +131,8 @@ class CuratedSet(Value):
     notes: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
-        """Papers and repositories as passed to `xkg build --paper … --repo …`, with the record for each repository."""
+        """Returns papers and repositories as passed to `xkg build --paper … --repo …`, with the record for each
+        repository."""
         return tuple(
             (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers
