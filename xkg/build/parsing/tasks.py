@@ -30,8 +30,8 @@ def _source_kind(call: Call) -> bytes:
 
 
 def _repository(call: Call) -> bytes:
-    """The codebase without its modules, which are sent separately, and without data that the parent process already
-    has."""
+    """Returns the codebase without its modules, which are sent separately, and without data that the parent process
+    already has."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())
