@@ -328,7 +328,7 @@ def test_a_build_stops_before_it_costs_more_than_allowed_and_goes_on_with_more(d
             ask(model, "3")
     assert desk.asked == 2
     line = str(caught.value)
-    assert line.startswith(f"ground: $0.11 of the $0.10 allowed for {PAPER} are spent")
+    assert line.startswith(f"ground: $0.11 of the $0.10 allowed for {PAPER} has been spent")
     assert "--max-cost" in line
     with desk.open(max_cost=0.1) as model:
         assert ask(model, "1").name == "kernel", "what is kept costs nothing"
