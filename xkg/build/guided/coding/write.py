@@ -321,7 +321,7 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
         if not answer.declined.strip():
             yield "declined: give null, or one sentence that explains why the code does not implement the technique"
         elif answer.implementation.strip():
-            yield "declined: it says that the code does not implement the technique, but there is an implementation; decide"
+            yield "declined: it says that the code does not implement the technique, but has an implementation; decide"
         return
     composed = compose(answer.implementation, parts)
     if composed.problem:

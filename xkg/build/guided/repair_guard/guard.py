@@ -79,7 +79,7 @@ def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Modul
         else sum(line.lstrip().startswith("assert") for line in before.test.splitlines())
     )
     if (has := _assertions(test)) < had:
-        yield f"the test had {had} assertions and now has {has}: keep each one, or replace it with an equally strict one"
+        yield f"the test had {had} assertions and has {has}: keep each one, or replace it with an equally strict one"
 
 
 def _assertions(test: ast.Module) -> int:
