@@ -449,7 +449,7 @@ class GraphChanges:
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
         """Returns at most `k` open questions from a job, each with the JSON schema of its answer; waits up to
-        `wait_seconds` for a question. `known` lists the marks of data that you still have, which is then not repeated.
+        `wait_seconds` for a question. `known` lists the marks of data that you still have, so that it is not repeated.
         Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered

@@ -187,7 +187,7 @@ class Departure(Node):
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of its statements that have a
     counterpart in the source lines. `by_definition` is the fraction that have none because only the definition asks for
-    them, if the model agreed; otherwise 0. `faults` are what a language model objected to, or None if no model was
+    them, if the model agreed; otherwise 0. `faults` lists a language model's objections, or is None if no model was
     asked. `statements` is the number of statements in the definition that the model compared with the code and the
     source lines, or None if it compared none. `departures` lists the statements on which the paper and the repository
     differ."""
@@ -221,11 +221,11 @@ class Evidence(Node):
 
     `missing` lists packages that the code needs but that could not be installed or imported on this machine, so a low
     level may not be the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the
-    test did and did not run, None if coverage was not measured. `mutants` is the number of mutants tried, and
-    `mutation_score` the fraction that made the test fail. `survivors` lists the undetected mutants, and the functions
-    whose body the test does not need. `excused` counts the mutants that are ignored because they compute the same
-    result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps the
-    code's imports to the name==version used in the run."""
+    test did and did not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and
+    `mutation_score` is the fraction that made the test fail. `survivors` lists the undetected mutants, and the
+    functions whose body the test does not need. `excused` counts the mutants that are ignored because they compute the
+    same result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps
+    the code's imports to the name==version used in the run."""
 
     level: Level
     runner: str | None = None
@@ -342,7 +342,7 @@ class Repository(Node):
 
 class Symbol(Node):
     """A named part of a repository, with the id `<repository id>:<path>::<qualified name>` (no name for a module).
-    `fingerprint` is a sketch of its body (`build.fingerprint`), '' if the body is too short or was not
+    `fingerprint` is a sketch of its body (`build.fingerprint`), or '' if the body is too short or was not
     fingerprinted."""
 
     id: str

@@ -38,7 +38,7 @@ time."""
 @dataclass(frozen=True)
 class Access:
     """A server's address and key; the key is empty if there is none. `section` is its settings section; `variables` are
-    the environment variables that may hold the key."""
+    the environment variables that may contain the key."""
 
     base_url: str
     section: str

@@ -84,7 +84,7 @@ class BuildContext:
 @dataclass(frozen=True)
 class OpenedPaper:
     """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD), if known; `source` contains
-    the JSON values that determine the contents of paper and repository."""
+    the JSON values that determine the contents of the paper and the repository."""
 
     identity: str
     path: Path

@@ -50,9 +50,9 @@ def check_with_packages(
     date `written`.
 
     Nodes that turn out to need a module only at run time are retried with its package installed. Nodes that fail inside
-    a package are retried up to three times: without the repository's versions, with the newest versions, then on the
-    Python version current on that date. The last attempt includes nodes that use something that this Python version has
-    removed. `make` works like `EnvironmentMaker.make`."""
+    a package are retried up to three times: without the repository's versions, with the newest versions, and then on
+    the Python version that was current on that date. The last attempt includes nodes that use something that this
+    Python version has removed. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -108,7 +108,8 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Alternatives to the versions pinned by the repository: requirement lines, their date, and a description."""
+    """Returns alternatives to the versions pinned by the repository: requirement lines, their date, and a
+    description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
     if free != list(requirements):

@@ -123,7 +123,7 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the lines from the outermost files that have any, starting with the usual file names; otherwise the
+    """Returns the lines from the outermost files that contain any, starting with the usual file names; otherwise the
     README's lines."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
@@ -256,8 +256,8 @@ def _pyproject(text: str) -> Iterator[object]:
 
 
 def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
-    """Dependencies in the form used by Poetry and Pipenv: `name = "version"`, `name = {version = …}` or `name = {git =
-    …}`."""
+    """Yields dependencies in the form used by Poetry and Pipenv: `name = "version"`, `name = {version = …}` or `name =
+    {git = …}`."""
     for name, value in packages.items():
         if isinstance(value, dict) and isinstance(value.get("git"), str):
             yield f"{name} @ git+{value['git']}"
@@ -350,7 +350,7 @@ def _conda_entry(entry: str) -> Iterator[object]:
 
 
 def _conda_version(version: str) -> str:
-    """conda's `=1.2` (any 1.2) and `=1.2=build` as a specifier, or '' if there is no equivalent."""
+    """Converts conda's `=1.2` (any 1.2) and `=1.2=build` to a specifier, or '' if there is no equivalent."""
     if match := re.fullmatch(r"=?=(\d[\w.]*)(\.\*)?(=[^=]*)?", version):
         exact = version.startswith("==") and not match[2]
         return f"=={match[1]}" if exact else f"=={match[1]}.*"

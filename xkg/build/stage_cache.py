@@ -82,7 +82,7 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
 
 
 def levels(code: Sequence[Code]) -> str:
-    """Returns a summary of the code nodes by level, with the number of nodes that depart from the paper."""
+    """Returns a summary of the code nodes by level, with the number of nodes that differ from the paper."""
     counts = ", ".join(f"{n} {level}" for level, n in level_counts(c.level for c in code).items()) or "no code nodes"
     departing = sum(any(not each.component for each in c.departures) for c in code)
     return counts + (f" ({departing} with departures from the paper)" if departing else "")

@@ -115,7 +115,7 @@ class Call:
         if self.cached:
             return f"the stored answer for {printable_line(self.about)[:60]}"
         cost = "" if self.dollars is None else f", ${self.dollars:.4f}"
-        return f"{self.model} answered on {printable_line(self.about)[:60]} in {self.seconds:.1f} s{cost}"
+        return f"{self.model} answered a question about {printable_line(self.about)[:60]} in {self.seconds:.1f} s{cost}"
 
 
 class LanguageModel:

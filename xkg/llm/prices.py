@@ -13,7 +13,7 @@ from xkg.llm.prompt import Prompt, Role
 # From the published method: 102,950 output tokens in 41.6 calls per paper.
 TYPICAL_OUTPUT = 2500
 _ORDINARY = 1000
-"""No provider charges a higher price for long prompts up to this many tokens."""
+"""No provider charges its long-prompt price for prompts of up to this many tokens."""
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 
 

@@ -1,9 +1,9 @@
 """Finds the repository file that an import refers to.
 
-Python resolves imports with a search path, which the repository does not state. This module tries, in order: the folder
-above the importer's top-level package, the importer's own folder and its ancestors, the usual source roots, then any
-other folder. Less certain candidates need more evidence, such as defining the imported names. `root_packages` finds the
-names that a repository uses for itself or its folders."""
+Python resolves imports with a search path, which the repository does not specify. This module tries, in order: the
+folder above the importer's top-level package, the importer's own folder and its ancestors, the usual source roots, then
+any other folder. Less certain candidates need more evidence, such as defining the imported names. `root_packages` finds
+the names that a repository uses for itself or its folders."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence

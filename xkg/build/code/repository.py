@@ -166,7 +166,8 @@ class _Parsed:
             self._analyses[path] = analysis
 
     def roots(self, declared: Collection[str], requirements: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Returns the `root_packages` for the Python files. `declared` and `requirements` are the repository's."""
+        """Returns the `root_packages` for the Python files. `declared` and `requirements` are the repository's own
+        packages and its requirements."""
         index = self._index({})
         required = version_hints(requirements)
         unresolved: list[UnresolvedImport] = []

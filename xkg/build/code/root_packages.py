@@ -107,8 +107,8 @@ def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
     """Returns the modules that the folder contains and that define at least half of the names used from them, and the
-    modules that it lacks. A module counts as neither if it is not used, or only for names that it imports from
-    elsewhere."""
+    modules that it lacks. A module is in neither set if it is not used, or if it is used only for names that it imports
+    from elsewhere."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

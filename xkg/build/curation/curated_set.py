@@ -54,8 +54,8 @@ class RepositoryRecord(Value):
 
 class ChosenRepository(Value):
     """A repository and the evidence for and against it being the paper's own, one line each. `is_official` is None if
-    that is uncertain, `is_named` is true if the paper calls it its own, and `found` says how its address was found.
-    Stars, dates and size are as in `RepositoryFacts`."""
+    that is uncertain, `is_named` is true if the paper calls the repository its own, and `found` says how its address
+    was found. Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None

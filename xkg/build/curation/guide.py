@@ -115,7 +115,7 @@ class Guide:
         }
 
         def check(answer: CoreTechniques) -> str | None:
-            return None if any(each.name.strip() for each in answer.techniques) else "techniques is empty: name some"
+            return None if any(each.name.strip() for each in answer.techniques) else "techniques is empty: list some"
 
         try:
             answer = self._ask(

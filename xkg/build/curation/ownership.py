@@ -172,7 +172,8 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
 
 
 def _is_title(one: str, other: str) -> bool:
-    """Whether two titles are equal. They also count as equal if one joins two words that the other separates."""
+    """Whether two titles are equal. Titles are also treated as equal if one joins two words that the other
+    separates."""
     return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
 
 

@@ -14,7 +14,7 @@ from xkg.llm.client import AnswerType
 Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
 
 
-# How a module implements one statement of the definition, or part of a statement.
+# How a module implements one statement in the definition, or part of a statement.
 class Planned(AnswerType):
     statement: int
     origin: Origin

@@ -84,7 +84,7 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
         if present is not None:
             if present == ids[-1]:
                 return present
-            raise InputError(f"{folder} already has a branch {name} with other commits: choose another name")
+            raise InputError(f"{folder} already has a branch {name} with different commits: choose another name")
         git.take_packs(own, directory.common / "objects" / "pack")
     place = directory.common / "refs" / "heads" / name
     place.parent.mkdir(parents=True, exist_ok=True)

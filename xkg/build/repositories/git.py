@@ -5,10 +5,10 @@ directory, which is empty except for links to the untrusted packs and loose obje
 see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that git
 needs.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`): it gets none of our environment variables, no write
-access, limits on time, memory and output, and no network unless it fetches; it runs as nobody if root starts it. A
-fetch can reach only the host in its address, so that no redirect leads elsewhere, and only the fetched packs are
-kept."""
+Git is confined like untrusted code (`sandbox.isolation.programs`): it has none of our environment variables, no write
+access, limits on time, memory and output, and no network access unless it fetches; if root starts it, it runs as
+nobody. A fetch can reach only the host in its address, so it cannot follow redirects to other hosts, and only the
+fetched packs are kept."""
 
 import contextlib
 import errno

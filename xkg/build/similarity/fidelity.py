@@ -35,8 +35,8 @@ class Scope(NamedTuple):
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
     """Returns the fraction (0 to 1) of the implementation's statements, in `scope` if given, that have a counterpart in
     the excerpt, weighted by their number of operations. A counterpart is a statement, with its neighbours, that has
-    most of the same operations; each operation in the excerpt counts once. Returns 1 if the implementation only calls
-    components, 0 if it computes nothing or either side does not parse."""
+    most of the same operations; each operation in the excerpt is matched only once. Returns 1 if the implementation
+    only calls components, 0 if it computes nothing or either side does not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -148,6 +148,6 @@ def _coverage(statement: Statement, pool: Counter[str]) -> float:
 
 
 def _alike(first: Statement, second: Statement) -> float:
-    """Dice's coefficient for two statements' features."""
+    """Returns Dice's coefficient for two statements' features."""
     common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
     return 2 * common / (first.weight + second.weight)

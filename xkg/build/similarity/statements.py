@@ -78,7 +78,7 @@ def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Runs of lines between unindented comments (such as excerpt headings), fences and lines of dots."""
+    """Yields runs of lines between unindented comments (such as excerpt headings), fences and lines of dots."""
     start = 0
     for i, line in enumerate(lines):
         if re.match(r"#|```|\s*(?:…|\.\.\.)\s*$", line):

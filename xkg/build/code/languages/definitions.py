@@ -1,4 +1,4 @@
-"""Turns the definitions in a file into `SourceSymbol`s, for any language."""
+"""Converts the definitions in a file to `SourceSymbol`s, for any language."""
 
 import re
 from bisect import bisect_left

@@ -59,7 +59,7 @@ class Debugged(Value):
 
 
 def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """Returns the draft after at most `rounds` repairs. The model is not asked if the test passes at once, or if no
+    """Returns the draft after at most `rounds` repairs. The model is not asked if the test passes immediately, or if no
     change to the code can repair the failure (such as an unavailable package). Raises `ModelUnavailableError` and
     `BudgetError` like `ask`, and every error raised by `trial`."""
     proof = trial(draft)

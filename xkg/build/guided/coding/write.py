@@ -115,7 +115,7 @@ def together(sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def size_of(task: Task, codebase: Codebase) -> int:
-    """Returns the size of a technique's located code in bytes. Raises `UnknownIdError` as `Writing` does."""
+    """Returns the size of a technique's located code in bytes. Raises `UnknownIdError` like `Writing`."""
     return located_size(codebase, task.located, narrowed(codebase, task.located, task.lines))
 
 
@@ -302,7 +302,7 @@ def _declared(answer: Module) -> Iterator[str]:
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
     """Returns the functions and classes that the answer's plan lists under statements of origin "definition" but never
-    under origin "lines" or "differs", each with the numbers of those statements."""
+    under origin "lines" or "differs", each with the numbers of these statements."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}

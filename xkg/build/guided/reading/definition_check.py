@@ -27,7 +27,7 @@ def mangled(text: str) -> str | None:
 
 
 def pointer(text: str) -> str | None:
-    """Returns the first reference in `text` to a section, an equation, a citation or the like, or None."""
+    """Returns the first reference in `text` to a section, an equation, a citation or similar, or None."""
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None

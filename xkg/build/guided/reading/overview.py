@@ -40,8 +40,8 @@ def overview(codebase: Codebase) -> str:
 
 
 def by_importance(codebase: Codebase) -> list[Module]:
-    """Returns the modules, with those imported by the most other modules first, and vendored packages, tests and the
-    like last."""
+    """Returns the modules, with those imported by the most other modules first, and vendored packages, tests and
+    similar files last."""
     vendored = vendored_folders(codebase)
     imported = Counter(
         target for module in codebase.modules for target in {i.target for i in module.imports if i.target is not None}
