@@ -25,7 +25,8 @@ def _shape(character: str) -> str:
 def reciprocal_rank_fusion(
     rankings: Iterable[Sequence[str]], *, weights: Sequence[float] | None = None, k: int = 60
 ) -> list[tuple[str, float]]:
-    """Returns ids with fused scores, best first, ties in id order. Each ranking must be best first, without duplicates.
+    """Returns ids with fused scores, best first, with ties in id order. Each ranking must be best first, without
+    duplicates.
 
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
     SIGIR 2009.

@@ -33,7 +33,7 @@ class Guard(Protocol):
 
 
 class Claims(Protocol):
-    """Decides a paper's id and ensures that nobody else builds the paper at the same time (`xkg.commands.claims`)."""
+    """Assigns a paper's id and ensures that nobody else builds the paper at the same time (`xkg.commands.claims`)."""
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str: ...
 

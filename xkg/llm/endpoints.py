@@ -1,4 +1,4 @@
-"""Chooses the endpoint of each model in the settings: a server, a local program, or the caller."""
+"""Chooses the endpoint for each model in the settings: a server, a local program, or the caller."""
 
 from pathlib import Path
 

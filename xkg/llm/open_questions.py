@@ -1,7 +1,7 @@
 """Questions that wait for a job's caller, and their answers, in one SQLite file per graph.
 
 A build posts questions; the caller fetches and answers them, from any process. The first answer counts. Everything is
-on disk, so a build or caller can resume after it was killed."""
+on disk, so a build or caller can resume after being killed."""
 
 import json
 import sqlite3

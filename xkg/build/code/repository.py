@@ -32,9 +32,9 @@ _AT_ONCE = 8_000_000  # bytes of files
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """Parses in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is called with
-    the path of the current file, or '' for work on all files. Files in `without` are skipped for the reasons given
-    there.
+    """Parses a checkout in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is
+    called with the path of the current file, or '' for work on all files. Files in `without` are skipped for the
+    reasons given there.
 
     Raises `InputError`, listing the checkout's languages, if it has no readable source."""
     skipped = Skips()

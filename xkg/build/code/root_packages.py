@@ -1,5 +1,5 @@
-"""Finds the packages that a repository imports by its own name: `from fre.common.typing import Data`, where the file
-`common/typing.py` is at the top of the repository, whatever its folder is called.
+"""Finds the packages that a repository imports under its own name, such as `from fre.common.typing import Data` if the
+file `common/typing.py` is at the top of the repository, whatever its folder is called.
 
 A folder matches such a name if it contains most of the modules that the repository imports under the name, and these
 modules define the imported names.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# If a file name occurs in more folders than this, it is no evidence for any of them. The repository's top folder is
+# If a file name occurs in more folders than this, it is not evidence for any of them. The repository's top folder is
 # always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000

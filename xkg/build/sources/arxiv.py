@@ -80,7 +80,7 @@ class ArxivSource:
             ) from error
 
     def stored_version(self, number: str) -> str | None:
-        """Returns the newest stored version of a paper, or None if no version is stored. Makes no request."""
+        """Returns the newest stored version of a paper, or None if no version is stored. Makes no requests."""
         known = self._stored(ArxivId(number, ""))
         return known.version if known is not None else None
 

@@ -45,7 +45,7 @@ class HttpReply(NamedTuple):
 class Web:
     """Requests to one server. `pause` is the number of seconds between two requests, across all processes, and
     `seconds` the timeout for one request. `remedy` is appended to error messages. Redirects are followed to the same
-    host or to one in `hosts`."""
+    host or to a host in `hosts`."""
 
     def __init__(
         self,

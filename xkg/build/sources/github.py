@@ -34,7 +34,7 @@ _LARGEST = 8_000_000
 _LARGEST_README = 400_000
 _COMMITS = 100
 _FRESH = 86_400.0  # seconds
-_MOST_STARS = 2**40  # a larger number cannot be right, and is too large for a graph
+_MOST_STARS = 2**40  # a larger number cannot be correct, and is too large for a graph
 _REMEDY = "check the network and the setting curation.github, or turn it off ('none')"
 _NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")
 _NO_REPOSITORIES = frozenset(
@@ -88,7 +88,7 @@ class _Stored(Value):
 
 
 class GitHub:
-    """The repositories on GitHub, or on a server with its API at `url`. Responses are cached in `folder`.
+    """The repositories on GitHub, or on a server with GitHub's API at `url`. Responses are cached in `folder`.
 
     All methods raise `InputError` with a one-line message if GitHub cannot be reached, `BusyError` if its rate limit is
     exhausted, and `ConfigError` if it rejects the token."""

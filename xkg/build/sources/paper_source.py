@@ -63,7 +63,7 @@ class Source(Protocol):
     """A paper source with its own names for papers."""
 
     def names(self, spec: str) -> bool:
-        """Whether `spec` has the form of this source's names. Makes no request."""
+        """Whether `spec` looks like one of this source's names. Makes no requests."""
         ...
 
     def paper(self, spec: str) -> PaperFile:

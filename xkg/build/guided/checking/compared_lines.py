@@ -17,7 +17,7 @@ _CUT = "\n… (cut)"
 
 def compared_lines(draft: Draft, test: str = "") -> str:
     """Returns the source lines for a draft's own statements, without lines that its module repeats. They are cut so
-    that they fit into a prompt together with module and test."""
+    that they fit into a prompt together with the module and the test."""
     lines = unrepeated(draft.own_excerpt or draft.excerpt, draft.implementation, "the module")
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (draft.implementation, test))
     data = lines.encode("utf-8", "replace")
