@@ -70,11 +70,11 @@ def test_each_error_is_exported_and_of_one_tree(published: Path) -> None:
             kg.context(EXAMPLE_ID, view="all")  # type: ignore[arg-type]
         with pytest.raises(xkg.InputError, match="include cannot be 'prose'"):
             kg.context(EXAMPLE_ID, include=["prose"])  # type: ignore[list-item]
-        with pytest.raises(xkg.InputError, match=r"papers is a list: write papers=\['svgd'\]"):
+        with pytest.raises(xkg.InputError, match=r"papers must be a list: write papers=\['svgd'\]"):
             kg.search("kernel", papers="svgd")
-        with pytest.raises(xkg.InputError, match="packages is a list"):
+        with pytest.raises(xkg.InputError, match="packages must be a list"):
             kg.find_implementations("kernel", packages="torch")
-        with pytest.raises(xkg.InputError, match="exclude is a list"):
+        with pytest.raises(xkg.InputError, match="exclude must be a list"):
             kg.related(EXAMPLE_ID, exclude="svgd")
         with pytest.raises(xkg.QueryRefusedError):
             kg.cypher("MATCH (n) DELETE n")

@@ -39,7 +39,7 @@ def test_papers_by_id_doi_and_title() -> None:
 def test_spellings_of_an_arxiv_id(entry: str) -> None:
     blacklist = parse_blacklist(entry)
     for given_id in ("2402.17135", "2402.17135v2", "arXiv:2402.17135"):
-        assert blacklist.paper(arxiv_id=given_id) == "the blacklist names arXiv:2402.17135"
+        assert blacklist.paper(arxiv_id=given_id) == "the blacklist contains arXiv:2402.17135"
     assert blacklist.paper(doi="10.48550/arXiv.2402.17135") is not None
     assert parse_blacklist("2402.17135").paper(doi=entry, arxiv_id=entry) is not None
     assert blacklist.paper(arxiv_id="2402.17136", doi="10.48550/arXiv.2402.17136") is None

@@ -74,7 +74,7 @@ def test_an_unknown_or_malformed_variable_is_refused(monkeypatch: pytest.MonkeyP
 
 def test_a_section_that_there_is_not_is_refused_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_SANDBOXX__SECONDS", "3")
-    with pytest.raises(ConfigError, match=r"'sandboxx\.seconds'; the nearest is sandbox\.seconds"):
+    with pytest.raises(ConfigError, match=r"'sandboxx\.seconds'; the closest is sandbox\.seconds"):
         load()
 
 

@@ -1,11 +1,11 @@
-"""xkg: executable knowledge graphs of papers, their techniques and the code that runs them.
+"""xkg: executable knowledge graphs of papers, their techniques and the code that implements them.
 
     import xkg
 
     with xkg.open("storage/default") as kg:
         answer = kg.search("median heuristic")
 
-Modules are loaded on first use, so that commands start at once."""
+Modules are loaded on first use, so that commands start quickly."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ _HOMES = {
 }
 
 
-if not TYPE_CHECKING:  # type checkers still report a name that is not above as an error
+if not TYPE_CHECKING:  # type checkers must still report names that are not listed above
 
     def __getattr__(name: str) -> object:
         home = _HOMES.get(name, "xkg.errors" if name.endswith("Error") else None)

@@ -1,4 +1,4 @@
-"""The graph as a Python library, without a server.
+"""The Python API for a graph, without a server.
 
 >>> import xkg
 >>> kg = xkg.open("storage/default")
@@ -44,11 +44,12 @@ if TYPE_CHECKING:
 
 
 def open(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "KnowledgeGraph":
-    """The graph in `folder`, or the one on a Neo4j at `url`, whose user and password come from the environment.
+    """Opens the graph in `folder`, or in the Neo4j database at `url`, whose user and password come from the
+    environment.
 
-    Other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder, as for the commands;
-    `settings` override sections of that file, such as `llm={"model": "none"}`. Opening reads nothing, so a missing
-    graph raises an error on first use. Raises `ConfigError`, which names the invalid setting.
+    As for the commands, other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder.
+    `settings` override sections of that file, such as `llm={"model": "none"}`. Nothing is read until first use, so a
+    missing graph raises an error only then. Raises `ConfigError` if a setting is invalid.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -65,7 +66,7 @@ def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, A
 
     flags = dict(sections)
     if "kg" in flags:
-        raise ConfigError("the folder of the graph is the first argument of xkg.open, not a setting of its own")
+        raise ConfigError("pass the graph's folder as the first argument of xkg.open, not as a setting")
     if url is not None:
         store = flags.get("store", {})
         flags["store"] = {**(store if isinstance(store, dict) else store.model_dump(exclude_unset=True)), "url": url}
@@ -76,13 +77,13 @@ def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, A
 class KnowledgeGraph(GraphChanges):
     """An open graph; `xkg.open` creates one.
 
-    Each answer reflects the current state of the graph. It is the same immutable pydantic object that the corresponding
-    MCP tool or command returns; `str(answer)` is the command's output. Thread-safe; close it, or use it in a `with`
-    statement. Errors are `XkgError`s that say what to do: `UnknownIdError` lists the nearest ids, and `StoreError`
-    means that the graph is empty, unreadable or closed.
+    Each answer reflects the graph's current state. It is the same immutable pydantic object that the corresponding MCP
+    tool or command returns, and `str(answer)` is the command's output. The graph is thread-safe. Close it when you are
+    done, or use it in a `with` statement. Errors are `XkgError`s whose messages suggest what to do: `UnknownIdError`
+    lists the nearest ids, and `StoreError` means that the graph is empty, unreadable or closed.
 
-    Slow methods take `progress`, a function that is called with each event, from any thread. `str(event)` is one line,
-    so `progress=print` prints the events.
+    Slow methods accept `progress`, a function that is called with each event, from any thread. `str(event)` is a single
+    line, so `progress=print` works.
     """
 
     def __init__(self, settings: "Settings") -> None:
@@ -103,10 +104,10 @@ class KnowledgeGraph(GraphChanges):
         state: "State | None" = None,
         field: str = "",
     ) -> "PapersAnswer":
-        """Returns at most `k` papers, ordered by title. The filters are `text` (words in title, id or authors), `years`
-        (first and last, either may be None; papers without a year are left out), with code, with tested code, `state`
-        ("complete" or "partial") and `field` (an arXiv category such as "cs" or "cs.LG"). You can iterate over the
-        answer and index it like its rows.
+        """Returns at most `k` papers, ordered by title. The filters are `text` (words in the title, id or authors),
+        `years` (first and last, either may be None; papers without a year are left out), `with_code`, `tested` (only
+        papers with tested code), `state` ("complete" or "partial") and `field` (an arXiv category such as "cs" or
+        "cs.LG"). The answer can be iterated and indexed like its rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -122,12 +123,13 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
-        """Looks up a paper by id or title: abstract, techniques in preorder with the levels of their code, hidden
-        techniques with reasons, findings, resources and references. `include_code` adds the code of all techniques."""
+        """Looks up a paper by id or title. Returns its abstract, techniques in preorder with the levels of their code,
+        hidden techniques with reasons, findings, resources and references. `include_code` adds the code for all
+        techniques."""
         return self._service.paper(paper, include_code=include_code, full=True)
 
     def technique(self, technique: str) -> "TechniqueAnswer":
-        """Looks up a technique by id: its definition and passage in the paper, its place in the hierarchy, its
+        """Looks up a technique by id. Returns its definition, its passage in the paper, its place in the hierarchy, its
         components, and the repository lines that implement it.
 
         >>> import xkg
@@ -139,28 +141,29 @@ class KnowledgeGraph(GraphChanges):
         return self._service.technique(technique, full=True)
 
     def code(self, code: str) -> "CodeAnswer":
-        """Looks up code by its own id or by the id of its technique: implementation, test, packages, and the evidence
-        for its level."""
+        """Looks up code by its own id or its technique's id. Returns the implementation, the test, the packages, and
+        the evidence for its level."""
         return self._service.code(code, full=True)
 
     def search(
         self, query: str, k: int = 5, *, verify: bool = False, **filters: "Unpack[FilterFields]"
     ) -> "SearchAnswer":
-        """Returns at most `k` techniques for one implementation step, best first. Near misses are in `nearest` instead.
+        """Returns at most `k` techniques for one implementation step, best first. Near misses are listed separately, in
+        `nearest`.
 
         The filters are `papers` (ids or titles), `years` (first and last year of publication, either may be None),
         `level` (the minimum level of the code), `packages` (code that needs all of them), `language`, `exclude` (ids of
         papers, techniques or code), `attested_by` (the name of a trusted key that attests the code's level) and
-        `with_code`. With `verify`, the language model keeps the rows that fit and says how to apply them; the answer
-        says if the model did not reply. Raises `InputError` if the query is empty or the key is not trusted."""
+        `with_code`. With `verify`, the language model keeps only the rows that fit and explains how to apply them; the
+        answer notes if the model did not reply. Raises `InputError` if the query is empty or the key is not trusted."""
         from xkg.serve.search.filters import Filters
 
         return self._service.search(query, number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
 
     def find_implementations(self, task: str, k: int = 2, **filters: "Unpack[FilterFields]") -> "ImplementationsAnswer":
-        """Returns at most `k` techniques with their code for each part of a task, and how to apply them. The language
-        model splits the task. Without a model, each line of the task is a part, and nothing is verified. Takes the same
-        filters as `search`."""
+        """For each part of a task, returns at most `k` techniques with their code and how to apply them. The language
+        model splits the task into parts. Without a model, each line of the task is a part, and nothing is verified.
+        Accepts the same filters as `search`."""
         from xkg.serve.search.filters import Filters
 
         return self._service.find_implementations(
@@ -174,8 +177,8 @@ class KnowledgeGraph(GraphChanges):
         return self._service.related(paper, number(k), tuple(exclude))
 
     def locate(self, technique: str, repository: Folder | None = None, k: int = 10) -> "LocateAnswer":
-        """Finds the lines to edit or ablate for a technique (id or name) or a description, best first: as stored in the
-        graph, or as they are now in the folder `repository`. Runs none of its code."""
+        """Finds the lines to edit or ablate for a technique (id or name) or a description, best first. Returns the
+        lines stored in the graph or, if `repository` is set, the current lines in that folder. No code is run."""
         return self._service.locate(technique, None if repository is None else Path(repository), number(k))
 
     def context(
@@ -188,17 +191,17 @@ class KnowledgeGraph(GraphChanges):
         code: "CodeForm" = "rewritten",
         repository: Folder | None = None,
     ) -> "ContextAnswer":
-        """Renders a paper as Markdown for a prompt, in at most `budget_tokens` tokens of four characters; `str(answer)`
-        is the Markdown.
+        """Renders a paper as Markdown for a prompt, in at most `budget_tokens` tokens of four characters each.
+        `str(answer)` is the Markdown.
 
         `view` is "planning" (components with their definitions and dependencies, and whether they have code) or
         "implementation" (each technique with its full code, in build order, up to the budget).
 
-        For studies, `include` selects the kinds of nodes to include (`xkg.serve.context.context.KINDS`; None: all), and
-        `code` is "raw" (the source lines in the repository), "rewritten" (the code node at any level) or "verified"
-        (level `executed` or above). Raw lines are read from the build's files, or from the clone `repository`; the last
-        line says why some are missing. Raises `InputError` if the budget is too small, or if a clone lacks the paper's
-        commit.
+        For studies, `include` selects kinds of nodes (`xkg.serve.context.context.KINDS`; None: all), and `code` is
+        "raw" (source lines from the repository), "rewritten" (code nodes at any level) or "verified" (code nodes at
+        level `executed` or above). Raw lines are read from the build's files, or from a clone at `repository`; the last
+        line of the Markdown explains why any are missing. Raises `InputError` if the budget is too small, or if the
+        clone does not contain the paper's commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -210,10 +213,10 @@ class KnowledgeGraph(GraphChanges):
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)
 
     def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
-        """Plans at most `k` ablations of a paper, most informative first: component, action, replacement, measure,
-        reason, and the lines to change, as stored in the graph or as they are now in the folder `repository`. The
-        language model plans from the graph; without a model, rules plan from the graph alone (see `planned_by`). Runs
-        and changes nothing.
+        """Plans at most `k` ablations of a paper, most informative first. Each has a component, an action, a
+        replacement, a measure, a reason and the lines to change: the lines stored in the graph or, if `repository` is
+        set, the current lines in that folder. The language model plans from the graph; without a model, fixed rules do
+        (see `planned_by`). Nothing is run or changed.
 
         >>> import xkg
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:
@@ -244,14 +247,13 @@ class KnowledgeGraph(GraphChanges):
     def run(
         self, code: str, script: str, *, seconds: float | None = None, progress: Progressed | None = None
     ) -> "RunAnswer":
-        """Runs a Python script on stored code (the id of the code or of its technique) in a sandbox with the code's
-        packages, which are installed first if necessary. The script can use every name that the code defines. The
-        answer contains the script's output, its error if any, and its files and figures with their bytes in `content`;
-        nothing else is kept. `seconds` defaults to `sandbox.seconds`; `progress` reports packages while they are
-        installed.
+        """Runs a Python script on stored code (a code or technique id) in a sandbox. The code's packages are installed
+        first if necessary, and `progress` reports their installation. The script can use every name that the code
+        defines. The answer contains the script's output, any error, and its files and figures, with their bytes in
+        `content`; nothing else is kept. `seconds` defaults to `sandbox.seconds`.
 
-        Raises `UnknownIdError`, `InputError` if the script is empty or the code is not Python, `PackagesError` with the
-        reason if a package is unavailable, and `SandboxUnavailableError`.
+        Raises `UnknownIdError`, `InputError` if the script is empty or the code is not Python, `PackagesError` if a
+        package is unavailable, and `SandboxUnavailableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -268,7 +270,7 @@ class KnowledgeGraph(GraphChanges):
         return Runs(self._service, self._settings)
 
     def close(self) -> None:
-        """Closes the graph permanently. Running calls finish normally."""
+        """Closes the graph permanently. In-flight calls finish normally."""
         self._close_jobs()
         self._service.close()
 

@@ -1,5 +1,5 @@
-"""Methods that change a graph or take a long time, like the commands of the same names: builds, imports, checks,
-runs."""
+"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each works like the
+command with the same name."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -44,7 +44,7 @@ def ignore(_: object) -> None:
 
 
 class PaperEvent(NamedTuple):
-    """An event for one of several papers; `paper` is the name that the caller passed."""
+    """An event for one of several papers. `paper` is the paper's name as the caller passed it."""
 
     paper: str
     event: object
@@ -54,7 +54,7 @@ class PaperEvent(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Name of a step, number of items done, total (0 if unknown), and current item."""
+    """A progress event: the step's name, the number of items done, the total (0 if unknown), and the current item."""
 
     what: str
     done: int
@@ -83,12 +83,12 @@ class GraphChanges:
     ) -> "BuildResult":
         """Builds a paper (a file or folder, an arXiv id or address, or a title) and its repository (a folder or
         address, optionally with @commit, or "auto": the paper's own), publishes it, and returns the result. Creates the
-        graph's folder if it is missing. The same call continues an interrupted build.
+        graph's folder if it is missing. Repeating the call resumes an interrupted build.
 
-        `paper_id` sets the paper's id; papers and repositories in the file `blacklist` are refused; if several papers
-        have the title, `first` takes the best match. If the model fails midway, the paper is published partially, and
-        `unfinished` in the result says why. Raises `InputError` if the paper or repository is missing or unreadable,
-        and `ModelUnavailableError` if the model needs a key that is not set.
+        `paper_id` sets the paper's id. Papers and repositories listed in the file `blacklist` are refused. If several
+        papers match the title, `first` selects the best match. If the model fails midway, the paper is published
+        partially, and the result's `unfinished` explains why. Raises `InputError` if the paper or repository is missing
+        or unreadable, and `ModelUnavailableError` if the model needs a key that is not set.
 
         >>> import xkg
         >>> with xkg.open("storage/mine", llm={"model": "none"}) as kg:
@@ -110,7 +110,7 @@ class GraphChanges:
     def plan_build(
         self, paper: Folder, repository: Folder | None = None, *, paper_id: str | None = None
     ) -> "BuildPlan":
-        """Estimates the questions that `build` would ask a language model, and their cost, without asking any. Raises
+        """Estimates how many questions `build` would ask a language model, and their cost, without asking any. Raises
         the same errors as `build`, and `ConfigError` if no model is configured."""
         from xkg.commands.build import plan
 
@@ -126,10 +126,10 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "BatchReport":
-        """Builds the papers in a list, `jobs` at a time: a file as for `xkg build --papers`, or pairs of a paper and
-        its repository. Skips unchanged papers and, unless `retry_failed`, papers that failed before. One failure does
-        not stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s. Raises `InputError`
-        if the list cannot be read."""
+        """Builds several papers, `jobs` at a time. `papers` is a list file as for `xkg build --papers`, or pairs of a
+        paper and its repository. Skips unchanged papers and, unless `retry_failed` is set, papers that failed before.
+        One failure does not stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s.
+        Raises `InputError` if the list cannot be read."""
         from xkg.commands.batch.paper_list import paper_list, read_list
         from xkg.commands.batch.run import run
         from xkg.commands.engines import engine_of
@@ -158,9 +158,9 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "CuratedSet":
-        """Finds at most `most` papers with repositories that are worth building around a target paper, with reasons;
+        """Finds at most `most` papers with repositories that are worth building alongside a target paper, with reasons;
         `build_papers(curated.pairs())` builds them. Queries arXiv, OpenAlex and GitHub. Raises `InputError` if the
-        target cannot be read, and `ConfigError` if the extra `curation` is not installed."""
+        target cannot be read, and `ConfigError` if the `curation` extra is not installed."""
         from xkg.commands.curate import curate
 
         return curate(
@@ -181,8 +181,8 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
-        """Rebuilds those of the given papers (default: all) that have a new arXiv version or new commits, and returns
-        the changes. With `check`, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
+        """Rebuilds each of the given papers (default: all) that has a new arXiv version or new commits, and returns the
+        changes. With `check`, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
         `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
@@ -199,9 +199,9 @@ class GraphChanges:
             )
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
-        """Publishes graph files (files and folders of them: the peer's JSON, or bundles) in one step. Levels in bundles
-        become claims, unless the bundles are your `own` exports. `problems` in the result lists the skipped files, with
-        reasons. Raises `InputError` if a place has no graph files."""
+        """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
+        bundles become claims, unless the bundles are your `own` exports. The result's `problems` lists skipped files,
+        with reasons. Raises `InputError` if a place has no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore
@@ -232,9 +232,9 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "PushedPapers":
         """Adds the given papers (default: all) to the library at `place`: a folder, or an https, s3, git or other
-        fsspec address. `left_out` in the result lists papers that were not pushed, such as papers whose code has an
-        unknown licence, unless `allow_unlicensed` is set. With `claims_only`, pushes places and definitions without
-        code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        fsspec address. The result's `left_out` lists papers that were not pushed; unless `allow_unlicensed` is set,
+        this includes papers whose code has an unknown licence. With `claims_only`, pushes definitions and code
+        locations, without the code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -265,11 +265,11 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`: all of them, or only the named papers, papers that have every
-        word of `topic` in their title or technique names, or papers whose code is claimed to have `level` or above.
-        With `verify`, first runs this many of the new code nodes, and pulls nothing if one fails. In the result,
-        `problems` lists papers that were not pulled, and `kept` lists papers whose existing version stays in the graph.
-        Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        """Pulls new papers from the library at `place`. This can be restricted to the given `papers`, to papers with
+        every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level` or
+        above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if one fails. In the
+        result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing version stays in
+        the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -292,7 +292,7 @@ class GraphChanges:
         )
 
     def remove(self, paper: str) -> "RemoveResult":
-        """Removes a paper from the graph; `xkg store rollback` brings it back. Raises `UnknownIdError`."""
+        """Removes a paper from the graph; `xkg store rollback` restores it. Raises `UnknownIdError`."""
         from xkg.commands.graph.contents import remove
 
         return remove(self._settings, paper)
@@ -307,9 +307,9 @@ class GraphChanges:
         key: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "VerifyResult":
-        """Runs the code of the given papers (default: all) and its tests again, `jobs` at a time, and updates the
-        levels. `stale` limits this to code whose last run is older. `attest` signs the levels with `key`: a private
-        key, or a public key whose private half ssh-agent holds; the default is your own key (`xkg key`). Raises
+        """Reruns the code of the given papers (default: all) and its tests, `jobs` at a time, and updates the levels.
+        `stale` limits this to code whose last run is older than that. `attest` signs the levels with `key`: a private
+        key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`). Raises
         `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
@@ -318,7 +318,7 @@ class GraphChanges:
         return verify(self._settings, papers, number(jobs), progress or ignore, stale, attest=attest, key=path)
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
-        """Trusts attestations signed with a key (the line in a `.pub` file, or the path to the file) in all of this
+        """Trusts attestations signed with a key (the contents of a `.pub` file, or its path) in all of the current
         user's graphs. `name` defaults to the name in the key. A revoked key is trusted again only with `again`. Raises
         `InputError`."""
         from xkg.attestations.keys import read_public_key
@@ -340,14 +340,14 @@ class GraphChanges:
 
     def link(self) -> "LinkResult":
         """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
-        without a model they stay open. Raises `UnknownIdError` if the graph is empty, and `BudgetError`."""
+        without a model, they stay undecided. Raises `UnknownIdError` if the graph is empty, and `BudgetError`."""
         from xkg.commands.graph.link import link
 
         return link(self._settings)
 
     def costs(self, papers: Sequence[str] = (), *, by: "Literal['paper', 'stage', 'model']" = "paper") -> "Costs":
-        """Reports the language model's cost for all builds of this graph: calls, tokens, seconds and dollars, with a
-        row for each paper, stage or model. Raises `UnknownIdError` if a paper has no calls."""
+        """Reports what language models cost in all builds of this graph: calls, tokens, seconds and dollars, with a row
+        for each paper, stage or model. Raises `UnknownIdError` if a paper has no calls."""
         from xkg.commands.graph.open import ids_where_known
         from xkg.llm.costs import costs
 
@@ -375,8 +375,8 @@ class GraphChanges:
         progress: Progressed | None = None,
         **more: "Unpack[AblationFields]",
     ) -> "AblateResult":
-        """Reproduces an experiment of a repository, and measures how much each component matters. The repository is
-        never changed; every run happens in the sandbox. The same call continues an interrupted run.
+        """Reproduces an experiment from a repository, and measures how much each component matters. The repository is
+        never changed; every run happens in the sandbox. Repeating the call resumes an interrupted run.
 
         `task` is a task file, which the other arguments override; `out` is the folder for the run, by default inside
         the graph's folder. Without a language model (`llm.model`), `run` and `metrics` are required. Raises
@@ -398,13 +398,13 @@ class GraphChanges:
         progress: Progressed | None = None,
         **more: "Unpack[TaskFields]",
     ) -> "CodificationResult":
-        """Lets an agent implement a method in a private copy of starter code, as `xkg implement` does. The same call
-        continues an interrupted run.
+        """Lets an agent implement a method in a private copy of starter code, as `xkg implement` does. Repeating the
+        call resumes an interrupted run.
 
-        `method` is a file, a section of one (`paper.tex#sec:method`), a paper or technique of the graph, or the text;
-        `run` is the command whose output contains `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` if
-        the starter code does not run, `SandboxUnavailableError`, and `ModelUnavailableError` if the model needs a key
-        that is not set."""
+        `method` is a file, a section of a file (`paper.tex#sec:method`), a paper or technique in the graph, or a
+        description. `run` is the command whose output contains `metric`, such as `"test acc: ([0-9.]+):max"`. Raises
+        `InputError` if the starter code does not run, `SandboxUnavailableError`, and `ModelUnavailableError` if the
+        model needs a key that is not set."""
         from xkg.agents.codification.task import read_task
         from xkg.commands.implement import implement
 
@@ -412,10 +412,10 @@ class GraphChanges:
         return implement(self._settings, read_task(None, {**fields, **more}), progress or ignore)
 
     def start_build(self, paper: str, repository: str | None = None, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Starts a build of a paper (a file, an arXiv id or address) and its repository (a folder or address) in
-        another process, and returns the job at once. With `llm="caller"`, or without a configured model, the caller
-        answers the build's questions, with `questions` and `answer`. The same request returns the running job, or
-        continues one that ended. Closing the graph ends the job.
+        """Starts a build of a paper (a file, an arXiv id or address) and its repository (a folder or address) in a
+        separate process, and returns the job immediately. With `llm="caller"`, or without a configured model, the
+        caller answers the build's questions, using `questions` and `answer`. Repeating the request returns the running
+        job, or resumes a job that ended. Closing the graph ends the job.
 
         Raises `InputError` if the paper or repository is missing, and `ConfigError` if a model is configured without
         `llm.max_cost`."""
@@ -427,8 +427,8 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Starts a search for papers with code that are worth building around a paper (a file, an arXiv id or address),
-        in another process, and returns the job at once. Takes the same `llm` and raises the same errors as
+        """Starts a search, in a separate process, for papers with code that are worth building alongside a paper (a
+        file, an arXiv id or address). Returns the job immediately. Accepts the same `llm` and raises the same errors as
         `start_build`. With `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
@@ -438,7 +438,7 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def job(self, job: int) -> "JobAnswer":
-        """Returns the state of a job that `start_build` or `start_curation` started, with its result once it has
+        """Returns the state of a job started by `start_build` or `start_curation`, with its result once it has
         finished. Raises `UnknownIdError`."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
@@ -449,8 +449,8 @@ class GraphChanges:
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
         """Returns at most `k` open questions from a job, each with the JSON schema of its answer; waits up to
-        `wait_seconds` for a question. `known` lists marks of data that you still have. Raises `UnknownIdError`, and
-        `InputError` if the server's model answers the job's questions."""
+        `wait_seconds` for a question. `known` lists the marks of data that you still have, so that it is not repeated.
+        Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered
 
@@ -479,24 +479,24 @@ class GraphChanges:
 
 
 def number(k: int) -> int:
-    """Raises `InputError` if `k` is less than 1."""
+    """Returns `k`. Raises `InputError` if it is less than 1."""
     from xkg.errors import InputError
 
     if k < 1:
-        raise InputError(f"{k} rows cannot be answered: ask for 1 or more")
+        raise InputError(f"cannot return {k} rows: ask for 1 or more")
     return k
 
 
 def require_list(name: str, value: object) -> None:
-    """Raises `InputError` for a string, which Python would read as a list of letters."""
+    """Raises `InputError` for a string, which Python would treat as a list of characters."""
     from xkg.errors import InputError
 
     if isinstance(value, str):
-        raise InputError(f"{name} is a list: write {name}=[{value[:80]!r}]")
+        raise InputError(f"{name} must be a list: write {name}=[{value[:80]!r}]")
 
 
 def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":
-    """Passes events from a batch on to `progress`."""
+    """Wraps `progress` so that it receives batch events as `PaperEvent`s."""
     shown = progress or ignore
     return lambda event: shown(PaperEvent(event[0].paper, event[1]))
 

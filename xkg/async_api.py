@@ -1,4 +1,4 @@
-"""The same graph for asyncio programs; no call blocks the event loop.
+"""The Python API for asyncio programs. No call blocks the event loop.
 
 async with xkg.open_async("storage/default") as kg:
     answer = await kg.search("median heuristic")
@@ -50,8 +50,8 @@ def _coroutine(
 
 
 class AsyncKnowledgeGraph:
-    """Like `xkg.KnowledgeGraph`, but its methods are coroutines, each run in a thread. A call that is cancelled while
-    it waits is never made; if it is already running, its result is discarded."""
+    """Like `xkg.KnowledgeGraph`, but its methods are coroutines that run in threads. A call that is cancelled before it
+    starts never runs; if it is already running, its result is discarded."""
 
     def __init__(self, settings: "Settings") -> None:
         self._graph = KnowledgeGraph(settings)
@@ -96,7 +96,7 @@ class AsyncKnowledgeGraph:
     answer = _coroutine(KnowledgeGraph.answer)
 
     async def close(self) -> None:
-        """Closes the graph permanently. Running calls finish normally."""
+        """Closes the graph permanently. In-flight calls finish normally."""
         await asyncio.to_thread(self._graph.close)
         self._threads.shutdown(wait=False)
 

@@ -1,7 +1,7 @@
-"""A blacklist: repositories and papers that must not be in a graph or in any answer.
+"""Blacklists: repositories and papers that must not appear in a graph or an answer.
 
-One entry per line: the address of a repository, an arXiv id, a DOI, or a title; `#` begins a comment. Benchmarks for
-agents list what an agent must not see, such as the repository of the paper to replicate."""
+One entry per line: the address of a repository, an arXiv id, a DOI, or a title; `#` starts a comment. For example, an
+agent benchmark blacklists the repository of the paper that the agent must replicate."""
 
 import re
 from functools import cached_property
@@ -16,14 +16,14 @@ from xkg.text.titles import title_similarity
 from xkg.value import Value
 
 ALIKE = 0.9
-"""The minimum similarity of a title to an entry's title to count as the same (`xkg.text.titles.title_similarity`)."""
+"""Minimum similarity for two titles to be considered the same (`xkg.text.titles.title_similarity`)."""
 
 _LARGEST, _MOST = 5_000_000, 100_000
 
 
 class Blacklist(Value):
     """The entries of a blacklist. `repositories` are names (`RepositoryAddress.name`), `arxiv_ids` have no version,
-    `dois` are in lower case. Titles are compared ignoring case, punctuation and small differences (`ALIKE`)."""
+    `dois` are in lower case. Title comparisons ignore case, punctuation and small differences (`ALIKE`)."""
 
     repositories: tuple[str, ...] = ()
     arxiv_ids: tuple[str, ...] = ()
@@ -45,23 +45,23 @@ class Blacklist(Value):
             return None
         words = _widely(f"{address.name}/{address.within}").split("/")
         listed = (self._repositories.get("/".join(words[:count])) for count in range(len(words), 1, -1))
-        return next((f"the blacklist names {name}" for name in listed if name is not None), None)
+        return next((f"the blacklist contains {name}" for name in listed if name is not None), None)
 
     def paper(self, arxiv_id: str | None = None, doi: str | None = None, title: str = "") -> str | None:
         """Returns why this paper is excluded; None if it is allowed."""
         for known in (known_arxiv_id(spec) for spec in (arxiv_id, doi) if spec):
             if known is not None and known.number in self.arxiv_ids:
-                return f"the blacklist names arXiv:{known.number}"
+                return f"the blacklist contains arXiv:{known.number}"
         if (name := canonical_doi(doi or "")) in self.dois:
-            return f"the blacklist names the DOI {name}"
+            return f"the blacklist contains the DOI {name}"
         for name in self.titles if title else ():
             if title_similarity(name, title) >= ALIKE:
-                return f"the blacklist names the title {name[:120]!r}"
+                return f"the blacklist contains the title {name[:120]!r}"
         return None
 
 
 def _widely(name: str) -> str:
-    """Names are compared loosely: most servers ignore case and `www.`, and for some it is unknown."""
+    """Normalizes a name for comparison, since most servers ignore case and `www.`."""
     return name.lower().removeprefix("www.")
 
 
@@ -84,8 +84,8 @@ def parse_blacklist(text: str) -> Blacklist:
 
 
 def read_blacklist(path: Path) -> Blacklist:
-    """The blacklist in a file. Raises `InputError` if it cannot be read or has no entries, since a mistyped path must
-    not admit everything."""
+    """Reads a blacklist from a file. Raises `InputError` if it cannot be read or has no entries, so that a mistyped
+    path does not allow everything."""
     try:
         blacklist = parse_blacklist(read_regular(path, _LARGEST).decode("utf-8", "replace"))
     except OSError as error:

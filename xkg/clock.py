@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 
 
 class Clock:
-    """The machine's clock."""
+    """The system clock."""
 
     def now(self) -> float:
-        """Seconds since 1970, the same for all processes of the machine."""
+        """Returns the seconds since 1970, consistent across processes on this machine."""
         return time.time()
 
     def monotonic(self) -> float:
-        """Seconds since a fixed moment, unaffected by changes of the system time."""
+        """Returns the seconds since a fixed point in time, unaffected by changes to the system time."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -29,5 +29,5 @@ CLOCK = Clock()
 
 
 def stamp() -> str:
-    """The time now, in ISO 8601, in whole seconds."""
+    """Returns the current time in ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,5 @@
-"""Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
+"""Settings. Flags override the environment (`XKG_*`, nested with `__`), which overrides `xkg.yaml` in the working
+folder, which overrides the defaults."""
 
 import difflib
 import os
@@ -38,7 +39,7 @@ NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
-    # The value may be a secret in the wrong place: an error names the setting, never its value.
+    # The value may be a misplaced secret, so an error shows the setting's name, never its value.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
@@ -46,7 +47,7 @@ def plain_url(url: str) -> str:
     """Returns `url` unchanged. Raises `ValueError` if it is not an endpoint address, or contains a key."""
     parts = _plain_parts(url, ("http", "https"))
     if parts is None or not re.fullmatch(r"(?:api-version=[\w.-]+)?", parts.query):
-        raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
+        raise ValueError("use http(s)://host/path, such as http://localhost:11434/v1, without a key")
     return url
 
 
@@ -55,14 +56,14 @@ def neo4j_url(url: str) -> str:
     parts = _plain_parts(url, NEO4J_SCHEMES)
     if parts is None or parts.path.strip("/"):
         raise ValueError(
-            "give neo4j+s://host, bolt://host:7687 or their like; user and password come from NEO4J_USERNAME and "
-            "NEO4J_PASSWORD, or a file that store.credentials names"
+            "use neo4j+s://host, bolt://host:7687 or similar; user and password come from NEO4J_USERNAME and "
+            "NEO4J_PASSWORD, or from the file in store.credentials"
         )
     return url
 
 
 def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
-    """Returns the parts of an address; None if it has a user or fragment, or another scheme."""
+    """Returns the parts of an address; None if it has a user, a fragment or a scheme that is not in `schemes`."""
     try:
         parts = urlsplit(url)
         plain = parts.scheme in schemes and parts.hostname and parts.port != 0
@@ -74,7 +75,7 @@ def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
 
 
 def _listed(value: object) -> object:
-    """Environment variables hold `a, b`."""
+    """Splits the value of an environment variable such as `a, b`."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -83,12 +84,12 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class EmbeddingSettings(_Section):
-    """The model that embeds texts. Choose another one for other languages, for a GPU, or to use an existing server.
+    """The model that embeds texts. Choose a different model for other languages, a GPU or an existing server.
 
     `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any of its
-    models, on a GPU if there is one; `openai` sends texts to `base_url`, any compatible server, with the key in
+    models, on a GPU if there is one; `openai` sends texts to any compatible server at `base_url`, with the key in
     `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and `model.safetensors` or
-    `.onnx`; None finds an installed one."""
+    `.onnx`; None searches for an installed model."""
 
     provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"
     model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
@@ -98,22 +99,22 @@ class EmbeddingSettings(_Section):
 
     @property
     def vectors(self) -> str:
-        """Name of the vectors: vectors with equal names are comparable. Local runtimes of one model agree; a server's
-        model with the same name may differ."""
+        """The name of the vector space: vectors with the same name are comparable. Local runtimes of the same model
+        agree, but a server's model with that name may differ."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
 
     @model_validator(mode="after")
     def _named_model(self) -> Self:
         if self.provider == "openai" and "model" not in self.model_fields_set:
-            raise ValueError("provider openai needs embedding.model, such as text-embedding-3-small")
+            raise ValueError("provider openai requires embedding.model, such as text-embedding-3-small")
         return self
 
 
 class SandboxSettings(_Section):
     """The sandbox that runs untrusted code, and the limits of one run.
 
-    `auto` picks bubblewrap, else Landlock, else a podman or docker container. `unsafe-subprocess` runs untrusted code
-    with your own rights; it is never chosen by default. `seconds` and `memory_mb` limit one run."""
+    `auto` tries bubblewrap, then Landlock, then a podman or docker container. `unsafe-subprocess` runs untrusted code
+    with your own permissions; it is never chosen automatically. `seconds` and `memory_mb` limit one run."""
 
     runner: Literal["auto", "bubblewrap", "landlock", "container", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
@@ -121,16 +122,16 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for code from papers, in one folder that all of a user's graphs share.
+    """Packages for code from papers, in one folder shared by all of a user's graphs.
 
-    `folder` is by default `xkg/environments` in the user's cache folder. `max_mb` limits one environment on disk; 0
-    installs nothing. `total_mb` limits all of them: the least recently used are removed first, never one in use. By
-    default both follow from free disk space: half of it for all environments, at most 12,000 MB of that for one.
-    `cpu_index` serves PyTorch builds without CUDA, which are installed if this machine has no NVIDIA GPU and the index
-    can be reached: `auto` is PyTorch's own index, unless pip or uv are configured for a registry other than PyPI;
-    `none` always uses the registry's builds. `python_downloads` lets uv download a Python version that a repository
-    needs. `packages` are requirement lines (`h5py>=3`) of packages to install in addition to those that code imports;
-    with `cpu`, code for CUDA runs on the CPU."""
+    `folder` defaults to `xkg/environments` in the user's cache folder. `max_mb` limits the size of one environment on
+    disk; 0 installs nothing. `total_mb` limits all environments together: the least recently used are removed first,
+    but never one in use. By default, all environments together may use half of the free disk space, and each at most
+    12,000 MB of that. `cpu_index` is the index for PyTorch builds without CUDA, which are installed if this machine has
+    no NVIDIA GPU and the index can be reached: `auto` is PyTorch's own index, unless pip or uv is configured for a
+    registry other than PyPI; `none` always uses the registry's builds. `python_downloads` lets uv download a Python
+    version that a repository needs. `packages` are requirement lines (`h5py>=3`) for additional packages, beyond those
+    that the code imports. With `cpu`, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -147,15 +148,15 @@ class EnvironmentSettings(_Section):
             try:
                 requirement = Requirement(line)
             except InvalidRequirement:
-                raise ValueError(f"{line!a} names no package: give a name, or name>=version") from None
+                raise ValueError(f"{line!a} is not a package: use a name, or name>=version") from None
             if requirement.url or requirement.extras:
                 what = "an address" if requirement.url else "extras"
-                raise ValueError(f"{line!a} has {what}: packages come from the index, each by its own name")
+                raise ValueError(f"{line!a} contains {what}: packages must come from the index, each by its own name")
         return lines
 
 
 class Price(_Section):
-    """Dollars per million tokens; `cached` is the price of prompt tokens that the endpoint has cached."""
+    """The price in dollars per million tokens. `cached` applies to prompt tokens that the endpoint has cached."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -165,19 +166,19 @@ class Price(_Section):
 class LlmSettings(_Section):
     """The language model, its endpoint, and its spending limits.
 
-    `model` is any model of an endpoint that speaks OpenAI's protocol; a program of this machine (`claude-code`,
-    `codex`, `gemini`, `opencode`, each optionally with `:MODEL`; `command:…` for any other, which no file may name);
-    `caller` for the agent that asks for a job; or `none` for static analysis only.
+    `model` is any model at an OpenAI-compatible endpoint; a program on this machine (`claude-code`, `codex`, `gemini`
+    or `opencode`, each optionally with `:MODEL`; `command:…` runs any other program, but is not allowed in a settings
+    file); `caller` for the agent that requests a job; or `none` for static analysis only.
 
     A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
     `verifier_model` judges it, `stronger_model` is asked if an agent's usual model fails, and `expert_model` if all
-    others fail; a role without its own model uses `model`. `base_url` None is `OPENAI_BASE_URL` of the environment,
-    else OpenAI's. `window` is the context length of the smallest model in tokens; `seconds` limits a call;
-    `concurrency` is the number of parallel calls; `max_cost` limits the dollars for one paper (all its builds
-    together), and for the questions of one day; `max_total_cost` those for all papers and questions of the graph.
-    `prices` extend and override the known ones, by model. `parameters` are added to the body of each request
-    (`{reasoning_effort: low}`), and `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url`
-    may end in Azure's `?api-version=…`."""
+    others fail; a role without its own model uses `model`. If `base_url` is None, `OPENAI_BASE_URL` from the
+    environment is used, or else OpenAI's address. `window` is the context length of the smallest model, in tokens.
+    `seconds` is the time limit for one call, and `concurrency` the number of parallel calls. `max_cost` is the spending
+    limit in dollars for one paper (all its builds together), and for one day's questions; `max_total_cost` is the limit
+    for all of a graph's papers and questions. `prices` extend and override the built-in prices, by model. `parameters`
+    are added to the body of each request (`{reasoning_effort: low}`), and `headers` to its headers, such as Entra
+    tokens for an Azure endpoint; `base_url` may end in Azure's `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -197,7 +198,7 @@ class LlmSettings(_Section):
 
 
 class ArxivSettings(_Section):
-    """`url` is the address of the API, the sources and the PDFs; change it to use a mirror."""
+    """`url` is the base address for the API, sources and PDFs; change it to use a mirror."""
 
     url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://[^\s{}?#]+$")
 
@@ -206,8 +207,9 @@ Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
 
 
 class CurationSettings(_Section):
-    """APIs that `xkg curate` queries in addition to arXiv: an address (change it to use a mirror), or `none` to skip
-    that API. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional and raise rate limits."""
+    """The APIs that `xkg curate` queries in addition to arXiv. Each is an address (change it to use a mirror), or
+    `none` to skip the API. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional and raise the rate
+    limits."""
 
     openalex: Place = "https://api.openalex.org"
     github: Place = "https://api.github.com"
@@ -221,9 +223,10 @@ class PruneSettings(_Section):
 
 
 class StoreSettings(_Section):
-    """Where the graph is stored: `url` None is the graph's folder; otherwise a Neo4j (`neo4j+s://host`,
-    `bolt://host:7687` or similar), which a team shares. User and password come from `credentials`, a file as Aura
-    provides it (lines `NEO4J_USERNAME=…` and `NEO4J_PASSWORD=…`), or from the environment variables of these names."""
+    """Where the graph is stored. `url` is the address of a Neo4j database (`neo4j+s://host`, `bolt://host:7687` or
+    similar), which a team can share; None stores the graph in its folder. The user and password come from
+    `credentials`, a file in Aura's format (lines `NEO4J_USERNAME=…` and `NEO4J_PASSWORD=…`), or from the environment
+    variables with the same names."""
 
     url: Annotated[str, AfterValidator(neo4j_url)] | None = None
     database: str = Field(default="neo4j", min_length=1)
@@ -233,11 +236,11 @@ class StoreSettings(_Section):
 class HttpSettings(_Section):
     """Addresses and load limits of the HTTP server; each worker counts separately.
 
-    `url` is the address that clients use if it differs from the bound one, for example behind a proxy; `hosts` are
-    other allowed names in the Host header, `origins` the web pages (`https://app.example.org`) that may call.
-    `per_minute` is the number of requests of one token, or of one address without a token (0: unlimited); `concurrency`
-    the number of requests at work, `queue` of those waiting. At most `connections` may be open; requests
-    beyond them are refused. A request must arrive within `request_seconds`."""
+    `url` is the address that clients use, if it differs from the bound address, for example behind a proxy. `hosts`
+    lists other names allowed in the Host header, and `origins` the web pages (`https://app.example.org`) that may call
+    the server. `per_minute` limits the requests per token, or per address if there is no token (0: unlimited). At most
+    `concurrency` requests run, `queue` requests wait and `connections` are open at a time; requests beyond these limits
+    are refused. A request must arrive within `request_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()
@@ -252,10 +255,10 @@ class HttpSettings(_Section):
 class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
 
-    `audience` is the audience that tokens must be issued for, by default the server's address; `jwks` is the address of
-    the issuer's keys, if its metadata does not include it. `types` lists the accepted values of the token header `typ`.
-    Add `JWT` if the issuer's access tokens have that type or none, but only if none of its other tokens has the scope
-    `read` and this audience."""
+    `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
+    keys, if its metadata does not include it. `types` lists the accepted values of the `typ` token header. Add `JWT` if
+    the issuer's access tokens have that type or none, but only if none of its other tokens have this audience and the
+    `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -267,13 +270,13 @@ class OAuthSettings(_Section):
     def _safe(cls, url: str | None) -> str | None:
         """Requires https, since anyone who can change the keys in transit can forge tokens."""
         if url is not None and not (place := address(url)).is_loopback and place.scheme != "https":
-            raise ValueError("must be https, or on this machine")
+            raise ValueError("must use https, unless it is on this machine")
         return url
 
 
 class ServeBuildSettings(_Section):
-    """Builds that clients of the server request. `allowed` enables them; over HTTP a caller also needs a token with the
-    scope `build`. Repositories are fetched only from `hosts`, because the server may reach networks that its callers
+    """Builds requested by the server's clients. `allowed` enables them; over HTTP, a caller also needs a token with the
+    `build` scope. Repositories are fetched only from `hosts`, because the server may reach networks that its callers
     cannot. Each caller may request `per_day` builds a day, and each build may spend `llm.max_cost`."""
 
     allowed: bool = False
@@ -288,18 +291,18 @@ class ServeBuildSettings(_Section):
 
 
 class ServeAgentSettings(_Section):
-    """Runs of `xkg implement` that clients of the server request. `allowed` enables them; over HTTP a caller also needs
-    a token with the scope `agents`. Starter code comes from `serve.build.hosts` or from under the roots. Each caller
-    may request `per_day` runs a day, each of which may spend `llm.max_cost`."""
+    """Runs of `xkg implement` requested by the server's clients. `allowed` enables them; over HTTP, a caller also needs
+    a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a folder under
+    `serve.roots`. Each caller may request `per_day` runs a day, each of which may spend `llm.max_cost`."""
 
     allowed: bool = False
     per_day: int = Field(default=8, ge=1)
 
 
 class ServeRunSettings(_Section):
-    """Scripts that clients of the server run on code from the graph, in the sandbox. `allowed` enables them; over HTTP
-    a caller also needs a token with the scope `run`. Each caller may start `per_day` runs a day, one at a time, each of
-    at most `seconds`. A worker runs at most `at_once` scripts at a time for all callers together."""
+    """Scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables them; over HTTP,
+    a caller also needs a token with the `run` scope. Each caller may start `per_day` runs a day, one at a time, each
+    limited to `seconds`. A worker runs at most `at_once` scripts at a time, for all callers together."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)
@@ -308,19 +311,19 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions to the language model while a caller waits, such as those of `verify`. An answer waits `wait_seconds`,
-    for a task twice as long; most clients give up a call after a minute or later. A longer call continues for at most
-    `llm.seconds`, and its answer is stored for the next time."""
+    """Questions for the language model while a caller waits, as with `verify`. A caller waits `wait_seconds` for the
+    model, or twice as long for a task, because most clients time out after a minute or more. A longer call continues
+    for at most `llm.seconds`, and its answer is stored for next time."""
 
     wait_seconds: float = Field(default=20, gt=0)
 
 
 class ServeSettings(_Section):
-    """`roots`: folders that contain the working copies that a client may name (`/a:/b` in the environment); an empty
-    list allows no folder. None allows, over stdio, the folder in which `xkg serve` was started, unless that folder
-    contains a home folder; over HTTP it allows none. `exclude`: a file that lists papers and repositories, one per line
-    (ids, addresses, titles); no answer contains these papers, or papers that were built from these repositories.
-    `graphs`: folders of additional graphs that the server answers from (`xkg serve --kg A --kg B`)."""
+    """`roots`: folders whose working copies clients may use (`/a:/b` in the environment); an empty list allows no
+    folder. None allows no folder over HTTP; over stdio, it allows the folder in which `xkg serve` was started, unless
+    that folder contains a home folder. `exclude`: a file that lists papers and repositories, one per line (ids,
+    addresses or titles); answers never contain these papers, or papers built from these repositories. `graphs`: folders
+    of additional graphs to serve (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None
@@ -335,17 +338,17 @@ class ServeSettings(_Section):
     @field_validator("roots", "graphs", mode="before")
     @classmethod
     def _as_in_a_path(cls, value: object) -> object:
-        """Environment variables hold `/a:/b`, like PATH."""
+        """Splits an environment variable such as `/a:/b`, like PATH."""
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
 
 class ImplementSettings(_Section):
-    """`xkg implement`. The agent takes at most `steps`. A question is put `tries` times to `llm.code_model`, then
-    to `llm.stronger_model` and `llm.expert_model`, the latter at most `expert_calls` times a run. The last `memory`
-    steps are in the prompt as they were, older ones as a line each; of an observation of more than `observation`
-    characters, the middle is cut.
+    """Limits for `xkg implement`. The agent takes at most `steps` steps. A question is asked `tries` times with
+    `llm.code_model`, then with `llm.stronger_model`, and finally with `llm.expert_model`, at most `expert_calls` times
+    a run. The prompt contains the last `memory` steps in full, and one line for each older step. An observation of more
+    than `observation` characters is cut in the middle.
 
-    `seconds`, `memory_mb` and `disk_mb` limit one run of the code."""
+    `seconds`, `memory_mb` and `disk_mb` limit each run of the code."""
 
     steps: int = Field(default=80, ge=1)
     tries: int = Field(default=8, ge=1)
@@ -358,7 +361,7 @@ class ImplementSettings(_Section):
 
 
 class Settings(BaseSettings):
-    """`kg` is the folder of the graph."""
+    """`kg` is the graph's folder."""
 
     model_config = SettingsConfigDict(
         env_prefix="XKG_",
@@ -396,12 +399,12 @@ class Settings(BaseSettings):
 
 class _WorkingFolder(YamlConfigSettingsSource):
     """Reads `xkg.yaml` in the working folder. That folder may be a clone of somebody else's repository, so the file
-    must belong to the user who runs xkg (or to root), and cannot turn off the sandbox."""
+    must belong to the current user or root, and cannot turn off the sandbox."""
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
         if path.is_file() and owned_by_another(path.stat()):
-            raise ConfigError(f"{path.absolute()} belongs to another user: work in another folder, or make it yours")
+            raise ConfigError(f"{path.absolute()} belongs to another user: use another folder, or change its owner")
         super().__init__(settings_cls)
         models = self.yaml_data.get("llm") if isinstance(self.yaml_data, dict) else None
         commands = [
@@ -411,20 +414,19 @@ class _WorkingFolder(YamlConfigSettingsSource):
         ]
         if commands:
             raise ConfigError(
-                f"setting 'llm.{commands[0]}': a file cannot name a command, because it may come from a repository; "
-                "give it with --llm, or in the environment"
+                f"setting 'llm.{commands[0]}': a file cannot set a command, because it may come from a repository; "
+                "use --llm or the environment"
             )
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None
         if isinstance(sandbox, dict) and sandbox.get("runner") == "unsafe-subprocess":
             raise ConfigError(
                 "setting 'sandbox.runner': a file cannot turn off the sandbox, because it may come from a repository; "
-                "set XKG_SANDBOX__RUNNER=unsafe-subprocess if you mean it"
+                "set XKG_SANDBOX__RUNNER=unsafe-subprocess if you are sure"
             )
 
 
 def load(**flags: object) -> Settings:
-    """Returns the effective settings; flags that are None are ignored. Raises `ConfigError`, which names the invalid
-    setting."""
+    """Returns the effective settings; flags that are None are ignored. Raises `ConfigError` if a setting is invalid."""
     for variable in os.environ:
         section, *rest = variable.removeprefix("XKG_").lower().split("__")
         if rest and variable.startswith("XKG_") and section not in Settings.model_fields:
@@ -438,18 +440,18 @@ def load(**flags: object) -> Settings:
             raise ConfigError(_unknown_setting([str(part) for part in first["loc"]])) from error
         if first["type"] in ("model_type", "dict_type"):
             own = next(each for each in _names(Settings) if each.startswith(f"{name}."))
-            raise ConfigError(f"{name} is a section, not a value: set what belongs to it, such as {own}") from error
+            raise ConfigError(f"{name} is a section, not a value: set one of its settings, such as {own}") from error
         raise ConfigError(f"setting {name!r}: {first['msg']}; correct it in xkg.yaml or the environment") from error
     except SettingsError as error:
         raise ConfigError(
-            f"the environment's XKG_* cannot be read: {error}; set one value each (XKG_EMBEDDING__THREADS)"
+            f"the XKG_* environment variables cannot be read: {error}; set them one by one (XKG_EMBEDDING__THREADS)"
         ) from error
     except ConfigError:
         raise
-    except Exception as error:  # the YAML reader raises its own tree
+    except Exception as error:  # the YAML reader raises its own exceptions
         reason = " ".join(str(error).split())
         raise ConfigError(
-            f"xkg.yaml is not a mapping of settings ({reason}); docs/reference/settings.md lists what it may hold"
+            f"xkg.yaml is not a mapping of settings ({reason}); see docs/reference/settings.md for the allowed settings"
         ) from error
 
 
@@ -457,7 +459,7 @@ def _unknown_setting(path: Sequence[str]) -> str:
     """Returns the message for an unknown setting, with the closest match."""
     name = ".".join(path)
     near = difflib.get_close_matches(name, _names(Settings), 1)
-    meant = f"the nearest is {near[0]}" if near else "docs/reference/settings.md lists all"
+    meant = f"the closest is {near[0]}" if near else "docs/reference/settings.md lists them all"
     return f"there is no setting {name!r}; {meant}: correct it in xkg.yaml or the environment"
 
 

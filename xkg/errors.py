@@ -1,11 +1,11 @@
-"""The exceptions of xkg."""
+"""Exceptions raised by xkg."""
 
 from collections.abc import Sequence
 
 
 class XkgError(Exception):
-    """An error with a message for the user: one line that says what happened and what to do. The command line prints it
-    and exits with `exit_code`."""
+    """An error with a one-line message for the user that explains what happened and what to do. The command line prints
+    the message and exits with `exit_code`."""
 
     exit_code = 1
 
@@ -19,17 +19,17 @@ class UnsafeInputError(InputError):
 
 
 class UnreachableError(InputError):
-    """The server of the input failed in a way that may be temporary."""
+    """The server that provides the input failed, perhaps temporarily."""
 
 
 class SomeFailedError(XkgError):
-    """Some of several papers failed; the others are done."""
+    """Some of several papers failed; the others succeeded."""
 
     exit_code = 3
 
 
 class UnknownIdError(XkgError):
-    """No such paper, technique or code in this graph; `nearest` are the most similar references."""
+    """This graph contains no such paper, technique or code. `nearest` lists the most similar references."""
 
     def __init__(self, message: str, nearest: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class UnknownIdError(XkgError):
 
 
 class AmbiguousIdError(UnknownIdError):
-    """Several papers or techniques match this reference; `nearest` are some of them."""
+    """Several papers or techniques match this reference. `nearest` lists some of them."""
 
 
 class StoreError(XkgError):
@@ -61,11 +61,11 @@ class LeaseLostError(StoreBusyError):
 
 
 class StoreUnreachableError(StoreError):
-    """The server of the graph does not answer, or refuses the login."""
+    """The graph's server does not respond, or rejects the login."""
 
 
 class SchemaVersionError(StoreError):
-    """The graph has the schema of another version of xkg."""
+    """The graph's schema is from a different version of xkg."""
 
 
 class CorruptStoreError(StoreError):
@@ -73,7 +73,7 @@ class CorruptStoreError(StoreError):
 
 
 class ModelMismatchError(StoreError):
-    """The indexes were built with another embedding model."""
+    """The indexes were built with a different embedding model."""
 
 
 class QueryRefusedError(XkgError):
@@ -101,8 +101,8 @@ class PackagesError(XkgError):
 
 
 def install_extra(extra: str) -> str:
-    """Returns the command that installs an extra from a clone, since xkg is not on a package index, where another
-    project may have its name."""
+    """Returns the command that installs an extra from a clone. xkg is not on a package index, where a different project
+    may have the same name."""
     return f"pip install '.[{extra}]' in a clone of xkg"
 
 
@@ -122,12 +122,12 @@ class LanguageModelError(XkgError):
 
 
 class AnswerError(LanguageModelError):
-    """The language model returned no usable answer to a question after all attempts; the subject of the question is
-    left out."""
+    """The language model returned no usable answer after all attempts, so the subject of the question is left out."""
 
 
 class ModelUnavailableError(LanguageModelError):
-    """The language model cannot be called: no key, endpoint down, unknown model, quota."""
+    """The language model cannot be called: the key is missing, the endpoint is down, the model is unknown, or the quota
+    is exhausted."""
 
 
 class MissingKeyError(ModelUnavailableError):
@@ -135,7 +135,7 @@ class MissingKeyError(ModelUnavailableError):
 
 
 class BudgetError(LanguageModelError):
-    """The spending limit is reached."""
+    """The spending limit has been reached."""
 
 
 class ConfigError(XkgError):

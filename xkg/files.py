@@ -17,7 +17,7 @@ _BLOCK = 1 << 20
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes renames and new names in `folder` survive a power cut."""
+    """Syncs renames and new files in `folder` to disk, so that they survive a power cut."""
     system.sync_folder(str(folder))
 
 
@@ -34,7 +34,7 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     umask applies to `mode`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        partial.unlink(missing_ok=True)  # the file may exist with another mode
+        partial.unlink(missing_ok=True)  # the file may exist with a different mode
         partial.touch(mode)
         with partial.open("wb") as file:
             file.write(data)
@@ -50,11 +50,11 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 @contextlib.contextmanager
 def said_when_full(folder: Path, advice: str) -> Iterator[None]:
-    """Raises `InputError` with the advice if code in the context fails because the disk is full or not writable, or
-    because a file exceeds the system's size limit."""
+    """Raises `InputError` with `advice` if code in the context fails because the disk is full or read-only, or because
+    a file exceeds the system's size limit."""
     try:
         yield
-    except OSError as error:  # shutil.Error has the reasons of many files as text, but no error number
+    except OSError as error:  # shutil.Error has the reasons for many files as text, but no error number
         reasons = {code: os.strerror(code) for code in _FULL}
         text = reasons.get(error.errno or 0) or next((why for why in reasons.values() if why in str(error)), None)
         if text is None:
@@ -66,14 +66,14 @@ _FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "ER
 
 
 def private_folder(folder: Path) -> None:
-    """Creates a folder that only its owner may read, and its missing parents. An existing one keeps its permissions.
+    """Creates a folder that only its owner can read, and any missing parents. An existing folder keeps its permissions.
     Raises `OSError`."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def lies_under(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, with links resolved, is one of these folders or inside one of them. Folders are compared by
+    """Whether a path with its links resolved is one of these folders or inside one of them. Folders are compared by
     identity, since macOS and Windows ignore case in names."""
     return any(
         path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
@@ -89,24 +89,25 @@ def _is_folder(path: Path, folder: Path) -> bool:
 
 
 def user_cache_folder() -> Path:
-    """Folder for this user's files that can be recreated; it may not exist yet."""
+    """Returns the folder for this user's recreatable files. It may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"
 
 
 def user_config_folder() -> Path:
-    """Folder for this user's keys and settings, which cannot be recreated; it may not exist yet."""
+    """Returns the folder for this user's keys and settings, which cannot be recreated. It may not exist yet."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "xkg"
 
 
 def private_file(path: Path) -> None:
-    """Creates an empty file that only its owner may read, if it does not exist. Raises `OSError`."""
+    """Creates an empty file that only its owner can read, if it does not exist. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOSED_IN_CHILDREN, 0o600))
 
 
 def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
-    """Reads a file that somebody else named or created. Raises `OSError`, also if the file has more than `most` bytes,
-    is not a regular file (reading never waits for a pipe), or is a symbolic link and `links` is not set."""
+    """Reads a file whose path or contents are untrusted. Raises `OSError` if the file cannot be read, has more than
+    `most` bytes, is not a regular file (so reading never waits for a pipe), or is a symbolic link and `links` is not
+    set."""
     if not links and not system.NO_LINK and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link", str(path))
     flags = os.O_RDONLY | system.BYTES | system.NO_WAITING | system.CLOSED_IN_CHILDREN
@@ -129,8 +130,9 @@ def sha256_of(path: Path) -> str:
 
 
 def blake3_of(path: Path) -> str:
-    """Returns the hex digest of a file's bytes, ten times as fast as SHA-256 on processors without SHA instructions.
-    O'Connor, Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020. Raises `OSError`."""
+    """Returns the BLAKE3 hex digest of a file's bytes. BLAKE3 is ten times as fast as SHA-256 on processors without SHA
+    instructions. O'Connor, Aumasson, Neves and Wilcox-O'Hearn, "BLAKE3: one function, fast everywhere", 2020. Raises
+    `OSError`."""
     from blake3 import blake3
 
     digest = blake3()
@@ -142,7 +144,7 @@ def blake3_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def writing(folder: Path, wait: float) -> Iterator[None]:
-    """Holds the write lock of a graph. Waits up to `wait` seconds, then raises `StoreBusyError`."""
+    """Holds a graph's write lock. Waits up to `wait` seconds for the lock, then raises `StoreBusyError`."""
     with _lock_file(folder / "write.lock") as descriptor:
         deadline = time.monotonic() + wait
         while not try_lock(descriptor):
@@ -170,7 +172,7 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Yields whether no process is reading `path`. No process can start reading it during the context."""
+    """Yields True if no process is reading `path`. In that case, no process can start reading it inside the context."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -183,7 +185,8 @@ def unheld(path: Path) -> Iterator[bool]:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Locks an open file until it is closed in all processes that inherited it; False if another process holds it."""
+    """Locks an open file until it is closed in all processes that inherited it. Returns False if another process holds
+    the lock."""
     return system.lock(descriptor, shared=shared, wait=False)
 
 

@@ -1,4 +1,4 @@
-"""Fusion of rankings, and the word splitting shared by text search over code and prose."""
+"""Rank fusion, and the word splitting used by text search over code and prose."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ def split_identifier(text: str) -> list[str]:
 
 
 def _shape(character: str) -> str:
-    """The ASCII character that represents a letter, mark or digit of any script when words are split."""
+    """Returns the ASCII character that stands for a letter, mark or digit from any script when words are split."""
     if character.isupper():
         return "A"
     if character.isalpha() or unicodedata.category(character)[0] == "M":
@@ -25,7 +25,8 @@ def _shape(character: str) -> str:
 def reciprocal_rank_fusion(
     rankings: Iterable[Sequence[str]], *, weights: Sequence[float] | None = None, k: int = 60
 ) -> list[tuple[str, float]]:
-    """Returns ids with fused scores, best first, ties in id order. Each ranking is best first, without repeats.
+    """Returns ids with fused scores, best first, with ties in id order. Each ranking must be best first, without
+    duplicates.
 
     Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods",
     SIGIR 2009.

@@ -1,7 +1,7 @@
-"""The domain: the nodes of a graph, and `PaperBundle`, one paper's whole subgraph.
+"""The domain model: a graph's nodes, and `PaperBundle`, the complete subgraph for one paper.
 
-A bundle is what `build` and `import` produce and what `store` keeps. Ids are deterministic: the same input gives the
-same ids. Text is any Python string that JSON can carry; offsets count characters, lines are 1-based and inclusive.
+`build` and `import` produce bundles, and `store` stores them. Ids are deterministic: the same input produces the same
+ids. Text is any Python string that JSON can represent; offsets count characters, and lines are 1-based and inclusive.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ LONGEST_NAME = 500
 KILLED_SHARE = 0.6
 """The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
-# The least share of all statements where those written from the definition do not count: else whatever has no
-# counterpart could be called so.
+# Minimum share of all statements, even when statements written from the definition are excluded; otherwise, every
+# statement without a counterpart could be attributed to the definition.
 _LEAST_SHARE = 0.5
 
 
@@ -32,8 +32,8 @@ class Node(Value):
 
 
 class Level(StrEnum):
-    """What was proven about a code node, weakest first. Compare levels by `rank`, never as strings. `claimed` code came
-    from elsewhere and nothing was proven here; its evidence contains the sender's claims."""
+    """What was proven about a code node, weakest first. Compare levels by `rank`, never as strings. `claimed` code was
+    imported and has not been checked on this machine; its evidence contains the sender's claims."""
 
     NONE = "none"
     CLAIMED = "claimed"
@@ -52,8 +52,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """A bibliography entry. `title` is None if it could not be separated from the rest of `text`; `cited_as` is the
-    entry's name in running text, such as "Liu and Wang (2016)"."""
+    """A bibliography entry. `title` is None if it could not be separated from the rest of `text`; `cited_as` is how
+    running text refers to the entry, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -65,8 +65,8 @@ class Reference(Node):
 
 
 class Excerpt(Node):
-    """A span of the parsed paper that supports a definition: character offsets into `Document.text` (end exclusive),
-    and its start in the paper's own files."""
+    """A span of the parsed paper that supports a definition. `start` and `end` are character offsets into
+    `Document.text` (end exclusive); `path` and `line` locate its start in the paper's own files."""
 
     section: str
     start: int
@@ -80,16 +80,16 @@ def _cut(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_cut)]
-"""A name, which answers and pages show in full, so it is cut to `LONGEST_NAME` characters."""
+"""A name, cut to `LONGEST_NAME` characters because answers and pages show it in full."""
 
 
 class Paper(Node):
-    """`incomplete` lists the reasons why `state` is `partial`, one per line. `claims` holds data from an imported file
-    that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is the version that was
-    read, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are arXiv's primary
-    category, or the category that a model chose: `cs` and `cs.LG`. `nothing_in` lists passages (by their beginning) and
-    functions (`path::name`) that no technique covers and in which the model found no technique. `packages` are
-    requirement lines given in addition to the repository's own; `cpu` means that its CUDA code ran on the CPU."""
+    """`incomplete` lists the reasons why `state` is `partial`, one per line. `claims` contains data from an imported
+    file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is the version that
+    was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are arXiv's
+    primary category, or a category that a model chose, such as `cs` and `cs.LG`. `nothing_in` lists passages (by their
+    first words) and functions (`path::name`) that no technique covers and in which the model found no technique.
+    `packages` are requirement lines added to the repository's own; `cpu` means that its CUDA code ran on the CPU."""
 
     id: str
     title: Name
@@ -126,8 +126,8 @@ class Paper(Node):
 
 
 class Technique(Node):
-    """`parent` is the id of the parent technique, None at the top; siblings keep their order in the bundle. `hidden` is
-    the reason why the technique is left out of the published graph, None if it is shown."""
+    """`parent` is the parent technique's id, or None at the top; siblings keep their order in the bundle. `hidden` is
+    the reason why the technique is left out of the published graph, or None if it is shown."""
 
     id: str
     name: Name
@@ -150,8 +150,8 @@ class Survivor(Node):
 
 
 class Fault(Node):
-    """A language model's objection to an implementation: it leaves out logic of the sources that the definition asks
-    for (`missing`), has logic that the sources lack (`foreign`), goes beyond the definition (`beyond`), or does
+    """A language model's objection to an implementation: it omits logic in the sources that the definition requires
+    (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition (`beyond`), or does
     something else altogether (`unrelated`)."""
 
     kind: Literal["missing", "foreign", "beyond", "unrelated"]
@@ -160,10 +160,10 @@ class Fault(Node):
 
 class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
-    from. Either both do it differently (`differs`), neither does it (`absent`), the code follows the definition but the
-    lines do not (`added`), or other lines in the repository, given in the remark, do it but the code does not
-    (`elsewhere`). `searched` says whether other lines in the repository were examined first. `component` is the name of
-    the component whose code departs, empty for the code itself."""
+    from. Either both do it differently (`differs`), neither does it (`absent`), the code does it but the source lines
+    do not (`added`), or other lines in the repository, given in the remark, do it but the code does not (`elsewhere`).
+    `searched` is whether other lines in the repository were examined first. `component` is the name of the component
+    whose code differs from the definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -173,23 +173,24 @@ class Departure(Node):
 
     @property
     def kind_in_words(self) -> str:
-        lines = "what was found in the repository" if self.searched else "the lines that were compared"
+        lines = "the code found in the repository" if self.searched else "the lines that were compared"
         verb = "does" if self.searched else "do"
         words = {
-            "differs": f"{lines} {verb} it in another way, and so does this code",
+            "differs": f"{lines} {verb} it differently, as does this code",
             "absent": f"neither {lines} nor this code does it",
-            "added": f"this code does it, {lines} {verb} not",
-            "elsewhere": "the repository does it in other lines than this code was made from, this code does not",
+            "added": f"this code does it, but {lines} {verb} not",
+            "elsewhere": "other lines in the repository do it, but this code does not",
         }[self.kind]
         return f"in its component {self.component}, {words}" if self.component else words
 
 
 class Fidelity(Node):
-    """How faithful an implementation is to its source: the share of its statements that have a counterpart in the
-    source lines, and the faults that a language model found (None if no model was asked). `statements` is the number of
-    statements in the definition that the model compared with code and source lines, None if it compared none;
-    `departures` lists the statements on which paper and repository differ. `by_definition` is the share of statements
-    without a counterpart that the definition asks for and the source lines lack, if the model agreed; else 0."""
+    """How faithful an implementation is to its source. `share` is the fraction of its statements that have a
+    counterpart in the source lines. `by_definition` is the fraction that have none because only the definition asks for
+    them, if the model agreed; otherwise 0. `faults` lists a language model's objections, or is None if no model was
+    asked. `statements` is the number of statements in the definition that the model compared with the code and the
+    source lines, or None if it compared none. `departures` lists the statements on which the paper and the repository
+    differ."""
 
     share: float
     by_definition: float = 0.0
@@ -199,32 +200,32 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart for a faithful implementation: 0.7 of all statements, or 0.7 of
-        the statements that were not written from the definition, if those are the majority."""
+        """Whether enough statements have a counterpart for a faithful implementation: 0.7 of all statements; or 0.5 of
+        all statements and 0.7 of the statements that were not written from the definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
     @property
     def is_met(self) -> bool:
-        """Whether the implementation is faithful: enough of it comes from the sources, and a model found no fault."""
+        """Whether the implementation is faithful: enough of it comes from the sources, and a model found no faults."""
         return self.is_enough and self.faults == ()
 
     @property
     def unrelated(self) -> str | None:
-        """Why the implementation does something else entirely; None if no fault says so."""
+        """Why the implementation does something else entirely; None if it does not."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
 class Evidence(Node):
-    """How a level was reached, or why the next one was not.
+    """How a level was reached, or why the next level was not.
 
-    `missing` lists packages that the code needs but that could not be installed here (or not in a version that
-    imports), so a missing level says nothing against the code. `covered_lines` and `uncovered_lines` are the lines in
-    function bodies that the test did and did not run, None if coverage was not measured. `mutants` is the number of
-    mutants tried, and `mutation_score` the fraction that made the test fail. `survivors` lists the other mutants, and
-    the functions whose body the test does not need; `excused` mutants do not count, since they compute the same result.
-    `repairs` is the number of times that a language model repaired the code or test. `distributions` maps the code's
-    imports to the name==version that it ran with."""
+    `missing` lists packages that the code needs but that could not be installed or imported on this machine, so a low
+    level may not be the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the
+    test did and did not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and
+    `mutation_score` is the fraction that made the test fail. `survivors` lists the undetected mutants, and the
+    functions whose body the test does not need. `excused` counts the mutants that are ignored because they compute the
+    same result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps
+    the code's imports to the name==version used in the run."""
 
     level: Level
     runner: str | None = None
@@ -249,7 +250,7 @@ class Evidence(Node):
 
     @property
     def suffices(self) -> bool:
-        """Whether what was measured reaches the level, from `imported` on."""
+        """Whether the measurements support the level. Levels below `imported` need none."""
         rank = self.level.rank
         score = self.mutation_score or 0.0
         return (
@@ -261,8 +262,8 @@ class Evidence(Node):
 
 
 def describe_package(name: str, pin: str) -> str:
-    """Describes the package behind an import name, given its name==version ('' if unknown): `ott-jax 0.2.6 (import
-    ott)`."""
+    """Describes the package behind an import name, given its name==version ('' if unknown), such as `ott-jax 0.2.6
+    (import ott)`."""
     if not pin:
         return name
     distribution, _, version = pin.partition("==")
@@ -272,9 +273,9 @@ def describe_package(name: str, pin: str) -> str:
 
 class Code(Node):
     """`test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code was repaired,
-    the first entry is for its first run. `claims` holds claims from an imported file, which are stored but not trusted.
-    `attestations` are signed statements about the code (`xkg.attestations`). `attested` says in words who attests the
-    level; it depends on the keys that the reader trusts, and is never stored."""
+    the first entry is for its first run. `claims` contains claims from an imported file, which are stored but not
+    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase for who
+    attests the level; it depends on the reader's trusted keys, and is never stored."""
 
     id: str
     technique: str
@@ -291,7 +292,7 @@ class Code(Node):
 
     @property
     def standing(self) -> str:
-        """The level, and who attests it: `tested, attested by LAB and 2 others`."""
+        """The level and who attests it, such as `tested, attested by LAB and 2 others`."""
         return f"{self.level.value}, {self.attested}" if self.attested else self.level.value
 
     @property
@@ -301,24 +302,24 @@ class Code(Node):
 
     @property
     def departures(self) -> tuple[Departure, ...]:
-        """The known differences between paper and repository, in the code and in its components."""
+        """The known differences between the paper and the repository, in the code and its components."""
         fidelity = self.evidence[-1].fidelity if self.evidence else None
         return fidelity.departures if fidelity is not None else ()
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Descriptions of the packages, with the distribution and version that the code ran with, if known: `numpy
-        2.1.0`, `ott-jax 0.2.6 (import ott)`, `wandb`."""
+        """Descriptions of the packages, with the distribution and version that the code ran with, if known, such as
+        `numpy 2.1.0`, `ott-jax 0.2.6 (import ott)`, `wandb`."""
         known = self.evidence[-1].distributions if self.evidence else {}
         return tuple(describe_package(package, known.get(package, "")) for package in self.packages)
 
 
 class Repository(Node):
-    """`reference` is the requested branch, tag or commit, None for the default branch. `stars`, `archived` and
-    `default_branch` are what GitHub reported when the repository was found, None if GitHub was not asked. `license` is
-    an SPDX identifier, `NOASSERTION` if the licence is unclear, None if there is none; `file_licenses` maps paths to
-    licences for source files that state a different licence or are in a folder with its own licence. `license_texts`
-    maps paths to the licences and notices that a copy of the code must include."""
+    """`reference` is the requested branch, tag or commit, or None for the default branch. `stars`, `archived` and
+    `default_branch` are as GitHub reported them when the repository was found, or None if GitHub was not queried.
+    `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there is none. `file_licenses`
+    maps paths to licences for source files that state a different licence or are in a folder with its own licence.
+    `license_texts` maps paths to the licences and notices that a copy of the code must include."""
 
     id: str
     url: str
@@ -340,8 +341,8 @@ class Repository(Node):
 
 
 class Symbol(Node):
-    """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module).
-    `fingerprint` is a sketch of its body (`build.fingerprint`), '' if the body is too short or was not
+    """A named part of a repository, with the id `<repository id>:<path>::<qualified name>` (no name for a module).
+    `fingerprint` is a sketch of its body (`build.fingerprint`), or '' if the body is too short or was not
     fingerprinted."""
 
     id: str
@@ -365,14 +366,14 @@ class LineRange(Node):
 
 Confidence = Literal["certain", "doubtful", "weak"]
 WEAK = 0.25
-"""The score below which a doubtful place is weak: few first places with less are right."""
+"""Doubtful places with a lower score are weak: even at rank 1, few such places are correct."""
 
 
 class Location(Node):
     """`(Technique)-[:LOCATED_AT {score, rank, focus, twins, doubtful}]->(Symbol)`; rank 1 is best, score is in 0..1.
-    `focus` lists the lines within the symbol that implement the technique, best first; empty if unknown. `twins` are
-    ids of symbols whose code is nearly the same. A place is certain unless it is `doubtful`; a doubtful place with a
-    low score is weak."""
+    `focus` lists the lines within the symbol that implement the technique, best first; it is empty if unknown. `twins`
+    are the ids of symbols whose code is nearly the same. A place is certain unless it is `doubtful`; a doubtful place
+    with a low score is weak."""
 
     technique: str
     symbol: str
@@ -384,7 +385,7 @@ class Location(Node):
 
     @property
     def confidence(self) -> Confidence:
-        """How likely the place is to be right."""
+        """How likely the place is to be correct."""
         if not self.doubtful:
             return "certain"
         return "weak" if self.score < WEAK else "doubtful"
@@ -398,7 +399,7 @@ class Derivation(Node):
 
 
 class Finding(Node):
-    """`description` is None if the source did not have the form `name: description`."""
+    """`description` is None if the source was not in the form `name: description`."""
 
     id: str
     name: Name
@@ -412,9 +413,9 @@ class Resource(Node):
 
 
 class Ablation(Node):
-    """A measurement of how much a technique matters: `baseline` is the metric's value without the change, and `value`
-    its value with `diff` applied at `commit`. `change` is relative to the baseline; `low` and `high` are its 95 %
-    confidence bounds, None if the spread is unknown. `seeds` is the number of candidate runs. `kind` is the kind of
+    """A measurement of how much a technique matters. `baseline` is the metric's value without the change, and `value`
+    is its value with `diff` applied at `commit`. `change` is relative to the baseline; `low` and `high` are its 95 %
+    confidence bounds, or None if the spread is unknown. `seeds` is the number of candidate runs. `kind` is the kind of
     change (toggle, scale, replace, grid)."""
 
     id: str
@@ -441,8 +442,8 @@ class Ablation(Node):
 
 
 class PaperBundle(Node):
-    """One paper's whole subgraph. `techniques` is a preorder walk: a parent comes before its children, and siblings
-    keep their order."""
+    """The complete subgraph for one paper. `techniques` is a preorder walk: a parent comes before its children, and
+    siblings keep their order."""
 
     paper: Paper
     techniques: tuple[Technique, ...] = ()
@@ -455,7 +456,7 @@ class PaperBundle(Node):
     resources: tuple[Resource, ...] = ()
 
     def children(self, parent: str | None) -> Iterator[Technique]:
-        """Yields the components of a technique in order; for None, the top of the hierarchy."""
+        """Yields a technique's components in order; for None, the techniques at the top of the hierarchy."""
         return (t for t in self.techniques if t.parent == parent)
 
     def code_of(self, technique: str) -> Code | None:
@@ -488,7 +489,7 @@ def unique_slugs(names: Iterable[str]) -> list[str]:
 
 
 def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
-    """`arxiv:…` (without version), also for a DOI that arXiv issued, else `doi:…`, else `title:<slug>`."""
+    """Returns `arxiv:…` without the version (also for a DOI issued by arXiv), else `doi:…`, else `title:<slug>`."""
     known = arxiv.arxiv_id(arxiv_id or "") or arxiv.arxiv_id(doi or "")
     if known is not None or arxiv_id:
         number = re.sub(r"v[0-9]+$", "", (arxiv_id or "").strip()) if known is None else known.number
@@ -499,7 +500,7 @@ def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) ->
 
 
 def code_id(technique: str, implementation: str, test: str) -> str:
-    """`<technique id>@<12 hex of the sha256 of implementation, NUL, test>`."""
+    """Returns `<technique id>@<first 12 hex digits of sha256(implementation, NUL, test)>`."""
     return f"{technique}@{_code_sha256(implementation, test)[:12]}"
 
 
@@ -508,7 +509,7 @@ def _code_sha256(implementation: str, test: str) -> str:
 
 
 def ablation_id(technique: str, commit: str, diff: str, command: str, metric: str) -> str:
-    """`<technique id>!<12 hex of the sha256 of what was measured>`."""
+    """Returns `<technique id>!<first 12 hex digits of sha256(commit, diff, command, metric)>`."""
     text = "\0".join((commit, diff, command, metric))
     return f"{technique}!{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
@@ -518,5 +519,5 @@ def symbol_id(repository: str, path: str, qualified_name: str = "") -> str:
 
 
 def paper_of(node_id: str) -> str:
-    """The paper id that a technique, code, finding or resource id belongs to."""
+    """Returns the id of the paper that a technique, code, finding or resource id belongs to."""
     return node_id.partition("#")[0]

@@ -1,9 +1,9 @@
-"""Code shared by chat completions and embeddings for OpenAI-compatible servers: choosing the key, interpreting
+"""Code shared by chat completions and embeddings for OpenAI-compatible servers: selecting the key, interpreting
 failures, and pausing between retries.
 
-A key comes only from the environment. `OPENAI_API_KEY` is only used for OpenAI's own service and for an address given
-in the environment: a settings file that names another server must not be enough to send it there. A key is never part
-of a setting, a log line or an error."""
+Keys come only from the environment. `OPENAI_API_KEY` is used only for OpenAI's own service and for an address set in
+the environment, so that a settings file cannot send it to a different server. Keys never appear in settings, logs or
+errors."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ _TITLE = re.compile(r"(?i)<title>\s*([^<]{1,200})")
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 _PLACE = re.compile(r"\b(?:countr(?:y|ies)|regions?|territory|location)\b", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
-"""Seconds before the next try if the server requests no pause, doubled each time."""
+"""The first and the longest wait in seconds before a retry, if the server requests no pause. The wait doubles each
+time."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """The address and key of a server; the key is empty if there is none. `section` is its settings section;
-    `variables` are the environment variables that may hold the key."""
+    """A server's address and key; the key is empty if there is none. `section` is its settings section; `variables` are
+    the environment variables that may contain the key."""
 
     base_url: str
     section: str
@@ -50,7 +51,7 @@ class Access:
 
     @property
     def sent_key(self) -> str:
-        """The SDK requires a key; servers without keys ignore this one."""
+        """The key to send. The SDK requires one; servers without keys ignore it."""
         return self.key or "none"
 
     def words(self, body: Any) -> str:
@@ -62,8 +63,8 @@ class Access:
 
 
 def _message(body: Any, depth: int = 4) -> str:
-    """Returns the first message in an error body, which servers name and nest differently; for a web page, its
-    title."""
+    """Returns the first message in an error body, or a web page's title. Servers use different keys and nesting for
+    messages."""
     if isinstance(body, str):
         if not body.lstrip().startswith("<"):
             return body
@@ -84,7 +85,7 @@ def is_openai(base_url: str) -> bool:
 
 
 def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:
-    """Returns access to a server, with the key in `variable`. Falls back to `OPENAI_API_KEY` only for OpenAI's own
+    """Returns a server's address with the key in `variable`. Falls back to `OPENAI_API_KEY` only for OpenAI's own
     service and for addresses `named` in the environment. Raises `ConfigError` if the key is not a valid header
     value."""
     variables, key = variable, os.environ.get(variable, "").strip()
@@ -92,13 +93,13 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
         variables = f"OPENAI_API_KEY or {variable}"
         key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"the key of the environment holds characters that no key has: set {variables} again")
+        raise ConfigError(f"the key in the environment contains invalid characters: set {variables} again")
     return Access(base_url, section, variables, key)
 
 
 class Failure(NamedTuple):
-    """The reason why there is no answer. If it `passes`, a retry may succeed after `pause` seconds, as requested by the
-    server."""
+    """The reason why there is no answer. If `passes` is set, a retry may succeed after `pause` seconds, as requested by
+    the server."""
 
     line: str
     passes: bool = False
@@ -106,7 +107,7 @@ class Failure(NamedTuple):
 
 
 def failure(error: Exception, at: Access, model: str) -> Failure:
-    """Returns the failure behind an exception from the SDK or its transport."""
+    """Converts an exception from the SDK or its transport to a failure."""
     import httpx2
     import openai
 
@@ -115,11 +116,11 @@ def failure(error: Exception, at: Access, model: str) -> Failure:
     cause = type(error.__cause__ or error).__name__
     if isinstance(error, (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException)):
         if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
-            return Failure(f"{at.at} cannot be reached (no connection in time)", passes=True)
+            return Failure(f"{at.at} cannot be reached (connection timed out)", passes=True)
         return Failure(f"{at.at} did not answer in time: check {at.section}.base_url, or try again", passes=True)
     if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
         return Failure(
-            f"{at.at} cannot be reached, or cuts the connection ({cause}): check {at.section}.base_url", passes=True
+            f"{at.at} cannot be reached, or drops the connection ({cause}): check {at.section}.base_url", passes=True
         )
     return Failure(f"no answer from {at.at} ({type(error).__name__}): check {at.section}.base_url")
 
@@ -134,7 +135,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
         return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
     if status in (401, 403):
         # A server's message about a key may contain the key.
-        return Failure(f"{at.at} refuses the key (HTTP {status}): set {at.variables} to one that may use {model}")
+        return Failure(f"{at.at} rejects the key (HTTP {status}): set {at.variables} to a key that can use {model}")
     if status == 402 or "insufficient_quota" in (error.code, error.type) or "credit balance" in words:
         return Failure(
             f"the quota at {at.at} is exhausted{because}: add credit there, or choose another {at.section}.base_url"
@@ -149,7 +150,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
 
 
 class Patience:
-    """The pauses between tries for one question, at most `seconds` in total."""
+    """The pauses between attempts to answer one question, at most `seconds` in total."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._clock, self._begin = clock, clock.monotonic()
@@ -161,7 +162,7 @@ class Patience:
         return self._begin + self._seconds - self._clock.monotonic()
 
     def pause(self, requested: float) -> float | None:
-        """Returns the seconds to wait, at least the `requested` ones; None if less time is left."""
+        """Returns the seconds to wait, at least `requested`, or None if not enough time is left."""
         pause = max(requested, self._wait * random.uniform(0.5, 1))
         if pause >= self.left:
             return None
@@ -170,5 +171,5 @@ class Patience:
 
     def give_up(self, line: str, requested: float) -> str:
         """Returns `line` with a note that there are no more retries."""
-        waits = f"; it asks for a pause of {requested:.0f} s" if requested > self._wait else ""
-        return f"{line}; given up after {self._clock.monotonic() - self._begin:.0f} s of trying{waits}"
+        waits = f"; it requested a pause of {requested:.0f} s" if requested > self._wait else ""
+        return f"{line}; gave up after {self._clock.monotonic() - self._begin:.0f} s of trying{waits}"

@@ -1,7 +1,7 @@
-"""Operations that differ between Linux, macOS and Windows: locks between processes, owners of files, folders on disk,
-process groups, limits on open files. Outside the sandbox, no other module imports platform-specific modules.
+"""Operations that differ between Linux, macOS and Windows: inter-process locks, file owners, folder syncs, process
+groups and limits on open files. Outside the sandbox, no other module imports platform-specific modules.
 
-On Windows, a lock is one byte far beyond the end of a file, since a locked byte cannot be read there."""
+On Windows, a lock covers one byte far beyond the end of the file, because locked bytes cannot be read."""
 
 import contextlib
 import ctypes
@@ -21,10 +21,10 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 CLOSED_IN_CHILDREN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BYTES = getattr(os, "O_BINARY", 0)
-"""Flags of `os.open`, 0 if the system lacks them."""
+"""Flags for `os.open`, 0 if the system does not support them."""
 
 OPEN_FILES_MOVE = sys.platform != "win32"
-"""Whether files can be renamed and removed while they are open, or inside a folder that moves."""
+"""Whether open files can be renamed or removed, and their folders moved."""
 
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
@@ -38,8 +38,8 @@ _ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
 
 
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
-    """Locks an open file until it is closed in all processes that inherited it; False if another process holds it and
-    `wait` is not set. Raises `OSError`."""
+    """Locks an open file until it is closed in all processes that inherited it. Returns False if another process holds
+    the lock and `wait` is not set. Raises `OSError`."""
     if sys.platform == "win32":
         return _lock_by_handle(descriptor, shared=shared, wait=wait)
     try:
@@ -50,7 +50,7 @@ def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
 
 
 def largest_memory() -> int:
-    """The peak memory of this process in bytes; 0 if the system does not report it."""
+    """Returns this process's peak memory in bytes; 0 if the system does not report it."""
     if sys.platform == "win32":
         return 0
     if sys.platform == "darwin":
@@ -62,7 +62,8 @@ def largest_memory() -> int:
 
 
 def sync_folder(folder: str) -> None:
-    """Makes renames and new names in `folder` survive a power cut; Windows has no such call for a folder."""
+    """Syncs renames and new files in `folder` to disk, so that they survive a power cut. Does nothing on Windows, which
+    has no such call for folders."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY | FOLDER)
@@ -73,7 +74,7 @@ def sync_folder(folder: str) -> None:
 
 
 def owned_by_another(status: os.stat_result) -> bool:
-    """Whether a file belongs to neither this user nor root. Always False on Windows, where this call does not see
+    """Whether a file belongs to neither this user nor root. Always False on Windows, where `stat` does not report
     owners and user folders are private by default."""
     return hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid())
 
@@ -83,7 +84,7 @@ def is_root() -> bool:
 
 
 def runs(process: int) -> bool:
-    """Whether a process with this id exists. (`os.kill(process, 0)` would end it on Windows.)"""
+    """Whether a process with this id exists. (On Windows, `os.kill(process, 0)` would end it.)"""
     if sys.platform == "win32":
         return _runs_by_handle(process)
     try:
@@ -97,7 +98,8 @@ def runs(process: int) -> bool:
 
 def signal_group(process: int, number: int) -> None:
     """Sends a signal to the group that `process` leads; on Windows, ends the process and its descendants. Does nothing
-    if there is no such group, if it belongs to another user, or if `process` is at most 1: group 1 is every process."""
+    if there is no such group, if it belongs to another user, or if `process` is at most 1, because signalling group 1
+    reaches every process."""
     if process <= 1:
         return
     if hasattr(os, "killpg"):
@@ -108,7 +110,7 @@ def signal_group(process: int, number: int) -> None:
 
 
 def yield_processor(process: int, niceness: int) -> None:
-    """Lowers the priority of this process, if the system can."""
+    """Sets the niceness of a process, if the system supports it."""
     if hasattr(os, "setpriority"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, process, niceness)
@@ -127,15 +129,15 @@ def files_allowed(wanted: int) -> int | None:
 
 
 def share_one_heap() -> None:
-    """Makes all threads of this process share one heap, if it is glibc's: by default each thread has its own, which
-    never shrinks."""
+    """Makes all threads in this process share one heap, if it uses glibc. By default, each thread has its own heap,
+    which never shrinks."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def processors() -> int:
-    """The number of processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

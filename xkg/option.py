@@ -1,10 +1,10 @@
-"""Marks a field of a typed dictionary as an option of the command line."""
+"""Marks a typed dictionary's field as a command-line option."""
 
 from typing import NamedTuple
 
 
 class Option(NamedTuple):
-    """The help of an option, and its name if that is not the field's, such as `--metric` of `metrics`."""
+    """An option's help text, and its name if it differs from the field's name, such as `--metric` for `metrics`."""
 
     help: str
     name: str = ""

@@ -23,7 +23,7 @@ METHODS = {
     "run_code": "kg.run",
     "job_status": "kg.job",
 }
-"""Tools whose methods have another name."""
+"""MCP tools whose Python methods have a different name."""
 
 OPTIONS = {
     "--kg": "xkg.open(folder)",
@@ -40,7 +40,7 @@ OPTIONS = {
     "--with": 'environment={"packages": […]}',
     "--cpu": 'environment={"cpu": True}',
 }
-"""Options whose arguments have another name; the others differ only by dashes."""
+"""Options whose Python arguments have a different name. For all other options, only the dashes differ."""
 
 _WORDS = (
     (re.compile(r"`--llm none`|--llm none\b"), 'llm={"model": "none"}'),

@@ -1,11 +1,11 @@
-"""How long a server asks clients to wait before the next try: the header `Retry-After` (RFC 9110, 10.2.3)."""
+"""Parses the `Retry-After` header, which tells clients how long to wait before a retry (RFC 9110, 10.2.3)."""
 
 import email.utils
 
 
 def seconds_to_wait(header: str | None, now: float) -> float:
-    """Returns the seconds to wait according to a header with a number or a date (compared with `now`, in seconds since
-    1970); 0 if the header is missing, invalid or in the past."""
+    """Returns the seconds to wait according to a header, which contains a number or a date. `now` is in seconds since
+    1970. Returns 0 if the header is missing, invalid or in the past."""
     try:
         seconds = float(header or "")
     except ValueError:

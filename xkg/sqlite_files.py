@@ -1,4 +1,4 @@
-"""SQLite files that several processes share: opened in WAL mode, and replaced if they are damaged."""
+"""SQLite files shared by several processes. They are opened in WAL mode, and replaced if they are damaged."""
 
 import sqlite3
 import time
@@ -19,14 +19,14 @@ def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "
     """Returns a connection in autocommit mode that any thread may use. Creates the file if needed, and any missing
     parts of `schema`, which maps table and index names to the statements that create them. Raises `sqlite3.Error` and
     `OSError`."""
-    with _file_lock(path, shared=True):  # a write-ahead log created meanwhile would be moved away with the damaged file
+    with _file_lock(path, shared=True):  # otherwise, a new write-ahead log could be moved away with a damaged file
         return _connect(path, schema, synchronous)
 
 
 @contextmanager
 def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlite3.Connection]:
     """Calls `open_wal` in a private folder. Turns every error inside the context into a `StoreError` with a remedy;
-    `remedy` applies to a damaged file."""
+    `remedy` is the remedy for a damaged file."""
     try:
         private_folder(path.parent)
         with closing(open_wal(path, schema)) as db:
@@ -60,7 +60,7 @@ def set_aside(
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Runs the statements inside as one atomic transaction, which locks out other writers."""
+    """Runs the statements in the context as one atomic transaction, which locks out other writers."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -73,7 +73,7 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def _file_lock(path: Path, *, shared: bool) -> Iterator[None]:
-    """Locks the file. If no lock file can be written, no process can replace the file either, so no lock is needed."""
+    """Locks the file. If the lock file cannot be written, the file cannot be replaced either, so no lock is needed."""
     lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
         with suppress(OSError):
@@ -99,14 +99,14 @@ def _connect(path: Path, schema: Mapping[str, str], synchronous: Synchronous) ->
                 db.execute("PRAGMA journal_mode = WAL")
                 break
             except sqlite3.OperationalError as error:
-                # For this one statement, SQLite ignores its timeout.
+                # SQLite ignores its timeout for this statement.
                 if "locked" not in str(error) or attempt == 99:
                     raise
                 time.sleep(0.05)
         db.execute(f"PRAGMA synchronous = {synchronous}")
         present = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
         if missing := [statement for name, statement in schema.items() if name not in present]:
-            with transaction(db):  # atomic: a table that one statement fills must not change before the next
+            with transaction(db):  # atomic, so that a table cannot change between the statements
                 for statement in missing:
                     db.execute(statement)
             sync_folder(path.parent)

@@ -1,4 +1,4 @@
-"""The version of xkg: the version of the last tag, which the build writes next to this file."""
+"""The version of xkg: the last tag, which the build writes to `_version.py`."""
 
 try:
     from xkg._version import __version__ as __version__

@@ -110,4 +110,4 @@ def test_what_is_no_python_is_not_tried_and_says_so() -> None:
     kernel = Code(id="p#t@1", technique="p#t", implementation="x = 1", language="cuda")
     (code,) = check_code([kernel], BubblewrapRunner(), NOTHING, LIMITS)
     assert code.level is Level.NONE
-    assert code.evidence[0].reason == "not tried: cuda; only Python is sliced and run"
+    assert code.evidence[0].reason == "not tried: cuda code, since only Python is sliced and run"

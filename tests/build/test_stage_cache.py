@@ -138,7 +138,7 @@ def test_time_inside_a_stage_is_counted_once(tmp_path: Path, monkeypatch: pytest
 
 def test_an_unreadable_folder_gives_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "work").write_text("a file is in the way")
-    with pytest.raises(StoreError, match="correct the file, or remove its folder") as caught:
+    with pytest.raises(StoreError, match="fix the file, or delete its folder") as caught:
         Counter(tmp_path / "work" / "paper")()
     assert "\n" not in str(caught.value)
 

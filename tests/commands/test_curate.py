@@ -169,7 +169,7 @@ def test_a_paper_s_own_repository_is_offered_and_taken(
 
     chosen_settings = settings(world, tmp_path).model_copy(update={"environment": EnvironmentSettings(max_mb=0)})
     alone = build(chosen_settings, "2402.00001", None)
-    assert any("the paper names https://github.com/niaward/tidal: add --repo" in note for note in alone.notes)
+    assert any("the paper mentions https://github.com/niaward/tidal: add --repo" in note for note in alone.notes)
     with pytest.raises(InputError, match="deleted or is private"):
         build(chosen_settings, "2402.00001", "auto")
     world.host(StandInRepository("niaward/tidal", "# Tidal"))
@@ -216,7 +216,7 @@ def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_pat
     curated = curate(settings(world, tmp_path), "2402.00001", blacklist=blacklist)
     assert "2001.00001" not in chosen(curated)
     reasons = {paper.arxiv_id: paper.dropped for paper in curated.dropped}
-    assert reasons["2001.00001"] == "the blacklist names the title 'Wave Transport for Particle Sampling'"
+    assert reasons["2001.00001"] == "the blacklist contains the title 'Wave Transport for Particle Sampling'"
     blacklist.write_text("github.com/cluna/kernels\n")
     curated = curate(settings(world, tmp_path), "2402.00001", blacklist=blacklist)
     assert "1905.00002" not in chosen(curated)
@@ -322,7 +322,7 @@ def test_what_the_caller_finds_on_the_web_is_checked_like_any_candidate(
     assert set(dropped) == {"An Invented Paper of the Model", "Quite Another Title", "Wave Transport Kept Out"}
     assert "not found on arXiv" in dropped["An Invented Paper of the Model"]
     assert "not found on arXiv" in dropped["Quite Another Title"]
-    assert "the blacklist names" in dropped["Wave Transport Kept Out"]
+    assert "the blacklist contains" in dropped["Wave Transport Kept Out"]
 
 
 def test_a_model_names_techniques_and_chooses_papers(

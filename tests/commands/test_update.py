@@ -244,7 +244,7 @@ def test_what_cannot_be_asked_fails_alone_and_leaves_what_was_stored(sources: So
     sources.server.asked.clear()
     [kept_out] = sources.update(check=True, blacklist=tmp_path / "blacklist").papers
     assert (kept_out.state, sources.server.asked) == ("failed", [])
-    assert f"{sources.url} is excluded: the blacklist names localhost" in kept_out.reason
+    assert f"{sources.url} is excluded: the blacklist contains localhost" in kept_out.reason
     sources.folder.rename(sources.folder.with_name("gone"))
     [lost] = sources.update().papers
     assert lost.state == "failed"

@@ -237,7 +237,7 @@ def test_another_provider_is_refused_until_the_index_is_rebuilt(
         monkeypatch.setenv(f"XKG_EMBEDDING__{name.upper()}", value)
     server.faults = [status(401)]
     assert run("--kg", graph, "index", "rebuild") == 1
-    assert "refuses the key" in capsys.readouterr().err
+    assert "rejects the key" in capsys.readouterr().err
     with open_store(before) as store:
         assert store.check() == [], "a rebuild that fails changes nothing"
 
@@ -265,7 +265,7 @@ def test_the_doctor_says_what_answers(server: Server, tmp_path: Path) -> None:
     server.faults = [status(401)]
     broken = look()
     assert not broken.ok
-    assert "refuses the key" in broken.seen
+    assert "rejects the key" in broken.seen
     assert "embedding.base_url" in broken.remedy
 
 

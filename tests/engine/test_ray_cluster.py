@@ -212,7 +212,7 @@ def test_nodes_of_another_version_are_named(pair: Nodes, tmp_path: Path, monkeyp
     settings = tiny_world.settings_for(tmp_path / "kg", "http://127.0.0.1:9/v1")
     with RayEngine(pair.address) as engine, monkeypatch.context() as patch:
         patch.setattr(ray_node, "source_version", lambda: "0.0.1 (source 0123)")
-        with pytest.raises(NoWorkerError, match=r"node .* has xkg .* and this machine 0\.0\.1"):
+        with pytest.raises(NoWorkerError, match=r"node .* has xkg .* but this machine has 0\.0\.1"):
             run(settings, papers, engine)
 
 

@@ -328,7 +328,7 @@ def test_a_build_stops_before_it_costs_more_than_allowed_and_goes_on_with_more(d
             ask(model, "3")
     assert desk.asked == 2
     line = str(caught.value)
-    assert line.startswith(f"ground: $0.11 of the $0.10 allowed for {PAPER} are spent")
+    assert line.startswith(f"ground: $0.11 of the $0.10 allowed for {PAPER} has been spent")
     assert "--max-cost" in line
     with desk.open(max_cost=0.1) as model:
         assert ask(model, "1").name == "kernel", "what is kept costs nothing"
@@ -405,7 +405,7 @@ def test_an_endpoint_that_stays_down_is_given_up(desk: Desk) -> None:
     desk.script(*[status(503, "overloaded")] * 500)
     line = fails(desk, ModelUnavailableError)
     assert "ground: 127.0.0.1:" in line
-    assert re.search(r"HTTP 503 \(overloaded\): try again later; given up after \d+ s of trying$", line)
+    assert re.search(r"HTTP 503 \(overloaded\): try again later; gave up after \d+ s of trying$", line)
     assert 2 <= desk.asked < 500
     assert outcomes(desk) == (1, 1, 0)
 
@@ -424,14 +424,14 @@ def test_who_waited_meanwhile_does_not_begin_to_try_as_well(desk: Desk) -> None:
 
 def test_a_pause_longer_than_the_patience_is_not_waited_for(desk: Desk) -> None:
     desk.script(status(429, "slow down", retry_after="3600"))
-    assert "it asks for a pause of 3600 s" in fails(desk, ModelUnavailableError)
+    assert "it requested a pause of 3600 s" in fails(desk, ModelUnavailableError)
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (status(401, "bad key"), "refuses the key (HTTP 401): set XKG_LLM_KEY"),
-        (status(403), "refuses the key (HTTP 403)"),
+        (status(401, "bad key"), "rejects the key (HTTP 401): set XKG_LLM_KEY"),
+        (status(403), "rejects the key (HTTP 403)"),
         (status(403, "Country, region, or territory not supported"), "refuses to answer"),
         (status(401, "Your project is in a region without access"), "a region without access"),
         (raw(b"<title>Access denied by a firewall</title>", 403), "denied by a firewall"),
@@ -473,14 +473,14 @@ def test_an_endpoint_that_never_answers_is_given_up(desk: Desk) -> None:
     with desk.open(seconds=0.1) as model:
         with pytest.raises(AnswerError):
             ask(model, "a")
-        with pytest.raises(ModelUnavailableError, match=r"no answer to 4 calls in a row.*llm\.seconds"):
+        with pytest.raises(ModelUnavailableError, match=r"did not answer 4 calls in a row.*llm\.seconds"):
             ask(model, "b")
 
 
 def test_an_answer_without_end_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.llm.chat_completions._MAX_BYTES", 1000)
     desk.script(Said("x" * 10_000))
-    assert "keeps sending data without end" in fails(desk, ModelUnavailableError)
+    assert "sent an endless response" in fails(desk, ModelUnavailableError)
 
 
 # --- an end that nobody planned ---------------------------------------------------------------------------------------
@@ -618,6 +618,6 @@ def test_a_call_that_was_killed_is_known_to_the_ledger_and_asked_again(desk: Des
         process.kill()
     report = costs(desk.folder, LlmSettings())
     assert (report.open, report.total.calls) == (1, 0)
-    assert "calls in progress, or cut off with their process: 1; they may be billed, at about $0.01" in str(report)
+    assert "calls in progress or interrupted: 1; they may cost about $0.01" in str(report)
     with ScriptedEndpoint([GOOD]) as other, desk.open(base_url=other.url) as model:
         assert model.for_paper("arxiv:1")(PROMPT, Place, {"text": "1"}).name == "kernel"

@@ -82,9 +82,9 @@ def test_the_command_prints_a_table_or_json(
     assert lines[0].split() == "paper calls unusable reused input cached share output seconds dollars".split()
     assert lines[1].split() == "arxiv:1 2 1 1 2,000,000 1,000,000 50% 200,000 5 2.2550".split()
     assert lines[3].split()[0] == "all"
-    assert lines[4].startswith("calls in progress, or cut off with their process: 1")
+    assert lines[4].startswith("calls in progress or interrupted: 1")
     assert lines[5] == "price unknown: mine; set it in llm.prices"
     assert run("--kg", kg, "costs", "--by", "stage", "--json") == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["name"] == "ground"
     assert run("--kg", kg, "costs", "arxiv:9") == 1
-    assert "no call for arxiv:9: `xkg costs` lists" in capsys.readouterr().err
+    assert "no calls for arxiv:9: `xkg costs` lists" in capsys.readouterr().err

@@ -102,7 +102,7 @@ def test_an_endpoint_that_never_answered_and_refuses_is_not_waited_for(tmp_path:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
         with (
             LanguageModel(LlmSettings(base_url=url), tmp_path, patience=1e9) as model,
-            pytest.raises(ModelUnavailableError, match=r"nothing listens at .* correct llm\.base_url"),
+            pytest.raises(ModelUnavailableError, match=r"nothing is listening at .* correct llm\.base_url"),
         ):
             ask(model)
 

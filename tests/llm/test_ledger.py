@@ -72,7 +72,7 @@ def test_a_corrupt_file_is_set_aside_and_said_so(tmp_path: Path, caplog: pytest.
     (aside,) = tmp_path.glob(f"{LEDGER}.corrupt-*")
     assert aside.read_bytes().startswith(b"no database")
     (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert "missing calls do not count in `xkg costs` and --max-cost" in warning.getMessage()
+    assert "missing calls do not count towards `xkg costs` or --max-cost" in warning.getMessage()
     with closing(opened(tmp_path)) as ledger:
         assert ledger.answer(key(0)) is not None
 

@@ -99,7 +99,7 @@ def test_a_job_ends_if_nobody_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     clock = TurnedClock()
     endpoint = CallerEndpoint(tmp_path, clock=clock)
     monkeypatch.setattr(endpoint, "_closing", Turning(clock))
-    with pytest.raises(ModelUnavailableError, match="for 30 minutes: ask for the job again"):
+    with pytest.raises(ModelUnavailableError, match="for 30 minutes: request the job again"):
         endpoint.complete(request("a"))
     assert len(OpenQuestions(tmp_path).waiting(7)) == 1
 
@@ -117,7 +117,7 @@ class Turning:
 
 def test_a_process_that_runs_for_no_job_has_no_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XKG_JOB", raising=False)
-    with pytest.raises(ModelUnavailableError, match="for builds started by an agent"):
+    with pytest.raises(ModelUnavailableError, match="only for builds that an agent starts"):
         LanguageModel(LlmSettings(model=CALLER), tmp_path)
     assert LlmSettings().seconds < SILENT_SECONDS
 

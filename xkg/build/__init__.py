@@ -1,4 +1,5 @@
-"""Builds a `PaperBundle` from a paper and its repository: one package per kind of stage, run in order by `pipeline`.
+"""Builds a `PaperBundle` from a paper and its repository. Each kind of stage has its own package; `pipeline` runs the
+stages in order.
 
 May import: llm, embeddings, sandbox, and the layers below them. It does not depend on any database.
 

@@ -33,7 +33,7 @@ class Guard(Protocol):
 
 
 class Claims(Protocol):
-    """Decides a paper's id and ensures that nobody else builds the paper at the same time (`xkg.commands.claims`)."""
+    """Assigns a paper's id and ensures that nobody else builds the paper at the same time (`xkg.commands.claims`)."""
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str: ...
 
@@ -42,9 +42,9 @@ class Claims(Protocol):
 class BuildContext:
     """The services for a build. Without a `runner`, no code is run and the highest level is `parsed`. Without
     `environments`, code can import only the standard library; without `sources`, papers must be files; without a
-    `model`, the build uses static analysis only. If `roots` is set, folders must lie under them. A `guard` refuses
-    papers and repositories, and `claims` decides the id under which a paper is built. `packages` lists requirement
-    lines in addition to the repository's own; if `cpu` is set, CUDA code runs on the CPU."""
+    `model`, the build uses static analysis only. If `roots` is set, folders must be under one of the roots. A `guard`
+    refuses papers and repositories, and `claims` decides the id under which a paper is built. `packages` lists
+    requirement lines in addition to the repository's own; if `cpu` is set, CUDA code runs on the CPU."""
 
     settings: Settings
     embedder: Embedder
@@ -84,7 +84,7 @@ class BuildContext:
 @dataclass(frozen=True)
 class OpenedPaper:
     """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD), if known; `source` contains
-    the JSON values that determine the contents of paper and repository."""
+    the JSON values that determine the contents of the paper and the repository."""
 
     identity: str
     path: Path

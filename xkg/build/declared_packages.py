@@ -1,4 +1,4 @@
-"""Reads from project files the names under which a repository's own packages are imported. Runs no code."""
+"""Reads the import names of a repository's own packages from its project files, without running code."""
 
 import ast
 import configparser
@@ -15,8 +15,8 @@ _NOT_OF_ITS_KIND = (
 
 
 def declared_packages(files: Mapping[str, str]) -> frozenset[str]:
-    """Top-level import names in lower case, as declared in `files` (path → text): `setup.py` (literals), `setup.cfg`,
-    `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). The project's name also counts as an import name. Files
+    """Returns top-level import names in lower case, as declared in `files` (path → text): `setup.py` (literals),
+    `setup.cfg`, `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). The project's name is also included. Files
     that do not parse are ignored."""
     readers: dict[str, Callable[[str], Iterable[object]]] = {
         "pyproject.toml": _pyproject,

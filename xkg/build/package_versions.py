@@ -49,10 +49,10 @@ def check_with_packages(
     """Checks code with the packages it imports: the versions pinned by the repository, or else the versions from the
     date `written`.
 
-    Nodes that miss a module only at run time are retried with its package installed. Nodes that fail inside a package
-    are retried up to three times: without the repository's versions, with the newest versions, then on the Python
-    version current on that date. The last attempt includes nodes that use something this Python has removed. `make`
-    works like `EnvironmentMaker.make`."""
+    Nodes that turn out to need a module only at run time are retried with its package installed. Nodes that fail inside
+    a package are retried up to three times: without the repository's versions, with the newest versions, and then on
+    the Python version that was current on that date. The last attempt includes nodes that use something that this
+    Python version has removed. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -92,7 +92,7 @@ def _completed(
     make: Callable[[Mapping[str, Sequence[str]]], Environment],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[Code, ...], Environment]:
-    """The nodes, and the environment with the addition of modules that were missing only at run time."""
+    """Returns the nodes, and the environment extended with the modules that turned out to be missing at run time."""
     completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
     while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
         outputs = (node.evidence[-1].output_end for node in failing)
@@ -108,7 +108,8 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Alternatives to the versions pinned by the repository: requirement lines, their date, and a description."""
+    """Returns alternatives to the versions pinned by the repository: requirement lines, their date, and a
+    description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
     if free != list(requirements):
@@ -121,7 +122,7 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
 
 
 def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
-    """The packages imported by code that parses. Packages that only broken code imports are not fetched."""
+    """Returns the packages imported by code that parses. Packages that only broken code imports are not fetched."""
     sound = [node for node in nodes if check_parsed(node.implementation).level is Level.PARSED]
     used = imported_names(node.implementation for node in sound)
     return {package: used.get(package, ()) for node in sound for package in node.packages}
@@ -147,15 +148,15 @@ def failed_in_python(node: Code) -> bool:
 
 
 def _some(environment: Environment, nodes: Iterable[Code]) -> str:
-    """Names and versions of the packages imported directly by the nodes."""
+    """Returns names and versions of the packages imported directly by the nodes."""
     imported = {package.lower().replace("_", "-") for node in nodes for package in node.packages}
     own = [pin.replace("==", " ") for pin in environment.packages if pin.partition("==")[0].lower() in imported]
     return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """One line per reason, with its effect. Packages that no code node needs get separate lines, unless the packages
-    were only `offered`."""
+    """Returns one line for each reason why packages are unavailable, with its effect. Packages that no code node needs
+    get separate lines, unless the packages were only `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
@@ -178,14 +179,14 @@ _SIDE_BY_SIDE = 2
 def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
-    """The same code nodes with `level` and `evidence` set. Code in languages other than Python is never run, and
-    without a runner no code is run; the evidence says so.
+    """Returns the same code nodes with `level` and `evidence` set. Code in languages other than Python is never run,
+    and without a runner no code is run; the evidence says so.
 
-    Raises `SandboxUnavailableError` as the runner does."""
+    Raises `SandboxUnavailableError` like the runner."""
 
     def check(candidate: Code) -> Code:
         if candidate.language != "python":
-            reason = f"not tried: {candidate.language}; only Python is sliced and run"
+            reason = f"not tried: {candidate.language} code, since only Python is sliced and run"
             evidence = Evidence(
                 level=Level.NONE, reason=reason, checked_at=datetime.now(UTC).isoformat(timespec="seconds")
             )

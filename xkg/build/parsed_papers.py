@@ -1,4 +1,4 @@
-"""Papers parsed by builds and stored in a graph's folder."""
+"""Finds parsed papers that were stored in a graph's folder during builds."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from xkg.model import Paper
 
 
 def parsed_paper(graph: Path, paper: Paper) -> Document | None:
-    """The text that the offsets of the paper's excerpts refer to, or None if this machine does not have it."""
+    """Returns the text that the offsets in the paper's excerpts refer to, or None if this machine does not have it."""
     if paper.source_sha256 is None or paper.pipeline_version is None:
         return None
     key = document_key(paper.source_sha256, paper.pipeline_version)

@@ -116,8 +116,8 @@ def open_paper(
 
 
 def id_of(document: Document, path: Path) -> str:
-    """The default id for a paper. Raises `InputError` if the paper has no arXiv id, DOI or title, because file names
-    are not unique to a paper."""
+    """Returns the default id for a paper. Raises `InputError` if the paper has no arXiv id, DOI or title, because file
+    names are not unique to a paper."""
     if not (document.title or document.arxiv_id or document.doi):
         raise InputError(f"{path.name}: no title found; pass --id, such as --id title:{slug(path.stem)}")
     if not (document.arxiv_id or document.doi) and _SUPPLEMENT.fullmatch(document.title.strip(" .:")):
@@ -165,7 +165,7 @@ def _repository(
 
 
 def _licensed(checkout: Checkout, codebase: Codebase) -> Repository:
-    """The repository, with the licences found in its source files."""
+    """Returns the repository, with the licences found in its source files."""
     repository, names = checkout.repository, {file.path: file.path.rpartition("/") for file in checkout.files}
     chosen = [path for path, (_, _, name) in names.items() if FILE_NAME.match(name) or NOTICE.match(name)]
     chosen.sort(key=lambda path: path.count("/"))
@@ -241,7 +241,7 @@ def _unread_files(codebase: Codebase | None) -> list[str]:
 def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> list[str]:
     if not bundle.repositories:
         named = [link for link in links_of(document) if link.role != "cited"]
-        offer = f"; the paper names {named[0].url}: add --repo {named[0].url}, or --repo auto" if named else ""
+        offer = f"; the paper mentions {named[0].url}: add --repo {named[0].url}, or --repo auto" if named else ""
         return [f"no repository was given (--repo), so techniques have no code{offer}"]
     if context.runner is None:
         return ["nothing was run: there is no sandbox on this machine, so no level is above 'parsed' (xkg doctor)"]

@@ -8,8 +8,8 @@ from xkg.model import Code, Level, PaperBundle, Technique
 
 
 def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = False) -> PaperBundle:
-    """The bundle, with techniques hidden according to the levels of their code. Idempotent. Imported bundles and
-    bundles without a repository are returned unchanged."""
+    """Returns the bundle, with techniques hidden according to the levels of their code. Idempotent. Imported bundles
+    and bundles without a repository are returned unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
     needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a model writes tests
@@ -20,8 +20,8 @@ def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = F
 def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
 ) -> tuple[Technique, ...]:
-    """The techniques in the same order, each with `hidden` set to a reason or None. A technique without code keeps its
-    previous reason, and a doubtful technique stays doubtful.
+    """Returns the techniques in the same order, each with `hidden` set to a reason or None. A technique without code
+    keeps its previous reason, and a doubtful technique stays doubtful.
 
     A technique is hidden if it has no visible descendant and its code is missing but needed, is below the required
     level, or was judged to do something else. If `min_level` is None, the required level is the highest one possible:
@@ -49,7 +49,7 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"
-    if code.level is Level.CLAIMED:  # the client that sent the code decided
+    if code.level is Level.CLAIMED:  # the sender of the code has already decided
         return technique.hidden
     required = min_level or _highest_feasible(code)
     if code.level.rank >= required.rank:

@@ -1,4 +1,5 @@
-"""Reads a repository's requirements as plain lines from every kind of file that may declare them. Runs no code."""
+"""Reads a repository's requirements as plain lines from every kind of file that may declare them, without running
+code."""
 
 import ast
 import configparser
@@ -40,7 +41,7 @@ _CONDA_NAMES = {
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
-_LONGEST_YAML = 100_000  # characters; the parser takes half a second for these
+_LONGEST_YAML = 100_000  # characters; the parser takes half a second for this many
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _TEXTS = re.compile(r"(?i)requirement|constraint|conda|^environment|^spec[-_]?(file|list)|^req.*\.txt$")
@@ -92,10 +93,10 @@ class _Aside(NamedTuple):
 
 
 def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> Requirements:
-    """Requirements in `files` (path → text): outermost files first, test and documentation files last, lock files
-    before other files in the same folder. A package from a git repository is returned as `name @ git+…` or `git+…`.
-    Options and paths are omitted, and files that do not parse are ignored. `mark` is called with the path of each file.
-    A project's required Python version becomes a `python` line, which does not count as declared.
+    """Returns the requirements in `files` (path → text): outermost files first, test and documentation files last, lock
+    files before other files in the same folder. A package from a git repository is returned as `name @ git+…` or
+    `git+…`. Options and paths are omitted, and files that do not parse are ignored. `mark` is called with the path of
+    each file. A project's required Python version becomes a `python` line, which is not treated as declared.
 
     Supported files: `requirements*.txt` and `.in` plus the files they include, `pyproject.toml` (PEP 621, PEP 735 and
     Poetry), `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks,
@@ -122,8 +123,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """The lines from the outermost files that have any, starting with the usual file names; otherwise the README's
-    lines."""
+    """Returns the lines from the outermost files that contain any, starting with the usual file names; otherwise the
+    README's lines."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)
@@ -136,7 +137,7 @@ def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> lis
 
 
 def _with_included(paths: Iterable[str], files: Mapping[str, str]) -> list[str]:
-    """The files, plus the files included with `-r` and the files from projects installed with `-e`."""
+    """Returns the files, plus the files included with `-r` and the files from projects installed with `-e`."""
     found: dict[str, None] = {}
     waiting = list(paths)
     while waiting:
@@ -162,7 +163,7 @@ def _is_lock(name: str) -> bool:
 
 
 def without_versions(lines: Iterable[str]) -> list[str]:
-    """The same lines reduced to package names; lines with a URL are unchanged."""
+    """Returns the lines reduced to package names; lines with a URL are unchanged."""
     bare_lines: dict[str, None] = {}
     for line in lines:
         bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
@@ -230,7 +231,7 @@ def _pipfile(text: str) -> Iterator[object]:
 
 
 def _python(specifier: str) -> Iterator[_Aside]:
-    """A requirement on the Python version. The patch number of an exact version is ignored."""
+    """Yields a requirement on the Python version. The patch number of an exact version is ignored."""
     specifier = re.sub(r"^={2,3} {0,3}(\d{1,3}\.\d{1,3})(\.[\d*]{1,4}){0,3}$", r"==\1.*", specifier.strip())
     if re.search(r"\d", specifier):
         yield _Aside(f"python{specifier}")
@@ -255,8 +256,8 @@ def _pyproject(text: str) -> Iterator[object]:
 
 
 def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
-    """Dependencies in the form used by Poetry and Pipenv: `name = "version"`, `name = {version = …}` or `name = {git =
-    …}`."""
+    """Yields dependencies in the form used by Poetry and Pipenv: `name = "version"`, `name = {version = …}` or `name =
+    {git = …}`."""
     for name, value in packages.items():
         if isinstance(value, dict) and isinstance(value.get("git"), str):
             yield f"{name} @ git+{value['git']}"
@@ -332,8 +333,8 @@ def _conda(text: str) -> Iterator[object]:
 
 
 def _conda_entry(entry: str) -> Iterator[object]:
-    """The requirement for a conda entry. An exact build string means that the entry is from an export, which also lists
-    indirect dependencies and system libraries."""
+    """Yields the requirement for a conda entry. An exact build string means that the entry is from an export, which
+    also lists indirect dependencies and system libraries."""
     if not (match := _CONDA.match(entry.strip())):
         return
     name, version = _CONDA_NAMES.get(match[1].lower(), match[1]), match[2] or ""
@@ -349,7 +350,7 @@ def _conda_entry(entry: str) -> Iterator[object]:
 
 
 def _conda_version(version: str) -> str:
-    """conda's `=1.2` (any 1.2) and `=1.2=build` as a specifier, or '' if there is no equivalent."""
+    """Converts conda's `=1.2` (any 1.2) and `=1.2=build` to a specifier, or '' if there is no equivalent."""
     if match := re.fullmatch(r"=?=(\d[\w.]*)(\.\*)?(=[^=]*)?", version):
         exact = version.startswith("==") and not match[2]
         return f"=={match[1]}" if exact else f"=={match[1]}.*"

@@ -70,34 +70,34 @@ Event = StageReport | Progress | Begun
 
 
 def installed(environment: Environment) -> tuple[str, bool]:
-    """The summary of an environment, in the format expected by `StageCache.timed`."""
+    """Returns the summary of an environment, in the format expected by `StageCache.timed`."""
     missing = f", {len(environment.missing)} unavailable" if environment.missing else ""
     return f"{len(environment.packages)} packages{missing}", False
 
 
 def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
-    """The number of code nodes at each level that occurs, highest first."""
+    """Returns the number of code nodes at each level that occurs, highest first."""
     counts = Counter(levels)
     return {level: counts[level] for level in reversed(Level) if counts[level]}
 
 
 def levels(code: Sequence[Code]) -> str:
-    """A summary of the code nodes by level, with the number of nodes that depart from the paper."""
+    """Returns a summary of the code nodes by level, with the number of nodes that differ from the paper."""
     counts = ", ".join(f"{n} {level}" for level, n in level_counts(c.level for c in code).items()) or "no code nodes"
     departing = sum(any(not each.component for each in c.departures) for c in code)
     return counts + (f" ({departing} with departures from the paper)" if departing else "")
 
 
 def pipeline_version() -> str:
-    """12 hex digits computed from the source of every module and table that a stage's output depends on, so that
-    outputs are never reused after the code changes. Prompts have a separate identity (`LanguageModel.identity`), which
-    the guided stages add to their inputs."""
+    """Returns 12 hex digits computed from the source of every module and table that a stage's output depends on, so
+    that outputs are never reused after the code changes. Prompts have a separate identity (`LanguageModel.identity`),
+    which the guided stages add to their inputs."""
     return sources_version(DECIDING)
 
 
 @cache
 def sources_version(places: tuple[str, ...]) -> str:
-    """12 hex digits computed from the modules and tables in these files and folders of xkg/."""
+    """Returns 12 hex digits computed from the modules and tables in these files and folders of xkg/."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for place in places:
@@ -127,7 +127,7 @@ class StageCache:
         keep: Callable[[T], bool] = lambda _: True,
         version: str | None = None,
     ) -> T:
-        """The stage's output for these inputs, read from disk if stored, otherwise computed and stored.
+        """Returns the stage's output for these inputs, read from disk if stored, otherwise computed and stored.
 
         `inputs` are JSON values that determine the output. `keep` decides whether an output may be reused (for example,
         not if a registry was down). `version` identifies the code that determines the output; the default is the whole
@@ -158,7 +158,7 @@ class StageCache:
         return result
 
     def retain(self, name: str, key: str, output: BaseModel) -> None:
-        """Stores a value for readers of the graph; the stages do not use it. Raises `StoreError` as `stage` does."""
+        """Stores a value for readers of the graph; the stages do not use it. Raises `StoreError` like `stage`."""
         path = self.folder / f"{name}-{key}.json"
         if not path.exists():
             _write(path, output)
@@ -177,7 +177,7 @@ class StageCache:
 
 
 def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
-    """The outputs of one stage from all stored builds of a paper in `folder`, newest first."""
+    """Yields the outputs of one stage from all stored builds of a paper in `folder`, newest first."""
     paths = [(path.stat().st_mtime_ns, path) for path in folder.glob(f"{name}-*.json")]
     for _, path in sorted(paths, reverse=True):
         if (output := _read(path, kind)) is not None:
@@ -185,22 +185,22 @@ def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
 
 
 def retained(folder: Path, name: str, key: str, kind: type[T]) -> T | None:
-    """The value that `StageCache.retain` stored under this key, or None if there is none."""
+    """Returns the value that `StageCache.retain` stored under this key, or None if there is none."""
     return _read(folder / f"{name}-{key}.json", kind)
 
 
 def document_key(source_sha256: str, pipeline: str) -> str:
-    """The key for a parsed paper: the same source parsed by the same code has the same offsets."""
+    """Returns the key for a parsed paper: the same source parsed by the same code has the same offsets."""
     return hashlib.sha256(f"{source_sha256} {pipeline}".encode()).hexdigest()[:16]
 
 
 def folder_name(identity: str) -> str:
-    """A readable prefix of an id followed by its hash, valid as a file name on any file system."""
+    """Returns a readable prefix of an id followed by its hash, valid as a file name on any file system."""
     return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
 def stage_key(inputs: Mapping[str, object], version: str | None = None) -> str:
-    """16 hex digits computed from the inputs and the code version, by default the pipeline's."""
+    """Returns 16 hex digits computed from the inputs and the code version, by default the pipeline's."""
     text = json.dumps({**inputs, "pipeline": version or pipeline_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -216,7 +216,7 @@ def _read(path: Path, kind: type[T]) -> T | None:
     except (FileNotFoundError, ValidationError):  # missing, or in an old format: recompute
         return None
     except OSError as error:
-        raise StoreError(f"cannot read {path}: {error.strerror}; correct the file, or remove its folder") from error
+        raise StoreError(f"cannot read {path}: {error.strerror}; fix the file, or delete its folder") from error
 
 
 def _write(path: Path, output: BaseModel) -> None:

@@ -53,13 +53,14 @@ def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
 
 
 def describe_extraction(extraction: Extraction) -> str:
-    """A short description of an extraction."""
+    """Returns a short description of an extraction."""
     counted = len(extraction.techniques), len(extraction.findings), len(extraction.resources)
     return "{} techniques, {} findings, {} resources".format(*counted)
 
 
 def describe_grounding(grounding: Grounding, techniques: int) -> str:
-    """A short description of a grounding: how many techniques were located, and how many doubtfully."""
+    """Returns a short description of a grounding: how many techniques were located, and how many more were located
+    doubtfully."""
     doubtful = len(grounding.doubtful - set(grounding.primaries))
     located = f"{len(grounding.primaries)} of {techniques} techniques located"
     return f"{located}, {doubtful} more doubtfully" if doubtful else located

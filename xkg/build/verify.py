@@ -57,10 +57,10 @@ def verify(
     because it is judged on the lines that are not in its `tested` components; a component that is not rerun keeps its
     last level.
 
-    Results are stored in `folder` until `forget`, so that a run resumes from there after a kill. Unsettled proofs are
-    not stored, nor are results from a run that was killed or timed out or while a registry was down. An unsettled node
+    Results are stored in `folder` until `forget` is called, so that a killed run can resume. Unsettled proofs are not
+    stored, nor are results from a run that was killed or timed out or while a registry was down. An unsettled node
     keeps its earlier level if that is higher. After an interrupt, running proofs finish but are not stored. Raises
-    `SandboxUnavailableError` as the runner does, `PackagesError`, and `StoreError` if a folder cannot be written."""
+    `SandboxUnavailableError` like the runner, `PackagesError`, and `StoreError` if a folder cannot be written."""
     by_id = {code.id: code for bundle in bundles for code in bundle.code}
     chosen = [
         bundle.model_copy(update={"code": tuple(code for code in bundle.code if only is None or code.id in only)})
@@ -119,7 +119,7 @@ def _stands(result: NodeResult | None, code: Code) -> bool:
 
 
 def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
-    """The code for all direct and indirect components of each code node's technique, keyed by code id."""
+    """Returns the code for all direct and indirect components of each code node's technique, keyed by code id."""
     parts: dict[str, list[str]] = {}
     for bundle in bundles:
         parents = {technique.id: technique.parent for technique in bundle.techniques}
@@ -137,8 +137,8 @@ def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
 
 
 def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Level | None) -> PaperBundle:
-    """The bundle with this evidence and its levels, keyed by code id; other nodes are unchanged. A built bundle is
-    pruned again, as in the build; an imported bundle never is."""
+    """Returns the bundle with this evidence and its levels, keyed by code id; other nodes are unchanged. A built bundle
+    is pruned again, as in the build; an imported bundle never is."""
     code = tuple(
         node.model_copy(update={"level": evidence[node.id].level, "evidence": (evidence[node.id],)})
         if node.id in evidence
@@ -149,7 +149,7 @@ def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Leve
 
 
 def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidence]:
-    """Evidence that stored nodes received from a verification after the build, keyed by code id."""
+    """Returns evidence that stored nodes received from a verification after the build, keyed by code id."""
     built_at = {node.id: node.evidence[-1].checked_at or "" for node in built.code if node.evidence}
     return {
         node.id: node.evidence[-1]
@@ -170,7 +170,7 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 
 
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
-    """The environment for each code node, keyed by its id.
+    """Returns the environment for each code node, keyed by its id.
 
     A node that has run before gets the same packages, if they are still available and none was missing. Papers with
     packages from the user get a separate environment. All other papers share one environment for all their imports. If
@@ -224,21 +224,21 @@ def _for_paper(environment: Environment, paper: Paper) -> Environment:
 
 
 def cause_counts(results: Iterable[NodeResult]) -> dict[Cause, int]:
-    """The number of results for each cause, in the order of `Cause`; causes without results are omitted."""
+    """Returns the number of results for each cause, in the order of `Cause`; causes without results are omitted."""
     counts = Counter(result.cause for result in results)
     return {cause: counts[cause] for cause in Cause if counts[cause]}
 
 
 def _settled(proof: Proof, code: Code) -> Evidence:
-    """The proof's evidence. If the proof is unsettled because the machine is slow and the earlier evidence is higher,
-    returns the earlier evidence with a reason."""
+    """Returns the proof's evidence. If the proof is unsettled because the machine is slow and the earlier evidence is
+    higher, returns the earlier evidence with a reason."""
     stands = proof.cause is Cause.NOT_SETTLED and code.level.rank > proof.evidence.level.rank and code.evidence
     return code.evidence[-1].model_copy(update={"reason": proof.evidence.reason}) if stands else proof.evidence
 
 
 def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
-    """The evidence with fidelity and repairs copied from the code's earlier evidence, because a run does not measure
-    them."""
+    """Returns the evidence with fidelity and repairs copied from the code's earlier evidence, because a run does not
+    measure them."""
     before = code.evidence[-1] if code.evidence and code.level is not Level.CLAIMED else None
     if before is None or before.fidelity is None:
         return evidence
@@ -250,7 +250,7 @@ def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
 
 
 def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:
-    """The packages imported by code and tests, each with the names they use."""
+    """Returns the packages imported by code and tests, each with the names they use."""
     nodes = [code for bundle in bundles for code in bundle.code if code.language == "python"]
     return imported_packages(source for code in nodes for source in (code.implementation, code.test))
 

@@ -1,4 +1,4 @@
-"""Runs many work items: on this machine or on a Ray cluster. An item may be a paper to build or a candidate of an
-ablation; this package does not know which.
+"""Runs work items on this machine or on a Ray cluster. An item may be a paper to build or an ablation candidate; this
+package does not know which.
 
 May import: settings, errors and files."""

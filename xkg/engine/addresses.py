@@ -1,4 +1,4 @@
-"""Checks the addresses of a Ray cluster. Anyone who reaches a cluster and has its token can run code on it."""
+"""Checks Ray cluster addresses. Anyone who can reach a cluster and has its token can run code on it."""
 
 import socket
 from ipaddress import ip_address
@@ -9,13 +9,13 @@ _SECONDS = 5.0
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Raises `ConfigError` unless the address is HOST:PORT."""
+    """Returns the host and port. Raises `ConfigError` unless the address is HOST:PORT."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if "://" in address or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ConfigError(
-            f"{address!a} is not the address of a Ray cluster: give HOST:PORT of its head, as `ray start --head` "
-            "prints it; this machine must be a node of the cluster (ray start --address=HOST:PORT)"
+            f"{address!a} is not the address of a Ray cluster: use the HOST:PORT of its head, as `ray start --head` "
+            "prints it; this machine must be a node in the cluster (ray start --address=HOST:PORT)"
         )
     return host, int(port)
 
@@ -26,17 +26,17 @@ def require_private(host: str) -> None:
     try:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError) as error:
-        raise UnreachableError(f"the Ray cluster's host {host!a} is not known here: check --address") from error
+        raise UnreachableError(f"the Ray cluster's host {host!a} cannot be resolved: check --address") from error
     public = sorted(number for number in found if ip_address(number.partition("%")[0]).is_global)
     if public:
         raise ConfigError(
-            f"{host} is {public[0]}, an address of the public internet: Ray runs any code for whoever reaches it with "
-            "its token, which it sends unencrypted; use a private network, or give --allow-public"
+            f"{host} is {public[0]}, a public internet address: Ray runs any code from anyone who connects with "
+            "its token, which it sends unencrypted; use a private network, or pass --allow-public"
         )
 
 
 def require_reachable(host: str, port: int) -> None:
-    """Raises `UnreachableError`."""
+    """Raises `UnreachableError` if no connection can be opened."""
     try:
         socket.create_connection((host, port), timeout=_SECONDS).close()
     except OSError as error:

@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 
 
 class WorkFailed(XkgError):
-    """An item failed. `lasting` means that the same inputs will fail again, `held` that another machine is working on
-    it now."""
+    """An item failed. `lasting` means that the same inputs will fail again; `held` means that another machine is
+    working on the item."""
 
     def __init__(self, message: str, *, lasting: bool = False, held: bool = False) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class NoWorkerError(XkgError):
 
 
 class BegunAgain(Value):
-    """Event: an item starts again because its machine was lost or another machine held it."""
+    """An event: an item starts again because its machine was lost or another machine held it."""
 
     reason: str
 
@@ -46,14 +46,16 @@ class Home(Protocol):
         ...
 
     def paced(self, name: str, seconds: float) -> AbstractContextManager[None]:
-        """An exclusive turn of this name in the whole cluster, at least `seconds` after the previous one."""
+        """Waits for and holds an exclusive, cluster-wide turn with this name, at least `seconds` after the previous
+        turn."""
         ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """The place where a worker runs. `notify` sends an event to the machine that started the work. On another machine,
-    `folder` is a cache that its workers share, and `home` calls back; on the same machine both are None."""
+    """Where a worker runs. `notify` sends an event to the machine that started the work. On a different machine,
+    `folder` is a cache shared by its workers, and `home` calls the machine that started the work; on the same machine,
+    both are None."""
 
     notify: Callable[[object], None] = lambda _: None
     folder: Path | None = None
@@ -62,11 +64,11 @@ class Site:
 
 class Work(Protocol[Item_contra, Result_co]):
     """The work to do for each item. Work, items, results and events are pickled and contain no keys: each machine reads
-    its own.
+    its own keys.
 
-    `gpus` is the number of cluster GPUs per item, `imports` lists modules that the processes import. `services` are
-    opened once on the machine that started the work, and called from others (`Home.call`). `places` are cluster-wide
-    limits (`Home.turn`)."""
+    `gpus` is the number of cluster GPUs per item, and `imports` lists modules that the processes import. `services` are
+    opened once on the machine that started the work, and called from other machines (`Home.call`). `places` are
+    cluster-wide limits (`Home.turn`)."""
 
     @property
     def name(self) -> str:
@@ -86,7 +88,7 @@ class Work(Protocol[Item_contra, Result_co]):
     def places(self) -> Mapping[str, int]: ...
 
     def open(self, site: Site) -> AbstractContextManager[Callable[[Item_contra], Result_co]]:
-        """A function that runs one item after another. Raises `XkgError` if this machine cannot run any."""
+        """Yields a function that runs an item. Raises `XkgError` if this machine cannot run any items."""
         ...
 
 
@@ -94,7 +96,8 @@ class Worker(Protocol[Item_contra, Result_co]):
     """Runs items, one at a time."""
 
     def run(self, item: Item_contra, notify: Callable[[object], None]) -> Result_co:
-        """Raises `WorkFailed`, and `NoWorkerError` if every other item would fail too."""
+        """Runs an item and returns its result. Raises `WorkFailed`, or `NoWorkerError` if every other item would fail
+        too."""
         ...
 
     def stop(self) -> None:
@@ -111,12 +114,12 @@ class Engine(Protocol):
     def jobs(self) -> int: ...
 
     def workers(self, work: Work[Item, Result], count: int) -> Sequence[Worker[Item, Result]]:
-        """`count` workers, each for one thread. A worker starts with its first item."""
+        """Returns `count` workers, each for one thread. A worker starts with its first item."""
         ...
 
 
 class Failure(NamedTuple):
-    """Why an item, or every item, failed, in one line. `held` means that another machine is working on it."""
+    """Why an item, or every item, failed, in one line. `held` means that another machine is working on the item."""
 
     line: str
     lasting: bool = False
@@ -139,7 +142,7 @@ def failure(error: Exception, *, of_all: bool = False) -> Failure:
 
 @dataclass
 class Opened(Generic[Item, Result]):
-    """Work that opens with its first item, and the result or failure of each item."""
+    """Work that is opened with its first item. Errors are returned as failures."""
 
     work: Work[Item, Result]
     site: Site

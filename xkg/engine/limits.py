@@ -1,4 +1,4 @@
-"""Limits for a whole cluster: a number of slots, and turns with a pause between them."""
+"""Cluster-wide limits: a number of slots, and turns with a pause between them."""
 
 import asyncio
 import time
@@ -9,14 +9,14 @@ from xkg.errors import XkgError
 
 
 class OverError(XkgError):
-    """The attempt was given up, and another attempt runs its item."""
+    """The attempt was abandoned, and another attempt is running its item."""
 
 
-_OVER = "this attempt was given up: another machine does what it did"
+_OVER = "this attempt was abandoned: another machine is running its item"
 
 
 class Limits:
-    """Grants slots in the order of requests. An attempt that is over returns its slots and gets no more. For one event
+    """Grants slots in request order. An attempt that is over returns its slots and gets no more. Use it from one event
     loop."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
@@ -27,8 +27,8 @@ class Limits:
         self._next: dict[str, float] = {}  # start of the next turn, by name
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Waits for a slot and takes it. With `pause` there is one slot, and turns start at least this many seconds
-        apart. Raises `OverError`."""
+        """Waits for a slot and takes it. If `pause` is set, there is only one slot, and turns start at least that many
+        seconds apart. Raises `OverError`."""
         if attempt in self._over:
             raise OverError(_OVER)
         self._free.setdefault(name, 1)
@@ -53,7 +53,7 @@ class Limits:
         self._give(attempt, name)
 
     async def over(self, attempt: str) -> None:
-        """Ends an attempt, even if its process still runs."""
+        """Ends an attempt, even if its process is still running."""
         self._over.add(attempt)
         for queue in self._waiting.values():
             for entry in [entry for entry in queue if entry[0] == attempt]:
@@ -67,7 +67,7 @@ class Limits:
     def _give(self, attempt: str, name: str) -> None:
         held = self._held.get(attempt)
         if held is None or held[name] <= 0:
-            return  # the end of the attempt already returned it
+            return  # it was already returned when the attempt ended
         held[name] -= 1
         if not held.total():
             del self._held[attempt]

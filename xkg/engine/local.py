@@ -1,4 +1,4 @@
-"""The engine of one machine: each process runs one item at a time. If a process dies, only its item fails."""
+"""The engine for a single machine. Each process runs one item at a time; if a process dies, only its item fails."""
 
 import itertools
 import multiprocessing
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 ITEMS_OF_A_PROCESS = 25
-"""After this many items a process that has grown is replaced, because it does not return memory to the system."""
+"""A process that has grown is replaced after this many items, because it does not return memory to the system."""
 MOST_ITEMS_OF_A_PROCESS = 500
 _GROWN = 64_000_000  # growth in bytes since its first item
 _END_SECONDS = 20
@@ -64,7 +64,7 @@ class LocalWorker(Generic[Item, Result]):
             process = self._leave()
             code = None if process is None else _exit_code(process)
             how = f"signal {-code}, perhaps out of memory" if code is not None and code < 0 else f"code {code}"
-            raise WorkFailed(f"the process that built it ended ({how}): run again to continue") from error
+            raise WorkFailed(f"the worker process ended ({how}): run again to continue") from error
 
     def stop(self) -> None:
         for process in (*self._leaving, self._process):
@@ -83,7 +83,7 @@ class LocalWorker(Generic[Item, Result]):
             return self._pipe
         started = _context(self._work.imports)
         self._pipe, other = started.Pipe()
-        # A fork server keeps the environment of its start, so the present one is sent through a pipe.
+        # A fork server keeps its initial environment, so the current environment is sent through a pipe.
         self._process = started.Process(target=_work, args=(self._work, other, dict(os.environ)), name="xkg build")
         with _without_main():
             self._process.start()
@@ -91,7 +91,7 @@ class LocalWorker(Generic[Item, Result]):
         return self._pipe
 
     def _leave(self) -> "BaseProcess | None":
-        """Lets the process end by itself while the next one runs."""
+        """Lets the process end by itself while the next process runs."""
         process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
         if pipe is not None:
             pipe.close()
@@ -101,7 +101,7 @@ class LocalWorker(Generic[Item, Result]):
 
 
 def _exit_code(process: "BaseProcess") -> int | None:
-    """The exit code of a process that has ended or is about to."""
+    """Returns the exit code of a process that has ended or is about to end."""
     process.join(_END_SECONDS)
     if process.is_alive():
         process.kill()
@@ -110,8 +110,8 @@ def _exit_code(process: "BaseProcess") -> int | None:
 
 
 def _context(imports: tuple[str, ...]) -> Any:
-    """How processes start: forked from a server that imported these modules once, has one thread and no open files. On
-    systems without fork, as new processes."""
+    """Returns how processes start: forked from a server that has imported these modules and has one thread and no open
+    files or, on systems without fork, as new processes."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -126,7 +126,7 @@ def _without_main() -> Iterator[None]:
     main = sys.modules["__main__"]
     with _STARTING:
         before = main.__spec__
-        main.__spec__ = ModuleSpec("__main__", None)  # multiprocessing does not import `__main__` of a package again
+        main.__spec__ = ModuleSpec("__main__", None)  # multiprocessing does not re-import a package's `__main__`
         try:
             yield
         finally:
@@ -136,7 +136,7 @@ def _without_main() -> Iterator[None]:
 def _work(work: Work[Any, Any], pipe: Connection, environment: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent notices and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles the interrupt and ends this process
     signal.signal(signal.SIGTERM, _stop)
     opened = Opened(work, Site(lambda event: pipe.send(("event", event))))
     first = 0

@@ -1,8 +1,8 @@
-"""The engine of a Ray cluster. Each item is a task that takes one sandbox slot of a node. Services and cluster-wide
+"""The engine for a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
 limits are actors on the node that started the work, next to the graph.
 
-If a node is lost, its task starts again on another one. The lost attempt's slots are released, and services and limits
-refuse its process if it still runs."""
+If a node is lost, its task starts again on another node. The lost attempt's slots are released, and services and limits
+refuse calls from its process if it is still running."""
 
 import contextlib
 import logging
@@ -24,29 +24,29 @@ _TRIES = 3
 _CHECK_SECONDS = 120.0
 _POLL_SECONDS = 5.0
 _NO_NODES_SECONDS = 60.0
-# The lease of a lost builder expires within two minutes (`xkg.store.neo4j.leases`).
+# A lost builder's lease expires within two minutes (`xkg.store.neo4j.leases`).
 _LEASE_SECONDS = 150.0
 _AUTOMATIC = "auto"
-# A process does not return memory after a large item, but a new process takes as long to start as a small paper to
-# build.
+# A process does not return memory after a large item, but starting a new process takes as long as building a small
+# paper.
 _ITEMS_OF_A_PROCESS = 200
 
 
 class RayEngine:
-    """A connection to a Ray cluster of which this machine is a node. `jobs` is the number of slots on its nodes.
+    """A connection to a Ray cluster that includes this machine. `jobs` is the number of slots on its nodes.
 
-    The constructor raises `MissingExtraError` without Ray, `ConfigError` for an unsafe address or environment, and
-    `UnreachableError`."""
+    The constructor raises `MissingExtraError` if Ray is not installed, `ConfigError` for an unsafe address or
+    environment, and `UnreachableError`."""
 
     def __init__(self, address: str | None, *, allow_public: bool = False) -> None:
         ray = _ray()
         given = address or os.environ.get("RAY_ADDRESS")
         if not given:
-            raise ConfigError("the engine ray needs --address HOST:PORT, or RAY_ADDRESS, of a Ray cluster's head")
+            raise ConfigError("the ray engine needs a Ray cluster's head: set --address HOST:PORT, or RAY_ADDRESS")
         if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
             raise ConfigError(
-                "Ray runs any code for whoever reaches it: set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH, here and "
-                "before `ray start` on every node"
+                "Ray runs any code from anyone who can reach it: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH here, "
+                "and before `ray start` on every node"
             )
         self._allow_public = allow_public
         if given != _AUTOMATIC:
@@ -72,8 +72,8 @@ class RayEngine:
         _ray().shutdown()
 
     def workers(self, work: Work[Item, Result], count: int) -> "Sequence[RayWorker[Item, Result]]":
-        """See `Engine.workers`. Raises `NoWorkerError` if a node cannot run items: other version of xkg, no sandbox, no
-        key."""
+        """See `Engine.workers`. Raises `NoWorkerError` if a node cannot run items because it has a different version of
+        xkg, no sandbox or no key."""
         if not count:
             return []
         job = self._job(work)
@@ -81,17 +81,17 @@ class RayEngine:
         ray = _ray()
         shared = ray.put(job)
         if work.gpus and not ray.cluster_resources().get("GPU", 0):
-            raise NoWorkerError("no node of the Ray cluster offers a GPU: start nodes with --num-gpus")
+            raise NoWorkerError("no node in the Ray cluster offers a GPU: start nodes with --num-gpus")
         return [RayWorker(job, shared, work.gpus) for _ in range(count)]
 
     def _connect(self, ray: Any, address: str) -> None:
         try:
-            # Without runtime_env, so nothing of the driver's environment is sent.
+            # Without runtime_env, so that none of the driver's environment is sent.
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:
             raise UnreachableError(
                 f"the Ray cluster at {address} cannot be joined ({_reason(error)}): RAY_AUTH_MODE and the token must "
-                "be those of its nodes, and this machine must be one (ray start --address=…)"
+                "match its nodes, and this machine must be a node (ray start --address=…)"
             ) from error
 
     def _slots(self, ray: Any) -> int:
@@ -104,8 +104,8 @@ class RayEngine:
         slots = int(sum(node["Resources"].get(SLOT, 0) for node in nodes))
         if not slots:
             raise ConfigError(
-                f"no node of the Ray cluster offers a sandbox: start those that may run code of papers with `ray start "
-                f"--resources='{{\"{SLOT}\": 2}}' …`, the number being how many items run there at a time"
+                f"no node in the Ray cluster offers a sandbox: start nodes that may run code from papers with `ray "
+                f"start --resources='{{\"{SLOT}\": 2}}' …`, where the number is how many items run there at a time"
             )
         return slots
 
@@ -134,7 +134,7 @@ class RayEngine:
             for node in nodes
         }
         done, late = ray.wait(list(asked), num_returns=len(asked), timeout=_CHECK_SECONDS)
-        problems = [f"node {asked[task]['NodeManagerAddress']} did not answer in {_CHECK_SECONDS:g} s" for task in late]
+        problems = [f"node {asked[task]['NodeManagerAddress']} did not reply in {_CHECK_SECONDS:g} s" for task in late]
         for task in done:
             try:
                 problem = ray.get(task)
@@ -179,7 +179,7 @@ class RayWorker(Generic[Item, Result]):
                 continue
             if isinstance(value, Failure):
                 if value.held and time.monotonic() < until and not self._stopped.wait(_POLL_SECONDS):
-                    continue  # the lost builder still holds it
+                    continue  # the lost builder still holds the item
                 raise value.raised()
             return value
 
@@ -207,13 +207,13 @@ class RayWorker(Generic[Item, Result]):
                     continue
                 batch = ray.get(next(events))
             except lost as error:
-                raise _LostError(f"the node or the process that did it was lost ({_reason(error)[:100]})") from error
+                raise _LostError(f"the node or process that ran it was lost ({_reason(error)[:100]})") from error
             except errors.OutOfMemoryError as error:
-                return Failure(f"Ray ended it, since its node ran out of memory ({_reason(error)[:200]})")
+                return Failure(f"Ray ended the task because its node ran out of memory ({_reason(error)[:200]})")
             except StopIteration as error:
                 raise _LostError("the task ended without a result") from error
             except errors.RayError as error:
-                return Failure(f"Ray could not do it: {_reason(error)}")
+                return Failure(f"Ray could not run the task: {_reason(error)}")
             for kind, value in batch:
                 if kind == "result":
                     return value  # type: ignore[no-any-return]
@@ -221,7 +221,8 @@ class RayWorker(Generic[Item, Result]):
         return Failure("stopped")
 
     def _alone(self, since: float | None) -> float | None:
-        """The time since when no node offers a slot. Raises `NoWorkerError` after one minute."""
+        """Returns when nodes stopped offering slots, or None if a node still offers one. Raises `NoWorkerError` after
+        one minute."""
         from xkg.engine.ray_node import SLOT
 
         if _ray().cluster_resources().get(SLOT, 0):
@@ -229,7 +230,7 @@ class RayWorker(Generic[Item, Result]):
         now = time.monotonic()
         if since is not None and now - since > _NO_NODES_SECONDS:
             raise NoWorkerError(
-                "no node of the Ray cluster is left that offers a sandbox: start one, and run again to continue"
+                "no remaining node in the Ray cluster offers a sandbox: start one, and run again to continue"
             )
         return since or now
 
@@ -239,14 +240,14 @@ class RayWorker(Generic[Item, Result]):
 
 
 class _LostError(Exception):
-    """The node or process of an attempt has died."""
+    """An attempt's node or process died."""
 
 
 def _ray() -> Any:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise MissingExtraError("ray", "the engine ray") from error
+        raise MissingExtraError("ray", "the ray engine") from error
     return ray
 
 

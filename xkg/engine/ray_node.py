@@ -1,4 +1,4 @@
-"""Runs on the nodes of a Ray cluster: items as tasks; services and limits on the driver's node."""
+"""Runs on the nodes of a Ray cluster: items as tasks, and services and limits on the driver's node."""
 
 import contextlib
 import hashlib
@@ -28,14 +28,14 @@ SLOT = "xkg_sandbox"
 
 
 Batch = list[tuple[str, object]]
-"""Messages of a task: ("event", …), and finally ("result", …)."""
+"""Messages from a task: ("event", …), and finally ("result", …)."""
 
 _TOGETHER_SECONDS = 0.25
 
 
 @cache
 def source_version() -> str:
-    """The version of xkg with a digest of its source, which distinguishes working copies."""
+    """Returns the version of xkg with a digest of its source, which distinguishes working copies."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for file in sorted(root.rglob("*.py")):
@@ -49,17 +49,17 @@ def token_mode() -> bool:
 
 
 class Service:
-    """An actor that holds one of the work's services. It refuses calls from attempts that are over, so an abandoned
-    process cannot change anything."""
+    """An actor for one of the work's services. It refuses calls from attempts that are over, so an abandoned process
+    cannot change anything."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._object = make()
         self._over: set[str] = set()
 
     def call(self, attempt: str, method: str, arguments: tuple[object, ...]) -> tuple[bool, object]:
-        """Whether the method returned, and its result or exception."""
+        """Calls a method. Returns whether it succeeded, and its result or exception."""
         if attempt in self._over:
-            return False, OverError("this attempt was given up")
+            return False, OverError("this attempt was abandoned")
         try:
             return True, getattr(self._object, method)(*arguments)
         except Exception as error:
@@ -70,7 +70,7 @@ class Service:
 
 
 def portable(error: Exception) -> Exception:
-    """The error, or one with the same message if it cannot be pickled."""
+    """Returns the error, or an `XkgError` with the same message if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -79,7 +79,8 @@ def portable(error: Exception) -> Exception:
 
 
 class Job(NamedTuple):
-    """A work with handles of its services and limits. `id` is its name in the cluster, `version` the version of xkg."""
+    """Work with handles to its services and limits. `id` is the job's name in the cluster, and `version` the version of
+    xkg."""
 
     id: str
     work: Work[Any, Any]
@@ -90,7 +91,7 @@ class Job(NamedTuple):
 
 @dataclass
 class RayHome:
-    """The `Home` of the attempt that runs in this process."""
+    """The `Home` for the attempt that is running in this process."""
 
     services: Mapping[str, Any]
     limits: Any
@@ -132,8 +133,8 @@ class Process:
         return self._thread.submit(self._opened.open).result()
 
     def run(self, item: object, attempt: str) -> Iterator[Batch]:
-        """The events of an item, then ("result", its result or a `Failure`). Events of a quarter of a second are sent
-        together, because each message costs about a millisecond on both sides."""
+        """Yields the events of an item, then ("result", its result or a `Failure`). Events within a quarter of a second
+        are sent together, because each message takes about a millisecond on both sides."""
         self._home.attempt = attempt
         self._thread.submit(lambda: self._events.put(("result", self._opened.do(item))))
         ended = False
@@ -148,7 +149,7 @@ class Process:
 
 
 def node_folder(job: Job) -> Path:
-    """The cache folder of a node: papers, repositories, environments, finished stages."""
+    """Returns a node's cache folder for papers, repositories, environments and finished stages."""
     folder = user_cache_folder()
     for name in ("", "cluster", job.work.name):
         folder /= name
@@ -157,15 +158,15 @@ def node_folder(job: Job) -> Path:
 
 
 def unfit(job: Job) -> str | None:
-    """Why this node cannot run a job, in one line."""
+    """Returns why this node cannot run a job, in one line; None if it can."""
     where = ray.util.get_node_ip_address()
     if not token_mode():
         return (
-            f"node {where} was started without token authentication: RAY_AUTH_MODE=token, and the token, belong in the "
+            f"node {where} was started without token authentication: set RAY_AUTH_MODE=token and the token in the "
             "environment of `ray start` on every node"
         )
     if (version := source_version()) != job.version:
-        return f"node {where} has xkg {version}, and this machine {job.version}: install the same on both"
+        return f"node {where} has xkg {version}, but this machine has {job.version}: install the same version on both"
     return None
 
 
@@ -182,7 +183,7 @@ def _process_of(job: Job) -> Process:
 
 
 def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
-    """The task that runs an item."""
+    """Runs an item, as a Ray task."""
     problem = unfit(job)
     if problem is not None:
         yield [("result", Failure(problem, of_all=True))]
@@ -195,7 +196,7 @@ def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
 
 
 def check_node(job: Job) -> str | None:
-    """The task that asks a node, before the first item, why it cannot run a job."""
+    """Returns why a node cannot run a job, or None. Runs as a Ray task before the first item."""
     problem = unfit(job)
     if problem is not None:
         return problem

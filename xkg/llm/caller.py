@@ -13,26 +13,27 @@ from xkg.llm.prices import tokens
 CALLER = "caller"
 """The name of this model in settings."""
 JOB_VARIABLE = "XKG_JOB"
-"""The environment variable that holds the number of the current job."""
+"""The environment variable with the current job's number."""
 SILENT_SECONDS = 1800.0
-"""A job stops if its caller neither takes nor answers a question for this long. The same request resumes it."""
+"""A job stops if its caller neither fetches nor answers a question for this long. Repeating the request resumes it."""
 
 _TICK_SECONDS = 0.2
 
 
 class CallerEndpoint:
-    """The constructor raises `ModelUnavailableError` in a process that does not belong to a job."""
+    """Passes questions to a job's caller. The constructor raises `ModelUnavailableError` if this process does not
+    belong to a job."""
 
     def __init__(self, folder: Path, *, clock: Clock = CLOCK) -> None:
-        """`folder` is the folder of the graph."""
+        """`folder` is the graph's folder."""
         job = os.environ.get(JOB_VARIABLE, "")
         if not job.isdecimal():
             raise ModelUnavailableError(
-                "llm.model caller is for builds started by an agent, over MCP (`xkg serve --allow-build`, then the "
-                "tool build) or in Python (kg.start_build): choose another --llm here"
+                "the model caller is only for builds that an agent starts, over MCP (`xkg serve --allow-build`, then "
+                "the build tool) or in Python (kg.start_build): choose a different --llm"
             )
         self.at = "the caller"
-        self.remedy = "ask for the job again"
+        self.remedy = "request the job again"
         self.searches = True
         self._job, self._clock = int(job), clock
         self._questions = OpenQuestions(folder, clock)
@@ -45,7 +46,7 @@ class CallerEndpoint:
             silent = self._clock.now() - max(begun, self._questions.last_visit(self._job))
             if silent > SILENT_SECONDS:
                 raise ModelUnavailableError(
-                    f"nobody fetched or answered a question for {SILENT_SECONDS / 60:.0f} minutes: ask for the job "
+                    f"nobody fetched or answered a question for {SILENT_SECONDS / 60:.0f} minutes: request the job "
                     f"again "
                     "to continue"
                 )

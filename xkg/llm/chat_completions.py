@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/chat."""
+"""An endpoint for any server with an OpenAI-compatible API: https://platform.openai.com/docs/api-reference/chat."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _MAX_BYTES = 16 << 20
 _NO_COMPLETIONS = 3
 _CONNECT = 15.0
 _LOW_LIMIT = 8_192
-"""Tokens. Endpoints often have a lower default, which a request can raise."""
+"""In tokens. Endpoints often have a lower default limit, which a request can raise."""
 _CUT = re.compile(r"length|max_?tokens", re.I)
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety|recitation|prohibited", re.I)
 _ANSWERS = (
     *("content", "tool_calls", "function_call"),
     *("parsed", "reasoning_content", "reasoning", "reasoning_details", "thinking", "thinking_blocks"),
 )
-"""Fields of a message that may hold the answer, best first."""
+"""Message fields that may contain the answer, best first."""
 
 
 class _PassingError(Exception):
-    """A failure that may succeed on retry. `pause` is the wait that the endpoint asks for, in seconds."""
+    """A failure that a retry may resolve. `pause` is the wait in seconds that the endpoint requested."""
 
     def __init__(self, line: str, pause: float = 0.0, *, attempts: int | None = None) -> None:
         super().__init__(line)
@@ -50,14 +50,14 @@ class _PassingError(Exception):
 
 
 class ChatCompletions:
-    """An HTTP endpoint that completes chats. Safe to use from several threads.
+    """An HTTP endpoint for chat completions. Safe to use from several threads.
 
     A call takes at most `seconds`, even if its body arrives slowly. Temporary failures (408, 409, 429, 5xx, a dropped
-    or refused connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. A refused
-    connection is retried only if the endpoint has answered before. `parameters` are added to each request; `Accepted`
-    holds the shape that a model accepts.
+    or refused connection) are retried for `patience` seconds, with the pauses that the endpoint requests. A refused
+    connection is retried only if the endpoint has answered before. `parameters` are added to each request. The request
+    shape that a model accepts is remembered (`Accepted`).
 
-    Calls run in an event loop in a separate thread, so `close` can cancel them at once."""
+    Calls run in an event loop in a separate thread, so `close` can cancel them immediately."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class ChatCompletions:
             except ModuleNotFoundError as error:
                 raise ModelUnavailableError(str(MissingExtraError("llm", "asking a language model"))) from error
 
-            # This class counts retries, so the SDK must not retry.
+            # This class handles retries, so the SDK must not retry.
             address, _, query = self._where.base_url.partition("?")
             self._client = openai.AsyncOpenAI(
                 api_key=self._where.sent_key,
@@ -194,7 +194,7 @@ class ChatCompletions:
             )
 
     async def _attempt(self, model: str, request: Mapping[str, Any]) -> Reply:
-        """Send one request. The body is read in chunks, so a slow or endless body cannot block the call or fill the
+        """Sends one request. The body is read in chunks, so a slow or endless body cannot block the call or exhaust
         memory. Raises `APIStatusError` if the endpoint refuses the request."""
         import httpx2
         import openai
@@ -217,9 +217,7 @@ class ChatCompletions:
                 async for piece in response.iter_bytes():
                     body += piece
                     if len(body) > _MAX_BYTES:
-                        raise ModelUnavailableError(
-                            f"{self._where.at} keeps sending data without end: check llm.base_url"
-                        )
+                        raise ModelUnavailableError(f"{self._where.at} sent an endless response: check llm.base_url")
         except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise self._failed(error, model) from None
@@ -233,7 +231,7 @@ class ChatCompletions:
         return self._read(bytes(body), sent)
 
     def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
-        """The completion in a body. Raises `_PassingError` if there is none."""
+        """Parses the completion in a response body. Raises `_PassingError` if there is none."""
         whole = None
         try:
             try:
@@ -268,7 +266,8 @@ class ChatCompletions:
         )
 
     def _no_completion(self, whole: Any) -> Exception:
-        """Gateways may wrap an error of the server behind them in a response with status 200."""
+        """Returns the error for a response without a completion. Gateways may wrap an upstream error in a response with
+        status 200."""
         words = self._where.words(whole)
         line = (
             f"{self._where.at} answered with an error ({words}): check llm.model and llm.base_url, or try again later"
@@ -278,7 +277,7 @@ class ChatCompletions:
         return _PassingError(line, attempts=_NO_COMPLETIONS)
 
     def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:
-        """The reply to a question that the endpoint refused. Raises `_PassingError` if a retry may succeed,
+        """Returns the reply to a question that the endpoint refused. Raises `_PassingError` if a retry may succeed, and
         `ModelUnavailableError` if every question would fail."""
         status, words = error.status_code, self._where.words(error.body)
         because = f" ({words})" if words else ""
@@ -292,7 +291,7 @@ class ChatCompletions:
         why = failure(error, self._where, model)
         if not self._has_answered and _is_refused(error):
             return ModelUnavailableError(
-                f"nothing listens at {self._where.at}: start the endpoint, or correct llm.base_url"
+                f"nothing is listening at {self._where.at}: start the endpoint, or correct llm.base_url"
             )
         return _PassingError(why.line, why.pause) if why.passes else ModelUnavailableError(why.line)
 

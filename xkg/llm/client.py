@@ -1,4 +1,4 @@
-"""The client of language models: takes a prompt and its inputs, returns a validated object."""
+"""The language model client: takes a prompt and its inputs, and returns a validated object."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ A = TypeVar("A", bound=AnswerType)
 
 
 class More(NamedTuple):
-    """Data that an answer asks to see before it decides. This is not a mistake: the conversation continues with the
+    """Data that the model asked to see before it answers. This is not a mistake: the conversation continues with the
     data."""
 
     text: str
@@ -61,14 +61,14 @@ def accept(_: AnswerType) -> str | None:
 
 
 class Tier(NamedTuple):
-    """How often one conversation asks the model of a role."""
+    """How many times one conversation asks the model for a role."""
 
     role: Role
     tries: int
 
 
 class Answered(NamedTuple, Generic[A]):
-    """An answer, the role that gave it, and the number of calls of the expert model."""
+    """An answer, the role of the model that gave it, and the number of calls to the expert model."""
 
     answer: A
     role: Role
@@ -76,13 +76,13 @@ class Answered(NamedTuple, Generic[A]):
 
 
 class Ask(Protocol):
-    """Asks a language model for one paper.
+    """Asks a language model questions about one paper.
 
-    `about` names the subject of the question (such as a technique) in the ledger and in messages. `check` returns what
-    is wrong with an answer of the right type, phrased for the model, or None. A wrong answer is asked for again. If
-    `check` returns `More`, the same conversation shows it and asks again, twice at most.
+    `about` is the subject of the question (such as a technique), for the ledger and messages. `check` receives an
+    answer of the right type and returns a complaint phrased for the model, or None. After a complaint, the question is
+    asked again. If `check` returns `More`, the model is shown the data and asked again, once per conversation.
 
-    Raises `AnswerError` if no attempt gave a usable answer, `ModelUnavailableError` and `BudgetError` if further
+    Raises `AnswerError` if no attempt produced a usable answer, and `ModelUnavailableError` or `BudgetError` if further
     questions would fail too. Safe to call from several threads."""
 
     def __call__(
@@ -98,8 +98,8 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """A finished call. If `cached`, the answer was stored and no request was sent. Dollars are None if the price of the
-    model is unknown."""
+    """A finished call. If `cached`, the answer was stored and no request was sent. `dollars` is None if the model's
+    price is unknown."""
 
     paper: str
     stage: str
@@ -113,20 +113,21 @@ class Call:
 
     def __str__(self) -> str:
         if self.cached:
-            return f"the stored answer on {printable_line(self.about)[:60]}"
+            return f"the stored answer for {printable_line(self.about)[:60]}"
         cost = "" if self.dollars is None else f", ${self.dollars:.4f}"
-        return f"{self.model} answered on {printable_line(self.about)[:60]} in {self.seconds:.1f} s{cost}"
+        return f"{self.model} answered a question about {printable_line(self.about)[:60]} in {self.seconds:.1f} s{cost}"
 
 
 class LanguageModel:
-    """The models that the settings name, for one graph. Answers and costs are stored in the graph's folder.
+    """The configured models, for one graph. Answers and costs are stored in the graph's folder.
 
-    After an unusable answer, the client asks twice more in the same conversation and names the mistake, then once in a
-    new conversation with `expert_model`. Answers are cached by question (`xkg.llm.ledger`), so no build pays twice for
-    the same question, unless no answer was usable. `notify` receives each call when it ends, in the thread that asked.
+    After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation, then
+    once in a new conversation with `expert_model`. Answers are cached by question (`xkg.llm.ledger`), so no build pays
+    twice for the same question, unless no answer was usable. `notify` receives each call when it ends, in the calling
+    thread.
 
-    The constructor raises `ModelUnavailableError` without a key, `ConfigError` if settings contradict each other, and
-    `StoreError` if answers cannot be stored. Safe to use from several threads."""
+    The constructor raises `ModelUnavailableError` if a key is missing, `ConfigError` if settings contradict each other,
+    and `StoreError` if answers cannot be stored. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -141,11 +142,11 @@ class LanguageModel:
         without_key: str = "",
         clock: Clock = CLOCK,
     ) -> None:
-        """`ledger` defaults to the ledger in `folder`. Every call takes a `turn`; by default there are
-        `settings.concurrency` turns. Calls with the same key take `once`, one at a time wherever the ledger is shared.
-        `without_key` tells the user how to proceed without a key."""
+        """`ledger` defaults to the ledger in `folder`. Every call holds a `turn`; by default, there are
+        `settings.concurrency` turns. `once` is a lock for calls with the same key, in every process that shares the
+        ledger. `without_key` tells the user how to proceed without a key."""
         if settings.model == "none":
-            raise ConfigError("llm.model is none: to build with a model, set it, for example to o4-mini")
+            raise ConfigError("llm.model is none: to build with a model, set it to one such as o4-mini")
         self._settings = settings
         self._notify = notify
         self._prices = Prices(settings.prices)
@@ -164,7 +165,7 @@ class LanguageModel:
         self._closed = False
 
     def for_paper(self, paper_id: str) -> Ask:
-        """Returns a function that asks within one paper's budget and records its calls under that paper."""
+        """Returns a function that asks within one paper's budget and records its calls for that paper."""
 
         def ask(
             prompt: Prompt,
@@ -193,8 +194,8 @@ class LanguageModel:
         about: str = "",
         check: Callable[[A], str | More | None] = accept,
     ) -> Answered[A]:
-        """Asks like `Ask`, but tries the models of `tiers` in order, each in a new conversation, at a temperature if
-        the model accepts one."""
+        """Like `Ask`, but tries the models in `tiers` in order, each in a new conversation. `temperature` is sent if
+        the model accepts it."""
         self._require_open()
         try:
             return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, temperature)
@@ -224,7 +225,7 @@ class LanguageModel:
         return answer if check(answer) is None else None
 
     def searches(self, role: Role) -> bool:
-        """Whether the model of a role can search the web by itself."""
+        """Whether the model for a role can search the web by itself."""
         return self._endpoints[model_of(self._settings, role)].searches
 
     def identity(self, *prompts: Prompt) -> dict[str, str]:
@@ -233,11 +234,11 @@ class LanguageModel:
         return {prompt.identity: model_of(self._settings, prompt.role) for prompt in prompts}
 
     def spent(self, paper_id: str) -> float | None:
-        """Dollars for a paper over all its builds; None if a price is unknown."""
+        """Returns the dollars spent on a paper across all its builds; None if a price is unknown."""
         return self._ledger.spent(paper_id)
 
     def close(self) -> None:
-        """Cancels running calls at once, from any thread: they raise `ModelUnavailableError`."""
+        """Cancels in-flight calls immediately: they raise `ModelUnavailableError`. Can be called from any thread."""
         with self._changed:
             if self._closed:
                 return
@@ -323,8 +324,8 @@ class LanguageModel:
         self._ledger.forget(keys)
         subject = f"{prompt.stage}, {_one_line(about)}" if about else prompt.stage
         raise AnswerError(
-            f"{subject}: no usable answer after {len(keys)} attempts, the last: {_one_line(complaint)}; another "
-            "llm.model or llm.expert_model may do better"
+            f"{subject}: no usable answer after {len(keys)} attempts, the last: {_one_line(complaint)}; a different "
+            "llm.model or llm.expert_model may work better"
         )
 
     def _reply(self, question: Question, request: Request) -> tuple[Reply, bool]:
@@ -366,14 +367,14 @@ class LanguageModel:
             silent = self._silent
         if silent >= _MOST_SILENT:
             raise ModelUnavailableError(
-                f"{question.stage}: {endpoint.at} gave no answer to {silent} calls in a row, in "
+                f"{question.stage}: {endpoint.at} did not answer {silent} calls in a row, within "
                 f"{self._settings.seconds:g} s each: {endpoint.remedy}"
             )
         return stored
 
     def _begin(self, question: Question, messages: Sequence[Message]) -> int:
-        """Records a new call in the ledger and returns its number. Waits if only the estimates for running calls exceed
-        the budget, since these calls may turn out cheaper."""
+        """Records a new call in the ledger and returns its number. If only the estimates for in-flight calls exceed the
+        budget, waits for these calls, which may turn out cheaper."""
         sent = sum(tokens(message["content"]) for message in messages)
         dollars = self._prices.dollars(question.model, sent, 0, TYPICAL_OUTPUT)
         with self._changed:
@@ -394,7 +395,7 @@ class LanguageModel:
             raise ModelUnavailableError(CLOSED)
 
     def _require_up(self) -> None:
-        """Raises `ModelUnavailableError` for some time after an outage, so that queued calls fail at once."""
+        """Raises `ModelUnavailableError` for some time after an outage, so that queued calls fail immediately."""
         if self._down is not None and time.monotonic() < self._down[0]:
             raise ModelUnavailableError(self._down[1])
 

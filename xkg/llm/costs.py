@@ -1,4 +1,4 @@
-"""`xkg costs`: the cost of language model calls, from the ledger of a graph (`xkg.llm.ledger`)."""
+"""`xkg costs`: the cost of language model calls, from a graph's ledger (`xkg.llm.ledger`)."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -38,8 +38,9 @@ class Cost(Value):
 
 
 class Costs(Value):
-    """The rows, most expensive first, and their sum. `open` calls are running or were interrupted: they may be billed
-    about `open_dollars`, and no other count includes them. `unpriced_models` have no known price."""
+    """The rows, most expensive first, and their total. `open` is the number of calls that are running or were
+    interrupted; they may cost about `open_dollars`, and no other count includes them. `unpriced_models` have no known
+    price."""
 
     by: By
     rows: tuple[Cost, ...]
@@ -53,7 +54,7 @@ class Costs(Value):
         return "\n".join([*(_aligned([columns, *rows]) if rows else []), *notes])
 
     def cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]], Sequence[str]]:
-        """Column names, rows (with a sum if there are several), and one note per line."""
+        """Returns the column names, the rows (with a total if there are several), and the notes."""
         if not self.total.calls and not self.total.reused and not self.open:
             return (), (), ("no language model has been used for this graph yet",)
         rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
@@ -61,7 +62,7 @@ class Costs(Value):
         lines = []
         if self.open:
             lines.append(
-                f"calls in progress, or cut off with their process: {self.open}; they may be billed, at about "
+                f"calls in progress or interrupted: {self.open}; they may cost about "
                 f"${self.open_dollars:.4f}, and are not counted above"
             )
         if self.unpriced_models:
@@ -70,10 +71,10 @@ class Costs(Value):
 
 
 def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = "paper") -> Costs:
-    """The costs of the graph in `kg`, for the given papers or for all. Works while a build writes the ledger. Calls
-    without a price at the time are priced by the present settings.
+    """Returns the costs of the graph in `kg`, for the given papers or for all papers. Works while a build is writing to
+    the ledger. Calls recorded without a price use the prices in the current settings.
 
-    Raises `UnknownIdError` if the ledger has no call of a paper, `CorruptStoreError` if it cannot be read."""
+    Raises `UnknownIdError` if the ledger has no calls for a paper, and `CorruptStoreError` if it cannot be read."""
     path = kg / LEDGER
     prices = Prices(settings.prices)
     rows: dict[str, Cost] = {}
@@ -105,7 +106,7 @@ def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = 
         rows[name] = rows[name] + entry if name in rows else entry
     if unknown := [paper for paper in papers if encodable(paper) not in seen]:
         raise UnknownIdError(
-            f"the ledger of {kg} has no call for {ascii(unknown[0])[1:-1]}: `xkg costs` lists the papers it has"
+            f"the ledger of {kg} has no calls for {ascii(unknown[0])[1:-1]}: `xkg costs` lists its papers"
         )
     ordered = sorted(rows.values(), key=lambda row: (-row.dollars, -row.output_tokens, row.name))
     return Costs(
@@ -146,7 +147,7 @@ def _cells(row: Cost) -> tuple[str, ...]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """One line per row, without wrapping: names left-aligned, numbers right-aligned."""
+    """Returns one line per row, without wrapping: names left-aligned, numbers right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])

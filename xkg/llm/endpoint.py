@@ -1,4 +1,4 @@
-"""The interface of endpoints: a server (`chat_completions`), a program (`program_endpoint`) or the caller
+"""The endpoint interface, implemented for servers (`chat_completions`), programs (`program_endpoint`) and callers
 (`caller`)."""
 
 from collections.abc import Mapping, Sequence
@@ -9,13 +9,13 @@ from xkg.llm.request import Message
 
 Ending = Literal["ok", "refused", "cut", "late", "barred"]
 
-CLOSED = "the language model was closed during a question: start again"
+CLOSED = "the language model was closed while answering a question: start again"
 
 
 @dataclass(frozen=True)
 class Request:
-    """A question to a model: the conversation so far and the schema of the answer. `key` is a digest of everything that
-    decides the answer (`xkg.llm.ledger`). `stage`, `prompt` and `about` describe the question to people. `search`
+    """A question for a model: the conversation so far and the answer's schema. `key` is a digest of everything that
+    determines the answer (`xkg.llm.ledger`). `stage`, `prompt` and `about` describe the question for people. `search`
     allows a web search."""
 
     model: str
@@ -32,8 +32,9 @@ class Request:
 @dataclass(frozen=True)
 class Reply:
     """The outcome of a question: `ok`; `refused` by the model; `cut` at the length limit; `late` (timed out); `barred`
-    by the endpoint because of its length or a filter. `text` is the model's answer or the reason. Tokens are reported
-    by the endpoint or estimated. `dollars` is None if the endpoint reports none. `seconds` includes pauses."""
+    by the endpoint because of its length or a filter. `text` is the model's answer or the reason. Token counts are
+    reported by the endpoint or estimated. `dollars` is None if the endpoint does not report a cost. `seconds` includes
+    pauses."""
 
     ending: Ending
     text: str
@@ -45,19 +46,19 @@ class Reply:
 
 
 class Endpoint(Protocol):
-    """`at` names the endpoint in messages, and `remedy` tells the user what to do if it does not answer. `searches`
-    means that it can search the web. Safe to use from several threads."""
+    """`at` identifies the endpoint in messages, and `remedy` tells the user what to do if it does not answer.
+    `searches` means that the endpoint can search the web. Safe to use from several threads."""
 
     at: str
     remedy: str
     searches: bool
 
     def complete(self, request: Request) -> Reply:
-        """The answer to the last message. Raises `ModelUnavailableError` if the endpoint or the model is unavailable,
-        and after `close`."""
+        """Returns the answer to the last message. Raises `ModelUnavailableError` if the endpoint or the model is
+        unavailable, or after `close`."""
 
     def distrust(self, model: str) -> None:
         """Puts the schema into the prompt from now on, because the model ignores the schema parameter."""
 
     def close(self) -> None:
-        """Cancels running calls: they raise `ModelUnavailableError`."""
+        """Cancels in-flight calls: they raise `ModelUnavailableError`."""

@@ -1,4 +1,4 @@
-"""Chooses the endpoint of each model in the settings: a server, a local program, or the caller."""
+"""Chooses the endpoint for each model in the settings: a server, a local program, or the caller."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from xkg.llm.programs.program_endpoint import ProgramEndpoint
 
 
 def uses_server(settings: LlmSettings) -> bool:
-    """Whether any model is behind a server, which may require a key."""
+    """Whether any model is on a server, which may require a key."""
     models = models_of(settings) - {"none", CALLER}
     return any(program_of(model) is None for model in models)
 
@@ -28,8 +28,8 @@ def reports_dollars(model: str) -> bool:
 def endpoints(
     settings: LlmSettings, folder: Path, without_key: str, patience: float, clock: Clock
 ) -> dict[str, Endpoint]:
-    """Endpoints by model. `folder` is the folder of the graph; `without_key` tells the user the options without a key.
-    Raises `ModelUnavailableError` for a program that is not installed or a server that needs a key, and
+    """Returns the endpoint for each model. `folder` is the graph's folder; `without_key` tells the user what to do
+    without a key. Raises `ModelUnavailableError` if a program is not installed or a server's key is missing, and
     `ConfigError`."""
     server: ChatCompletions | None = None
     found: dict[str, Endpoint] = {}

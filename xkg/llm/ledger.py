@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LEDGER = "llm.sqlite"
-# `open`: running, or interrupted with its process, so it may be billed. `reused`: from the cache.
+# `open`: running or interrupted, so it may be billed. `reused`: answered from the cache.
 Outcome = Literal["open", "ok", "invalid", "refused", "cut", "failed", "reused"]
 
 # `dollars` is NULL if the price was unknown, and an estimate while `outcome` is open.
@@ -43,7 +43,7 @@ _SCHEMA = {
         seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
     "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
     "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
-    # Running totals for all calls. Every process updates them, whatever its version.
+    # Running totals for all calls. A trigger updates them, so every version of xkg keeps them current.
     "sums": """CREATE TABLE IF NOT EXISTS sums AS
         SELECT model, dollars IS NULL AS unpriced, TOTAL(input_tokens) AS input_tokens,
             TOTAL(cached_tokens) AS cached_tokens, TOTAL(output_tokens) AS output_tokens, TOTAL(dollars) AS dollars
@@ -87,8 +87,8 @@ _OUTCOMES: dict[Ending, Outcome] = {
 def answer_key(
     model: str, messages: Sequence[Message], schema: Mapping[str, Any], draw: int, temperature: float | None = None
 ) -> bytes:
-    """A digest of everything that decides an answer, except the endpoint. The same question with another `draw` gets a
-    separate answer."""
+    """Returns a digest of everything that determines an answer, except the endpoint. The same question with a different
+    `draw` gets a separate answer."""
     decides = [model, [(m["role"], m["content"]) for m in messages], schema, draw]
     content = json.dumps(decides if temperature is None else [*decides, temperature], sort_keys=True)
     return hashlib.sha256(content.encode()).digest()
@@ -119,8 +119,8 @@ class CallLedger(Protocol):
 
 
 class Ledger:
-    """The file `llm.sqlite` of a graph. Every method has written to disk when it returns. Safe to use from several
-    threads and processes.
+    """A graph's `llm.sqlite` file. Changes are on disk when a method returns. Safe to use from several threads and
+    processes.
 
     A corrupt file is renamed to `llm.sqlite.corrupt-<time>`, its readable rows are copied, and a warning is logged.
     Raises `StoreError` if the file is not writable, because an answer that cannot be stored must not be paid for."""
@@ -141,15 +141,15 @@ class Ledger:
             self._connection.close()
 
     def answer(self, key: bytes) -> Reply | None:
-        """The stored answer, or None."""
+        """Returns the stored answer, or None."""
         return self._run(lambda db: _stored_answer(db, key))
 
     def begin(
         self, question: Question, dollars: float | None, limit: float | None, total_limit: float | None = None
     ) -> int:
-        """Records the start of a call at its estimated cost and returns its number. Raises `BudgetError` if the
-        estimate exceeds the rest of the paper's `limit`, or of `total_limit` for the whole ledger. Running calls count
-        with their estimates."""
+        """Records the start of a call, at its estimated cost, and returns its number. Raises `BudgetError` if the
+        estimate exceeds what is left of the paper's `limit`, or of the `total_limit` for the whole ledger. Calls in
+        progress count at their estimated cost."""
         call = random.getrandbits(62)
 
         def enter(db: sqlite3.Connection) -> None:
@@ -163,8 +163,8 @@ class Ledger:
         return call
 
     def end(self, call: int, question: Question, key: bytes, reply: Reply) -> Reply:
-        """Records the outcome of a call and stores its answer in one transaction. Returns the stored answer, which is
-        another process's if that one was faster."""
+        """Records a call's outcome and stores its answer in one transaction. Returns the stored answer, which comes
+        from another process if that process was faster."""
         counts = (reply.input_tokens, reply.cached_tokens, reply.output_tokens)
         dollars = self._prices.dollars(question.model, *counts) if reply.dollars is None else reply.dollars
 
@@ -200,7 +200,7 @@ class Ledger:
         self._transaction(lambda db: db.executemany("DELETE FROM answers WHERE key = ?", rows))
 
     def spent(self, paper: str) -> float | None:
-        """Dollars for a paper over all its builds; None if a price is unknown."""
+        """Returns the dollars spent on a paper across all its builds; None if a price is unknown."""
         return self._run(lambda db: self._sum(db, "paper = ? AND outcome != 'open'", encodable(paper)))
 
     def _sum(self, db: sqlite3.Connection, condition: str, *values: str) -> float | None:
@@ -237,8 +237,8 @@ class Ledger:
             )
         if spent + dollars > limit:
             raise BudgetError(
-                f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {spender} are spent, and the next "
-                f"call may take ${dollars:.3f}; finished work is kept: run again with a higher "
+                f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {spender} has been spent, and the "
+                f"next call may cost ${dollars:.3f}; finished work is kept: run again with a higher "
                 f"--{setting.replace('_', '-')} to continue"
             )
 
@@ -284,7 +284,7 @@ def _enter(
 
 
 def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection | None = None) -> sqlite3.Connection:
-    """Replaces a corrupt file with a new one that has its readable rows. Re-raises any other error."""
+    """Replaces a corrupt file with a new file that contains its readable rows. Re-raises any other error."""
     if type(error) is not sqlite3.DatabaseError:  # subclasses indicate a full disk, a lock or a missing permission
         raise error
     if old is not None:
@@ -294,15 +294,15 @@ def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection |
             return db
         answers, calls = _salvage(aside, db, "answers", 5), _salvage(aside, db, "calls", 16)
     log.warning(
-        "%s was corrupt (%s) and was set aside as %s: %d answers and %d calls were recovered; missing "
-        "answers are asked again, and missing calls do not count in `xkg costs` and --max-cost",
+        "%s was corrupt (%s) and was set aside as %s: %d answers and %d calls were recovered; questions with missing "
+        "answers are asked again, and missing calls do not count towards `xkg costs` or --max-cost",
         path, error, aside.name, answers, calls,
     )  # fmt: skip
     return db
 
 
 def _salvage(aside: Path, db: sqlite3.Connection, table: str, columns: int) -> int:
-    """Copies rows until the damaged part, and returns their number."""
+    """Copies the rows up to the damaged part, and returns their number."""
     count = 0
     with transaction(db), suppress(sqlite3.Error), closing(sqlite3.connect(aside)) as old:
         for row in old.execute(f"SELECT * FROM {table}"):
@@ -317,6 +317,6 @@ def _as_store_error(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"{path} cannot be written ({error}), and without it no model is asked, since what is paid for would be "
-            "lost: free space, or give another folder with --kg"
+            f"{path} cannot be written ({error}), so no model is asked, since paid answers would be "
+            "lost: free up disk space, or choose a different folder with --kg"
         ) from error

@@ -1,7 +1,7 @@
-"""Questions that wait for the caller of a job, and their answers, in one SQLite file of a graph.
+"""Questions that wait for a job's caller, and their answers, in one SQLite file per graph.
 
-A build posts questions; the caller takes and answers them, from any process. The first answer counts. Everything is on
-disk, so a build or caller that was killed can continue."""
+A build posts questions; the caller fetches and answers them, from any process. The first answer counts. Everything is
+on disk, so a build or caller can resume after being killed."""
 
 import json
 import sqlite3
@@ -45,14 +45,14 @@ class OpenQuestion:
 
 
 class OpenQuestions:
-    """The file `questions.sqlite` of a graph. Every method has written to disk when it returns, and raises `StoreError`
-    if it cannot. Safe to use from several threads and processes."""
+    """A graph's `questions.sqlite` file. Changes are on disk when a method returns. Every method raises `StoreError` if
+    the file cannot be used. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path, clock: Clock = CLOCK) -> None:
         self._folder, self._clock = folder, clock
 
     def post(self, job: int, request: Request) -> str:
-        """Posts a question and returns its id. An answer that was already used does not count again."""
+        """Posts a question and returns its id. An answer that was already used is not reused."""
         id = request.key.hex()[:_ID_DIGITS]
         row = (id, job, request.stage, request.prompt, request.about)
         texts = (json.dumps(request.messages), json.dumps(request.schema), self._clock.now())
@@ -66,7 +66,7 @@ class OpenQuestions:
         return id
 
     def take(self, id: str) -> str | None:
-        """The answer, or None if there is none yet. Deletes the answered question."""
+        """Returns the answer, or None if there is none yet. Clears the answered question."""
         with self._reading() as db:
             row = db.execute("SELECT answer FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] is None:
@@ -76,8 +76,8 @@ class OpenQuestions:
         return str(row[0])
 
     def waiting(self, job: int) -> list[OpenQuestion]:
-        """The open questions of a job: first those that no caller has received, then the ones received longest ago, so
-        that several callers get different questions."""
+        """Returns a job's open questions. Questions that no caller has received come first, then the questions received
+        longest ago, so that several callers get different questions."""
         now = self._clock.now()
         with self._reading() as db:
             rows = db.execute(
@@ -93,15 +93,15 @@ class OpenQuestions:
         ]
 
     def give(self, job: int, ids: Sequence[str]) -> None:
-        """Records that a caller asked for questions and received these."""
+        """Records that a caller received these questions."""
         now = self._clock.now()
         with self._changing() as db:
             _visit(db, job, now)
             db.executemany("UPDATE questions SET given = ? WHERE id = ?", [(now, id) for id in ids])
 
     def schema(self, job: int, id: str) -> Mapping[str, Any]:
-        """The answer schema of an open question. Raises `UnknownIdError` for other ids, and `InputError` if the
-        question is answered."""
+        """Returns the answer schema for an open question. Raises `UnknownIdError` if the job has no such question, and
+        `InputError` if it has already been answered."""
         with self._reading() as db:
             row = db.execute("SELECT job, schema, answer IS NOT NULL FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] != job:
@@ -111,14 +111,14 @@ class OpenQuestions:
         return cast(Mapping[str, Any], json.loads(row[1]))
 
     def answer(self, job: int, id: str, answer: str) -> bool:
-        """Stores the first answer to a question. Returns False if there is one already."""
+        """Stores an answer to a question. Returns False if the question already has an answer."""
         with self._changing() as db:
             _visit(db, job, self._clock.now())
             update = "UPDATE questions SET answer = ? WHERE id = ? AND job = ? AND answer IS NULL"
             return db.execute(update, (answer, id, job)).rowcount == 1
 
     def last_visit(self, job: int) -> float:
-        """When a caller last asked for or answered questions of a job; 0 if never."""
+        """Returns when a caller last fetched or answered a job's questions; 0 if never."""
         with self._reading() as db:
             row = db.execute("SELECT at FROM visits WHERE job = ?", (job,)).fetchone()
         return float(row[0]) if row else 0.0
@@ -129,7 +129,7 @@ class OpenQuestions:
             yield db
 
     def _reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        return opened(self._folder / FILE, _SCHEMA, "remove it, and start the job again")
+        return opened(self._folder / FILE, _SCHEMA, "delete it, and start the job again")
 
 
 def _visit(db: sqlite3.Connection, job: int, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Parses the text of an answer into a typed object. Reading is lenient, validation strict; nothing is evaluated."""
+"""Parses an answer's text into a typed object. Parsing is lenient and validation is strict; nothing is evaluated."""
 
 import json
 import re
@@ -20,20 +20,20 @@ _MAX_STARTS = 1000
 _THOUGHT_END = re.compile(r"</think(?:ing)?>")
 _THOUGHT_START = re.compile(r"^[ \t]*+<think(?:ing)?>", re.M)
 _CHANNELS = re.compile(r"\A.*?<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>", re.S)
-"""Other channels of gpt-oss before the answer."""
+"""The output in other gpt-oss channels before the answer."""
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 _SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\(?s:.)?)*+"?)|,(?=\s*+[}\]])')
-# Escaped control characters: terminals obey them, and an unescaped `\frac` contains one.
+# Escaped control characters: terminals interpret them, and an unescaped `\frac` contains one.
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
-# Where the text before an answer may end: a fence, or the closing tag of a thought, however a model writes it.
+# Where the text before an answer may end: at a fence, or at a closing thought tag in any model's syntax.
 _ENDED = re.compile(r"^[ \t]*```|</[\w:]{1,30}>|◁/\w{1,30}▷|\[/[A-Z]{1,30}\]|<\|\w{1,30}\|>|assistantfinal", re.M)
 # Schema keywords that strict structured output rejects. Validation here still enforces them.
 _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
 
 
 class UnusableError(ValueError):
-    """A complaint about an answer, phrased for the model. `shapeless` means that even the fields of its type are
-    missing."""
+    """A complaint about an answer, phrased for the model. `shapeless` means that the answer is not an object with the
+    expected fields."""
 
     def __init__(self, complaint: str, *, shapeless: bool) -> None:
         super().__init__(complaint)
@@ -41,8 +41,8 @@ class UnusableError(ValueError):
 
 
 def read_answer(text: str, kind: type[A]) -> A:
-    """The last JSON object of the right type in the text. Raises `UnusableError`."""
-    if text.lstrip().startswith('"'):  # a gateway may encode the answer once more
+    """Returns the last JSON object of the right type in the text. Raises `UnusableError`."""
+    if text.lstrip().startswith('"'):  # some gateways encode the answer twice
         with suppress(ValueError):
             text = str(json.loads(text))
     answered = _CHANNELS.sub("", _without_thoughts(text))
@@ -55,7 +55,7 @@ def read_answer(text: str, kind: type[A]) -> A:
             return _validated(value, kind)
         except ValidationError as error:
             complaints.append(complaint_of(error))
-    if complaints[0].shapeless:  # some models wrap the whole answer in an object with a single name
+    if complaints[0].shapeless:  # some models wrap the whole answer in an object with a single key
         for inner in objects[-1].values():
             with suppress(ValidationError):
                 return _validated(inner, kind)
@@ -63,7 +63,7 @@ def read_answer(text: str, kind: type[A]) -> A:
 
 
 def _without_thoughts(text: str) -> str:
-    """The text before and after thoughts. A thought without its opening tag starts with the text."""
+    """Returns the text without thoughts. A thought without an opening tag starts at the beginning of the text."""
     *before, answer = _THOUGHT_END.split(text)
     starts = ((piece, _THOUGHT_START.search(piece)) for piece in before)
     return "".join(piece[: start.start()] for piece, start in starts if start) + answer
@@ -73,14 +73,14 @@ def _validated(value: Any, kind: type[A]) -> A:
     answer = kind.model_validate_json(json.dumps(value), strict=True)
     if control := _CONTROL.search(answer.model_dump_json()):
         raise UnusableError(
-            f"a text holds the control character {control[1]!a}: in JSON a backslash is written twice, as in \\\\frac",
+            f"a string contains the control character {control[1]!a}: in JSON, write a backslash twice, as in \\\\frac",
             shapeless=False,
         )
     return answer
 
 
 def objection(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
-    """How an answer violates a schema, in one line; None if it does not."""
+    """Returns how an answer violates a schema, in one line; None if it does not."""
     from jsonschema import Draft202012Validator
 
     faults = sorted(Draft202012Validator(schema).iter_errors(answer), key=lambda fault: list(map(str, fault.path)))
@@ -104,7 +104,8 @@ def complaint_of(error: ValidationError) -> UnusableError:
 
 @cache
 def answer_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of an answer for strict structured output: every object is closed, every field required."""
+    """Returns the JSON schema of an answer for strict structured output: every object is closed, and every field is
+    required."""
     schema = kind.model_json_schema()
     definitions = schema.get("$defs", {})
     strict: dict[str, Any] = _strict(schema, definitions)
@@ -116,7 +117,7 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
         return [_strict(each, definitions) for each in node]
     if not isinstance(node, dict):
         return node
-    if "$ref" in node and len(node) > 1:  # a `$ref` may not have a description next to it
+    if "$ref" in node and len(node) > 1:  # strict output does not allow a description next to a `$ref`
         target = definitions[node["$ref"].rpartition("/")[2]]
         node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
     strict: dict[str, Any] = {}
@@ -132,9 +133,9 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """The outermost JSON objects of the text, in order.
+    """Returns the outermost JSON objects in the text, in order.
 
-    If an object is truncated, the objects inside it are not the answer: the search continues after it."""
+    The objects inside a truncated object are not the answer, so the search continues after it."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_no_number)
     objects: list[dict[str, Any]] = []
     position = 0
@@ -154,7 +155,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 def _path(location: tuple[int | str, ...]) -> str:

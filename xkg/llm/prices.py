@@ -1,4 +1,4 @@
-"""Prices of models, and cost estimates of calls."""
+"""Model prices, and cost estimates for calls."""
 
 import re
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from xkg.llm.prompt import Prompt, Role
 # From the published method: 102,950 output tokens in 41.6 calls per paper.
 TYPICAL_OUTPUT = 2500
 _ORDINARY = 1000
-"""Up to this many prompt tokens, no provider charges its higher price for long prompts."""
+"""No provider charges its long-prompt price for prompts of up to this many tokens."""
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated tokens and dollars of a call; dollars are None if the price of the model is unknown."""
+    """The estimated tokens and dollars of a call; `dollars` is None if the model's price is unknown."""
 
     input_tokens: int
     output_tokens: int
@@ -27,14 +27,14 @@ class Estimate:
 
 
 class Prices:
-    """The prices that `genai-prices` knows, extended by those of the settings."""
+    """The prices from `genai-prices`, extended by prices from the settings."""
 
     def __init__(self, own: Mapping[str, Price]) -> None:
         self._own = own
 
     def of(self, model: str) -> Price | None:
-        """The price, or None if it is unknown. A dated snapshot has its model's price, and a gateway name
-        (`openai/o4-mini`) the price of the model that it names, unless they have their own."""
+        """Returns a model's price, or None if it is unknown. Unless it has its own price, a dated snapshot has its
+        model's price, and a gateway name (`openai/o4-mini`) has the price of the model after the slash."""
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:
@@ -63,12 +63,12 @@ class Prices:
 
 
 def tokens(text: str) -> int:
-    """The estimated number of tokens of a text, at four characters each."""
+    """Estimates the number of tokens in a text, at four characters each."""
     return -(-len(text) // 4)
 
 
 def model_of(settings: LlmSettings, role: Role) -> str:
-    """The model that answers for a role."""
+    """Returns the model for a role."""
     named: str | None = getattr(settings, role)
     return named or settings.model
 
@@ -80,7 +80,7 @@ def models_of(settings: LlmSettings) -> set[str]:
 def estimate(
     settings: LlmSettings, prompt: Prompt, inputs: Mapping[str, str], *, output_tokens: int = TYPICAL_OUTPUT
 ) -> Estimate:
-    """The estimated cost of a question. Needs no key and no endpoint."""
+    """Estimates the cost of a question, without a key or an endpoint."""
     input_tokens = sum(map(tokens, prompt.render(inputs)))
     model = model_of(settings, prompt.role)
     return Estimate(input_tokens, output_tokens, Prices(settings.prices).dollars(model, input_tokens, 0, output_tokens))
@@ -88,12 +88,13 @@ def estimate(
 
 @cache
 def _published(model: str) -> Price | None:
-    """The provider's list price for prompts of ordinary length, without batch discounts, from the installed package."""
-    if ":" in model:  # a tag such as `deepseek-r1:14b` names local weights
+    """Returns the provider's list price from the installed `genai-prices`, for prompts of ordinary length and without
+    batch discounts."""
+    if ":" in model:  # a tag such as `deepseek-r1:14b` refers to local weights
         return None
     try:
         from genai_prices import Usage, calc_price
-    except ModuleNotFoundError:  # the extra `llm` is not installed, so no model can be asked
+    except ModuleNotFoundError:  # the `llm` extra is not installed, so no model can be called
         return None
 
     def dollars(usage: Usage) -> float:

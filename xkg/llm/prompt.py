@@ -1,28 +1,28 @@
-"""Prompts are files: a header, the system message, and below `===` the user message.
+"""Parses prompt files: a header, the system message and, below `===`, the user message.
 
     ---
-    stage: ground            the stage of a build that asks
+    stage: ground            the build stage that asks
     role: code_model         which of the configured models answers
-    inputs: name, files      the slots of the user message, each used at least once, as {{name}}
+    inputs: name, files      the slots in the user message, each used at least once, as {{name}}
     output: Places           the pydantic type of the answer
     version: 1
-    search: web              the answer wants a search of the web; left out in all others
+    search: web              the answer needs a web search; left out otherwise
     ---
     You …
     ===
     …{{name}}… {{files}}
 
-Text between {{#name}} and {{/name}} is left out where that input is empty.
+Text between {{#name}} and {{/name}} is left out if that input is empty.
 
-Papers and repositories are data. Every input stands between marks that name it and that no data can forge, since they
-carry a digest of the input; the system message says what they mean.
+Papers and repositories are data. Every input is enclosed in marks with its name and a digest of its text, which the
+data cannot forge; the system message explains the marks.
 
-Endpoints bill the beginning that a question shares with an earlier one at a lower price. So what is the same for all
-questions comes first: the text that follows the last input is moved to the end of the system message, and an input's
-marks depend on nothing that follows. A file gives the inputs that many questions of a paper share first. Prompts of
-several files that share their first input have no system message of their own (an empty line above `===`), and nothing
-is moved: their questions are the same up to the end of that input. They have one type of answer too, since endpoints
-put its schema before the system message.
+Endpoints charge less for a prefix that a question shares with an earlier question, so the text that all questions share
+comes first. The text after the last input is moved to the end of the system message, and an input's marks do not depend
+on any text after it. A prompt file lists the inputs shared by many of a paper's questions first. If several prompt
+files share their first input, they have no system message (an empty line above `===`) and nothing is moved, so their
+questions are identical up to the end of that input. They also share one answer type, since endpoints put its schema
+before the system message.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ _DATA = (
 
 @dataclass(frozen=True)
 class Prompt:
-    """A parsed prompt file. `name` is the file's name, `output` the name of the answer's type."""
+    """A parsed prompt file. `name` is the file's name, and `output` is the name of the answer type."""
 
     name: str
     stage: str
@@ -63,13 +63,13 @@ class Prompt:
 
     @property
     def identity(self) -> str:
-        """`<name>@<version>-<digest>`, on which a stage's output depends."""
+        """`<name>@<version>-<digest>`, for use in stage keys."""
         digest = hashlib.sha256(f"{self.role}\0{self.system}\0{self.user}".encode()).hexdigest()
         return f"{self.name}@{self.version}-{digest[:8]}"
 
     def render(self, inputs: Mapping[str, str]) -> tuple[str, str]:
-        """The system and the user message. Raises `XkgError` if inputs and header do not match, which is a bug of
-        xkg."""
+        """Returns the system and user messages. Raises `XkgError` if the inputs do not match the header, which is a bug
+        in xkg."""
         if set(inputs) != set(self.inputs):
             odd = ", ".join(sorted(set(inputs) ^ set(self.inputs)))
             raise XkgError(f"prompt {self.name} and its caller disagree on {odd}: correct one of them")
@@ -83,7 +83,8 @@ class Prompt:
         return "\n\n".join(filter(None, (self.system, _DATA, task.strip()))), _SLOT.sub(data, user.strip())
 
     def _split(self) -> tuple[str, str]:
-        """The user message up to its last input, and the following lines if they belong to the system message."""
+        """Returns the user message up to its last input, and the lines after it if they belong in the system
+        message."""
         if not self.system:
             return self.user, ""
         last = max((slot.end() for slot in _SLOT.finditer(self.user)), default=0)
@@ -93,7 +94,7 @@ class Prompt:
 
 
 def _mark(name: str, inputs: Mapping[str, str]) -> str:
-    """Eight digits that occur in no input. If an input forges them, others are chosen."""
+    """Returns eight hex digits that occur in no input."""
     digest = hashlib.sha256(f"{name}\0{inputs[name]}".encode("utf-8", "surrogatepass"))
     while any((mark := digest.hexdigest()[:8]) in value for value in inputs.values()):
         digest.update(b"again")
@@ -101,14 +102,14 @@ def _mark(name: str, inputs: Mapping[str, str]) -> str:
 
 
 def shown_later(text: str) -> str:
-    """The message that shows data which an answer asked for, between marks like those of inputs."""
+    """Returns the message with data that an answer asked to see, enclosed in marks like an input."""
     mark = _mark("more", {"more": text})
     return f"What you asked to see:\n<<<more {mark}>>>\n{text}\n<<<end more {mark}>>>\n\nNow answer the question."
 
 
 @cache
 def load_prompt(path: Path) -> Prompt:
-    """The prompt in a file. Raises `XkgError` if the file is not a valid prompt, which is a bug of xkg."""
+    """Parses a prompt file. Raises `XkgError` if it is not a valid prompt, which is a bug in xkg."""
     text = path.read_text(encoding="utf-8")
     match = re.fullmatch(r"---\n(.*?)\n---\n(.*?)\n===\n(.*)", text, re.S)
     if match is None:

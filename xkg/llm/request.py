@@ -1,4 +1,4 @@
-"""The request parameters that a model accepts, learned from the endpoint's refusals."""
+"""Learns which request parameters a model accepts from the endpoint's errors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Message = Mapping[str, str]
 
 TOO_LONG = re.compile(r"context.?(length|window|size)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
-"""Phrases in refusals of questions that exceed the model's context."""
+"""Phrases in errors for questions that exceed the model's context."""
 ROOM = 16_384
-"""Answer tokens for endpoints without a limit, or with a low one."""
+"""The number of answer tokens to request if an endpoint requires a limit or its default is low."""
 _FENCED = (
     "Answer with exactly one JSON object, between ```json and ```, and nothing else. It has to be valid against this "
     "JSON schema:\n"
@@ -33,13 +33,14 @@ _NUMBER = re.compile(r"\b\d{1,3}(?:,\d{3})+\b|\b\d{4,}\b")
 _LEAST_ROOM = 1024
 
 _PARTS = ("text", "function", "arguments")
-"""Fields that hold the text of a part of a message or of the call of a tool."""
+"""Fields that contain the text of a message part or tool call."""
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """The shape of requests to a model: schema as a parameter or in the prompt, temperature, system message, streaming,
-    and the parameter `limit` for the number of answer tokens, with its value `room`."""
+    """The request shape for a model: whether the schema is a parameter (otherwise it is in the prompt), whether to send
+    a temperature and a system message, and whether to stream. `limit` is the parameter for the number of answer tokens,
+    and `room` its value."""
 
     schema: bool = True
     temperature: bool = True
@@ -55,7 +56,7 @@ class Accepted:
         temperature: float | None,
         parameters: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """The body of a request, without the model. `parameters` come from the settings."""
+        """Returns the body of a request, without the model. `parameters` come from the settings."""
         sent = [{"role": m["role"], "content": encodable(m["content"])} for m in messages]
         if not self.system and len(sent) > 1 and sent[0]["role"] == "system":
             first = sent.pop(0)
@@ -77,8 +78,9 @@ class Accepted:
     def after(
         self, error: openai.APIStatusError, temperature: float | None, *, repeated: bool = False
     ) -> Accepted | None:
-        """The next shape to try, or None if another request would be refused too. A 4xx costs nothing, so more tries
-        are cheap. Servers also fail (5xx) on what they do not support: a `repeated` failure is read as a refusal."""
+        """Returns the next shape to try, or None if another request would be refused too. A 4xx response costs nothing,
+        so retries are cheap. Servers may also return a 5xx response for an unsupported parameter, so a `repeated`
+        failure is treated as a refusal."""
         words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, list, str)) else ""
         status = error.status_code
         if status in (401, 402, 403, 413, 429):
@@ -99,10 +101,10 @@ class Accepted:
         return replace(self, stream=True) if repeated and refused and not self.stream else None
 
     def _limited(self, limit: str, words: str) -> Accepted | None:
-        """The shape after a refusal that names the parameter `limit`."""
+        """Returns the next shape after an error that mentions the parameter `limit`."""
         if self.limit is None:
             return replace(self, limit=limit)
-        # The error for a refused value quotes it, or lower values: the model's own maximum, or the rest of its context.
+        # The error for a rejected value contains it, or lower values: the model's maximum, or the rest of its context.
         numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(words)]
         half = self.room // 2 if self.room in numbers and self.room > _LEAST_ROOM else 0
         if room := max((number for number in numbers if number < self.room), default=half):
@@ -112,12 +114,12 @@ class Accepted:
 
 
 def with_schema(question: str, schema: Mapping[str, Any]) -> str:
-    """The prompt for a model that does not accept a schema parameter."""
+    """Returns the prompt for a model that does not accept a schema parameter."""
     return f"{question}\n\n{_FENCED}{json.dumps(schema)}"
 
 
 def whole_of_stream(body: bytes) -> Any:
-    """The completion in a body of server-sent events, with the `error` that ended it. Raises `ValueError`."""
+    """Returns the completion in a body of server-sent events, with the `error` that ended it. Raises `ValueError`."""
     pieces: dict[str, list[str]] = {}
     last: dict[str, Any] = {}
     finish = None
@@ -138,7 +140,7 @@ def whole_of_stream(body: bytes) -> Any:
 
 
 def text_of(content: Any) -> str:
-    """A message's text. Some endpoints split it into parts, or parse it."""
+    """Returns a message's text. Some endpoints split it into parts, or parse it."""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict)]
         texts = "".join(text_of(part) for part in parts if part.keys() & _PARTS)

@@ -164,7 +164,7 @@ def test_a_run_that_is_out_of_money_goes_on_with_more(world: World) -> None:
     world.llm = {"max_cost": 0.03, "prices": {"base": {"input": 10.0, "output": 40.0}}}
     result = world.run()
     assert result.stopped is not None
-    assert "allowed for run:one are spent" in result.stopped
+    assert "allowed for run:one has been spent" in result.stopped
     assert result.result in ("C", "D")
     world.llm = {"max_cost": 30.0, "prices": world.llm["prices"]}
     assert world.run().result == "A"

@@ -77,7 +77,7 @@ def test_what_is_not_found_says_what_came_nearest() -> None:
     near = found(Reference(title="Wave transport in deep currents"), WAVE)
     assert near[0] is None
     assert "similarity 0.57" in near[1]
-    assert "cannot be told" in found(Reference(title=None, text="?"), WAVE)[1]
+    assert "cannot be separated" in found(Reference(title=None, text="?"), WAVE)[1]
 
 
 def test_an_index_that_is_down_leaves_the_others() -> None:

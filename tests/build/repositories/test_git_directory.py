@@ -244,7 +244,7 @@ def test_a_bare_repository_inside_a_work_tree_is_data(tmp_path: Path, private: P
         for checkout in (fetch_repository(str(outer / "data"), tmp_path, roots), read_folder(outer / "data", roots)):
             assert checkout.repository.commit is None
             assert "HEAD" in {f.path for f in checkout.files}
-            assert "counts as data" in checkout.notes[0]
+            assert "is treated as data" in checkout.notes[0]
         with pytest.raises(InputError, match="not a git repository"):
             fetch_repository(f"{outer / 'data'}@main", tmp_path, roots)
     (outer / "data").rename(tmp_path / "alone.git")

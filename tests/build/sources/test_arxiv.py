@@ -173,9 +173,9 @@ def test_a_server_that_is_busy_for_ever(server: Arxiv, told: Told, clock: Turned
 
 def test_a_server_that_wants_hours(server: Arxiv, told: Told, clock: TurnedClock) -> None:
     server.faults += [("/api", status(429, Retry_After="7200"))]
-    assert "asks to wait 7200 seconds; try again after that" in told()
+    assert "asks clients to wait 7200 seconds; try again after that" in told()
     server.faults += [("/api", status(503, Retry_After="Fri, 31 Dec 2100 23:59:59 GMT"))]
-    assert "asks to wait" in told()
+    assert "asks clients to wait" in told()
     assert max(clock.pauses) <= 3
 
 

@@ -93,7 +93,7 @@ def test_without_a_token_answers_of_the_day_are_not_asked_for_again(server: Scho
 def test_a_limit_that_is_used_up(server: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = server.clock = TurnedClock()
     server.limit = 0
-    with pytest.raises(BusyError, match=r"asks to wait 3[56]\d\d seconds.*set GITHUB_TOKEN"):
+    with pytest.raises(BusyError, match=r"asks clients to wait 3[56]\d\d seconds.*set GITHUB_TOKEN"):
         client(server, tmp_path, clock).repository("lab/tides")
     assert clock.pauses == []
     server.reset = 20

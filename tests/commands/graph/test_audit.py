@@ -62,7 +62,7 @@ def test_a_mirror_of_a_blacklisted_repository_is_kept_out_and_found(
         apart = server.add(committed(Path(shutil.copytree(EXAMPLE / "code", tmp_path / "apart")), {}), "else/apart")
         blacklist = listed(tmp_path, held_out)
         chosen = settings(tmp_path / "graph")
-        for refused, reason in ((held_out, "the blacklist names"), (mirror, "is a copy of")):
+        for refused, reason in ((held_out, "the blacklist contains"), (mirror, "is a copy of")):
             with pytest.raises(InputError, match=reason):
                 build(chosen, EXAMPLE / "paper", refused, paper_id=EXAMPLE_ID, blacklist=blacklist)
         build(chosen, EXAMPLE / "paper", apart, paper_id=EXAMPLE_ID, blacklist=blacklist)
@@ -92,13 +92,13 @@ def test_a_build_of_a_blacklisted_repository_is_refused_before_any_connection(
             f"http://localhost:{port}/lab/held", f"https://ｌｏｃａｌｈｏｓｔ:{port}/lab/held",
         ]  # fmt: skip
         for spelling in spellings:
-            with pytest.raises(InputError, match="the blacklist names"):
+            with pytest.raises(InputError, match="the blacklist contains"):
                 build(chosen, EXAMPLE / "paper", spelling, paper_id=EXAMPLE_ID, blacklist=blacklist)
         assert server.asked == []
         on_github = listed(tmp_path, "github.com/lab/held")
         folder = a_repository(tmp_path / "clone")
         git(folder, "remote", "add", "origin", "git@github.com:lab/held.git")
-        with pytest.raises(InputError, match="the blacklist names"):
+        with pytest.raises(InputError, match="the blacklist contains"):
             build(
                 chosen,
                 EXAMPLE / "paper",

@@ -122,5 +122,5 @@ def test_a_file_of_settings_names_no_command(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.chdir(tmp_path)
     Path("xkg.yaml").write_text("llm: {code_model: 'command:touch stolen'}\n")
-    with pytest.raises(ConfigError, match=r"llm\.code_model.*a file cannot name a command"):
+    with pytest.raises(ConfigError, match=r"llm\.code_model.*a file cannot set a command"):
         load()

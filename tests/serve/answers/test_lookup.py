@@ -83,7 +83,7 @@ def test_departures_are_said_as_far_as_they_were_looked_for() -> None:
         faults=(), statements=2, departures=(lines,)
     )
     searched = lines.model_copy(update={"searched": True})
-    assert "neither what was found in the repository nor this code does it" in said(
+    assert "neither the code found in the repository nor this code does it" in said(
         faults=(), statements=2, departures=(searched,)
     )
     inherited = lines.model_copy(update={"component": "Scale"})

@@ -1,3 +1,3 @@
 """Parses a repository into a `Codebase`: symbols, imports and calls, in each language.
 
-May import: repositories, and the layers below build."""
+May import: repositories, and any layer below `build`."""

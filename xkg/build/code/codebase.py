@@ -1,4 +1,4 @@
-"""A parsed repository (`Codebase`). `parse_repository` fills it; grounding and slicing read it."""
+"""The data model for a parsed repository (`Codebase`). `parse_repository` creates it; grounding and slicing use it."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ CommentMark = Literal["#", "//", "%"]
 
 
 def comment_mark(language: LanguageName) -> CommentMark:
-    """The characters that start a line comment."""
+    """Returns the characters that start a line comment in a language."""
     if language == "matlab":
         return "%"
     return "#" if language in ("python", "cython", "julia", "r") else "//"
@@ -61,7 +61,7 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
     "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# Why the parsing process died on a file.
+# Reasons that mean the parsing process died on a file.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
@@ -89,26 +89,27 @@ class Codebase(Value):
     skipped: tuple[Skipped, ...] = ()
 
     def symbols(self) -> dict[str, SourceSymbol]:
-        """All symbols by id, in path and line order."""
+        """Returns all symbols by id, in path and line order."""
         return {s.symbol.id: s for m in self.modules for s in m.symbols}
 
     def module(self, symbol: Symbol) -> Module:
-        """The file that contains a symbol."""
+        """Returns the file that contains a symbol."""
         return next(m for m in self.modules if m.path == symbol.path)
 
     def source(self, symbol: Symbol) -> str:
-        """A symbol's lines in its file."""
+        """Returns a symbol's lines in its file."""
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# How many times the symbols in a file may cover each line. Usually the module, a class and a method each cover it once.
+# How many times symbols may cover each line, on average. Usually, the module, a class and a method each cover a line
+# once.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether symbols are nested, or share lines, so often that no person can have written the file. Processing each
-    symbol with its lines would take quadratic time."""
+    """Whether symbols are nested or share lines so often that the file cannot be hand-written. Processing each symbol
+    with its lines would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -36,7 +36,8 @@ _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=
 
 
 def fingerprinted(module: Module) -> Module:
-    """The module with `fingerprint` set for every symbol except constants; it is '' if the body is too short."""
+    """Returns the module with `fingerprint` set for every symbol except constants; it is '' if the body is too
+    short."""
     runs, lines = _runs(module)
     minima = _Minima(runs)
     symbols = []
@@ -58,7 +59,7 @@ def similarity(one: str, other: str) -> float:
 
 
 def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Hashes of the runs that start at each token, and each token's line (1-based)."""
+    """Returns hashes of the runs that start at each token, and each token's line (1-based)."""
     pattern = _TOKENS[comment_mark(module.language)]
     text = module.text.encode("utf-8", "surrogatepass")
     starts, hashes = [], []
@@ -91,7 +92,8 @@ class _Minima:
             self.levels.append(self.levels[-1][:, : 2 * pairs].reshape(DIGITS, pairs, 2).min(axis=2))
 
     def sketch(self, first: int, end: int) -> str:
-        """The digits for the runs from `first` up to, but not including, `end`; '' if there are too few runs."""
+        """Returns the digits for the runs from `first` up to, but not including, `end`; '' if there are too few
+        runs."""
         if end - first < _FEWEST_RUNS:
             return ""
         left, right = -(-first // _BLOCK), end // _BLOCK
@@ -117,7 +119,7 @@ def _digits(least: NDArray[np.uint64]) -> str:
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): every bit depends on every other."""
+    """Applies the SplitMix64 finaliser (Steele, Lea and Flood, OOPSLA 2014): every bit depends on every other bit."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

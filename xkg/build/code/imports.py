@@ -1,9 +1,9 @@
 """Finds the repository file that an import refers to.
 
-Python resolves imports with a search path, which the repository does not state. This module tries, in order: the folder
-above the importer's top-level package, the importer's own folder and its ancestors, the usual source roots, then any
-other folder. Less certain candidates need more evidence, such as defining the imported names. `root_packages` finds the
-names that a repository uses for itself or its folders."""
+Python resolves imports with a search path, which the repository does not specify. This module tries, in order: the
+folder above the importer's top-level package, the importer's own folder and its ancestors, the usual source roots, then
+any other folder. Less certain candidates need more evidence, such as defining the imported names. `root_packages` finds
+the names that a repository uses for itself or its folders."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -40,15 +40,15 @@ class ModuleIndex:
         return stems
 
     def at(self, stem: str) -> str | None:
-        """The module whose path without suffix is `stem`: a package if there is one, otherwise a file, otherwise a
-        namespace."""
+        """Returns the module whose path without suffix is `stem`: a package if there is one, otherwise a file,
+        otherwise a namespace."""
         for candidate in (f"{stem}/__init__.py", f"{stem}.py"):
             if candidate in self.names:
                 return candidate
         return f"{stem}/" if stem in self.folders else None
 
     def submodule(self, package: str, name: str) -> str | None:
-        """The module `name` in a package or namespace, or None if `package` is a plain module."""
+        """Returns the module `name` in a package or namespace, or None if `package` is a plain module."""
         if not package.endswith(("/", "/__init__.py")) and package != "__init__.py":
             return None
         folder = package.removesuffix("__init__.py").rstrip("/")
@@ -58,9 +58,9 @@ class ModuleIndex:
         return name in self.names.get(module, ()) or self.submodule(module, name) is not None
 
     def resolve(self, importer: str, module: str, attributes: Collection[str] = ()) -> str | None:
-        """The path of `module` (`a.b`, `..m`) as imported by `importer`; a namespace's path ends in a slash. Returns
-        None for modules outside the repository. `attributes` are the names imported from the module, which serve as
-        evidence."""
+        """Returns the path of `module` (`a.b`, `..m`) as imported by `importer`; a namespace's path ends in a slash.
+        Returns None for modules outside the repository. `attributes` are the names imported from the module, which
+        serve as evidence."""
         if module.startswith("."):
             return self._relative(importer, module)
         stem = module.replace(".", "/")
@@ -101,7 +101,7 @@ class ModuleIndex:
         return None
 
     def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
-        """The module in one of the folders that a top-level name may refer to; folders above the importer come
+        """Returns the module in one of the folders that a top-level name may refer to; folders above the importer come
         first."""
         top, _, rest = module.partition(".")
         above = set(_ancestors(_folder(importer)))
@@ -113,7 +113,7 @@ class ModuleIndex:
         return None
 
     def inside(self, folder: str, stem: str) -> str | None:
-        """The module at `stem` (a path without suffix) below a folder; if `stem` is '', the folder itself."""
+        """Returns the module at `stem` (a path without suffix) below a folder; if `stem` is '', the folder itself."""
         path = f"{folder}/{stem}".strip("/")
         return self.at(path) if path else self.root
 
@@ -129,14 +129,14 @@ class ModuleIndex:
         return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:
-        """The folder that contains a file's top-level package: the nearest ancestor without `__init__.py`."""
+        """Returns the folder that contains a file's top-level package: the nearest ancestor without `__init__.py`."""
         folder = _folder(path)
         while folder and self._is_package(folder):
             folder = _folder(folder)
         return folder
 
     def dotted(self, path: str) -> str:
-        """The dotted name of a file, relative to its source root."""
+        """Returns the dotted name of a file, relative to its source root."""
         stem = path.removesuffix(".py").removesuffix("/__init__")
         root = self.package_root(path)
         if root.rpartition("/")[2] in _SOURCE_ROOTS:
@@ -162,7 +162,7 @@ def _folder(path: str) -> str:
 
 
 def _ancestors(folder: str) -> list[str]:
-    """The folder and all its ancestors, nearest first; the last one is the repository's root, ''."""
+    """Returns the folder and all its ancestors, nearest first; the last one is the repository's root, ''."""
     folders = [folder]
     while folder:
         folder = _folder(folder)

@@ -32,9 +32,9 @@ _AT_ONCE = 8_000_000  # bytes of files
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
-    """Parses in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is called with
-    the path of the current file, or '' for work on all files. Files in `without` are skipped for the reasons given
-    there.
+    """Parses a checkout in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is
+    called with the path of the current file, or '' for work on all files. Files in `without` are skipped for the
+    reasons given there.
 
     Raises `InputError`, listing the checkout's languages, if it has no readable source."""
     skipped = Skips()
@@ -98,7 +98,7 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
     return (
         f"{checkout.repository.id} has no source in a supported language ({summary}"
         + (f"; languages: {languages}" if languages else "")
-        + f"); supported are {LANGUAGES}: pass the repository that contains the code"
+        + f"); supported languages are {LANGUAGES}: pass the repository that contains the code"
     )
 
 
@@ -166,7 +166,8 @@ class _Parsed:
             self._analyses[path] = analysis
 
     def roots(self, declared: Collection[str], requirements: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """The `root_packages` for the Python files. `declared` and `requirements` are the repository's."""
+        """Returns the `root_packages` for the Python files. `declared` and `requirements` are the repository's own
+        packages and its requirements."""
         index = self._index({})
         required = version_hints(requirements)
         unresolved: list[UnresolvedImport] = []
@@ -216,8 +217,8 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """The attributes that a file reads from each of its free names. For `a.b.c` and `a`, `a` is mapped to `b.c` and
-    ''."""
+    """Returns the attributes that a file reads from each of its free names. For `a.b.c` and `a`, `a` is mapped to `b.c`
+    and ''."""
     used: dict[str, set[str]] = {}
     for chain in analysis.uses:
         head, _, rest = chain.partition(".")
@@ -226,7 +227,7 @@ def _uses(analysis: Analysis) -> dict[str, set[str]]:
 
 
 def _names_used(item: Import, used: Mapping[str, Collection[str]]) -> set[str]:
-    """Names that must exist in the module for the import to work."""
+    """Returns names that must exist in the module for the import to work."""
     if item.attribute is not None:
         return {item.attribute}
     # After `import a.b`, uses start with `a.b.` or the alias.
@@ -251,7 +252,8 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Assigned names that other files use but that are not constants yet, keyed by the file that assigns them."""
+    """Returns assigned names that other files use but that are not constants yet, keyed by the file that assigns
+    them."""
     used: dict[str, set[str]] = {}
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():

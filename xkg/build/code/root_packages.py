@@ -1,5 +1,5 @@
-"""Finds the packages that a repository imports by its own name: `from fre.common.typing import Data`, where the file
-`common/typing.py` is at the top of the repository, whatever its folder is called.
+"""Finds the packages that a repository imports under its own name, such as `from fre.common.typing import Data` if the
+file `common/typing.py` is at the top of the repository, whatever its folder is called.
 
 A folder matches such a name if it contains most of the modules that the repository imports under the name, and these
 modules define the imported names.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# A file name found in more folders than this says little about which one is meant; the repository's top folder is
+# If a file name occurs in more folders than this, it is not evidence for any of them. The repository's top folder is
 # always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000
@@ -33,18 +33,19 @@ def root_packages(
     declared: Collection[str],
     required: Callable[[str], bool] | None,
 ) -> dict[str, tuple[str, ...]]:
-    """The repository's folders that a top-level name may refer to, best first; names of other projects are absent.
+    """Returns the repository's folders that a top-level name may refer to, best first; names of other projects are
+    absent.
 
     `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
     the repository instead of defining them (`*`: an unknown number of names); they are not evidence that the file is
-    the imported one. `declared` are the repository's own packages, in lower case. `required` tells whether an import
-    name is an external package that the repository requires; it returns None if the repository does not list its
+    the imported one. `declared` are the repository's own packages, in lower case. `required` returns whether an import
+    name is an external package that the repository requires; it is None if the repository does not list its
     requirements.
 
     One matching module is enough if the name is declared, or is the name of the repository or of the folder; if the
     repository as a whole is a package; if it requires other packages; or if the module is in a folder with that name
-    and no module is missing. Otherwise, two matching modules are needed. A package that the repository requires counts
-    as its own only if no module is missing."""
+    and no module is missing. Otherwise, two matching modules are needed. A package that the repository requires is
+    treated as its own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
@@ -66,7 +67,7 @@ def root_packages(
 
 
 class _Imported(NamedTuple):
-    """What a repository imports under one top-level name, keyed by the path below that name ('' is the top itself).
+    """A repository's imports under one top-level name, keyed by the path below that name ('' for the top itself).
     `modules` lists the names imported from a module; `members` lists the uses of an imported member, which may itself
     be a module (`from top import sub`); `stars` lists names that may come from a star import."""
 
@@ -91,7 +92,8 @@ class _Imported(NamedTuple):
 
 
 def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
-    """Folders that contain one of the modules, modules with the top-level name, and the repository's top folder."""
+    """Returns folders that contain one of the modules, modules with the top-level name, and the repository's top
+    folder."""
     votes: Counter[str] = Counter()
     for inside in ["", *imported.modules, *imported.members]:
         stems = index.by_last_name.get(inside.rpartition("/")[2] or top, ())
@@ -104,8 +106,9 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
-    """The modules that the folder contains and that define at least half of the names used from them, and the modules
-    that it lacks. A module counts as neither if it is not used, or only for names that it imports from elsewhere."""
+    """Returns the modules that the folder contains and that define at least half of the names used from them, and the
+    modules that it lacks. A module is in neither set if it is not used, or if it is used only for names that it imports
+    from elsewhere."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

@@ -1,5 +1,5 @@
-"""Reads values from a repository's configuration files (YAML, JSON, TOML, gin, INI) as flat names with file and
-line.
+"""Reads values from a repository's configuration files (YAML, JSON, TOML, gin, INI). Each value has a flat name, a file
+and a line.
 
 Nothing in a file is executed or constructed: YAML is composed into nodes, and aliases are followed within a limit."""
 
@@ -62,13 +62,13 @@ def is_settings(path: str, size: int | None) -> bool:
 
 
 def likeliest(paths: Sequence[str]) -> list[str]:
-    """The paths of up to 150 files that most likely configure experiments, best first."""
+    """Returns the paths of up to 150 files that most likely configure experiments, best first."""
     return sorted(paths, key=lambda p: (_LIKELY.search(p) is None, p.count("/"), p))[:MOST_FILES]
 
 
 def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> tuple[Setting, ...]:
-    """The settings in these files (path → text), in file order, within limits. If a file does not parse, only the
-    settings before the error are included. `mark` is called with the path of each file before it is read."""
+    """Returns the settings in these files (path → text), in file order, within limits. If a file does not parse, only
+    the settings before the error are included. `mark` is called with the path of each file before it is read."""
     out: list[Setting] = []
     size = 0
     for path, text in texts.items():
@@ -126,7 +126,7 @@ def _require_shallow(text: str) -> None:
 
 
 def _nodes(path: str, node: Any, name: str, depth: int, left: list[int]) -> Iterator[Setting]:
-    """The values in a YAML node; `left` counts down over all nodes, including those behind aliases."""
+    """Yields the values in a YAML node; `left` counts down over all nodes, including those behind aliases."""
     left[0] -= 1
     if left[0] < 0 or depth > _DEEPEST or node is None:
         return
@@ -159,7 +159,7 @@ def _tables(path: str, lines: Mapping[str, int], table: Mapping[str, Any], name:
 
 
 def _blocks(path: str, text: str) -> Iterator[Setting]:
-    """Lines `name = value` in blocks `name { … }`, as in HOCON."""
+    """Yields the `name = value` lines in `name { … }` blocks, as in HOCON."""
     inside: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
         stripped = line.partition("#")[0].partition("//")[0].strip().rstrip(",")
@@ -172,7 +172,7 @@ def _blocks(path: str, text: str) -> Iterator[Setting]:
 
 
 def _first_lines(text: str) -> dict[str, int]:
-    """The first line that sets each name, keyed by the lower-case name."""
+    """Returns the first line that sets each name, keyed by the lower-case name."""
     first: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if match := _NAME.match(line):

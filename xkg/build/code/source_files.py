@@ -64,7 +64,7 @@ class Skips:
 
 
 def suffix(path: str) -> str:
-    """A file name's suffix in lower case without the dot, or '' if it has none."""
+    """Returns a file name's suffix in lower case without the dot, or '' if it has none."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 
@@ -105,7 +105,7 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     if ending in _BINARY:
         skipped.add("binary", path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
-        return False  # was read only in case it is a pointer
+        return False  # it was read only because it could be a pointer
     if not ending and not re.match(rb"#![^\n]*\bpython", content):
         return False  # a file without a suffix is Python only if its first line says so
     if ending == "m" and _OBJECTIVE_C.search(content):
@@ -131,14 +131,14 @@ def is_pointer(content: bytes) -> bool:
 
 
 def unread_languages(files: Iterable[File]) -> dict[str, int]:
-    """The number of files in each recognised but unsupported language, highest first."""
+    """Returns the number of files in each recognised but unsupported language, highest first."""
     counts = Counter(_OTHER_SOURCE[ending] for f in files if (ending := suffix(f.path)) in _OTHER_SOURCE)
     return dict(counts.most_common())
 
 
 def decode(content: bytes) -> str:
-    """The text decoded with its declared encoding (PEP 263), with undecodable bytes as U+FFFD and line ends as one
-    newline."""
+    """Returns the text decoded with its declared encoding (PEP 263), with undecodable bytes as U+FFFD and line ends as
+    one newline."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = content.decode("utf-16", "replace")
     else:

@@ -1,3 +1,3 @@
 """Curates the papers and repositories worth building around a target paper.
 
-May import: sources, repositories, paper and techniques of build, and the layers below build."""
+May import: sources, repositories, paper and techniques in `build`, and any layer below `build`."""

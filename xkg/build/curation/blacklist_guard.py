@@ -27,16 +27,17 @@ class BlacklistGuard:
         self._known: dict[str, RepositoryFingerprint] | None = None
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None:
-        """The reason why this paper is refused, or None if it is allowed."""
+        """Returns the reason why this paper is refused, or None if it is allowed."""
         return self.blacklist.paper(arxiv_id, doi, title)
 
     def repository(self, url: str) -> str | None:
-        """The reason why the repository at this address is refused, judging by its name, or None if it is allowed."""
+        """Returns the reason why the repository at this address is refused, judging by its name, or None if it is
+        allowed."""
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """The reason why a fetched repository is refused, judging by its address, history and files, or None if it is
-        allowed."""
+        """Returns the reason why a fetched repository is refused, judging by its address, history and files, or None if
+        it is allowed."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
             return named

@@ -53,7 +53,7 @@ def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
 def found_by_search(
     known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Candidate]:
-    """New papers found by searching for the target's title, which states its subject, in the first index that
+    """Returns new papers found by searching for the target's title, which states its subject, in the first index that
     answers."""
     for index in sorted(indexes, key=lambda each: each.is_slow):
         try:
@@ -75,7 +75,7 @@ def suggested_by_model(
     indexes: Sequence[PaperIndex],
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """New papers that the model finds on the web and that are also in an index."""
+    """Returns new papers that the model finds on the web and that are also in an index."""
     works = guide.uncited(document, techniques, [candidate.title for candidate in known])
     references = [
         Reference(
@@ -98,7 +98,7 @@ def suggested_by_model(
 
 
 def _new(found: Sequence[Candidate], known: Sequence[Candidate], document: Document) -> list[Candidate]:
-    """Each paper once, excluding the target and known papers."""
+    """Returns each paper once, excluding the target and known papers."""
     ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
     titles = [document.title, *(candidate.title for candidate in known)]
     new: list[Candidate] = []

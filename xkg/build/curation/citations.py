@@ -19,7 +19,7 @@ _BIBLIOGRAPHY = re.compile(r"(?i)references|bibliography|literature cited")
 
 
 def mentions(reader: Reader, parts: Sequence[Part]) -> list[list[Mention]]:
-    """The mentions of each reference in reading order, at most one per sentence."""
+    """Returns the mentions of each reference in reading order, at most one per sentence."""
     document = reader.document
     end = _end_of_text(reader)
     if document.format == "latex":
@@ -89,7 +89,7 @@ def _author_year(text: str, references: Sequence[Reference]) -> Iterator[tuple[i
 
 
 def first_surname(reference: Reference) -> str:
-    """The first author's surname, or '' if the entry does not begin with one."""
+    """Returns the first author's surname, or '' if the entry does not begin with one."""
     text = reference.cited_as or reference.text or ""
     if reference.cited_as:
         return re.split(r" (?:et al|and)\b|[,(&]", text)[0].strip()

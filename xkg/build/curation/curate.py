@@ -53,10 +53,10 @@ def curate(
     guard: BlacklistGuard | None = None,
     guide: Guide | None = None,
 ) -> CuratedSet:
-    """The papers around one target, except any that `guard` refuses. A `guide` determines the techniques, chooses the
-    papers and, if its model can search, finds works that the target does not cite. An index or host that does not
-    answer is skipped, and the notes say so. Raises `InputError` if the target has no techniques; may also raise
-    `EmbeddingError`."""
+    """Returns the papers around one target, except any that `guard` refuses. A `guide` determines the techniques,
+    chooses the papers and, if its model can search, finds works that the target does not cite. An index or host that
+    does not answer is skipped, and the notes say so. Raises `InputError` if the target has no techniques; may also
+    raise `EmbeddingError`."""
     notes: list[str] = []
 
     def note(line: str) -> None:
@@ -113,7 +113,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """The reason why a paper cannot belong to the set, whatever its rank."""
+    """Returns the reason why a paper cannot belong to the set, whatever its rank."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -123,7 +123,7 @@ def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | 
 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
-    """The target's techniques, extracted from its structure, from the top of the hierarchy down."""
+    """Returns the target's techniques, extracted from its structure, from the top of the hierarchy down."""
     found = [technique for technique in extract(document, identity).techniques if technique.hidden is None]
     first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
     return tuple(
@@ -143,7 +143,7 @@ def _identified(
     sources: Sources,
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """The papers behind the references that rank first. The other references keep their rank."""
+    """Returns the papers behind the references that rank first. The other references keep their rank."""
     order = [candidate for candidate, _ in _ranked(cited, techniques, document, sources.embedder)]
     references = [candidate.reference for candidate in order if candidate.reference is not None]
     quick = [index for index in sources.indexes if not index.is_slow]
@@ -187,8 +187,8 @@ def _chosen(
     document: Document,
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """The papers that the model chose, in its order and with its reasons, then the others as dropped. Empty if the
-    model gives no answer."""
+    """Returns the papers that the model chose, in its order and with its reasons, then the others as dropped. Empty if
+    the model returns no answer."""
     # The prompt cannot include all candidates; those found by a model come first.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
@@ -235,7 +235,7 @@ def _looked_up(
 
 
 def _identity(found: FoundPaper) -> dict[str, object]:
-    """The fields of a `CuratedPaper` that an index provides."""
+    """Returns the fields of a `CuratedPaper` that an index provides."""
     return {
         "title": found.title,
         "arxiv_id": found.arxiv_id,
@@ -246,9 +246,9 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """References first. After every few references comes a found paper, if it is at least as similar to the target as
-    half of the references, because a search always finds something. Found papers at least as similar as a quarter of
-    the references come last, if there is room; others are dropped."""
+    """Puts references first, with a found paper after every few references. Since a search always finds something,
+    these found papers must be at least as similar to the target as half of the references. Found papers that are at
+    least as similar as a quarter of the references come last, if there is room; the others are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])
@@ -333,7 +333,8 @@ def _repositories(
 
 
 def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
-    """The reason why a repository is refused as a copy. A repository that cannot be compared is also refused."""
+    """Returns the reason why a repository is refused as a copy. A repository that cannot be compared is also
+    refused."""
     try:
         return guard.fetched(repository.url, repository.commit)
     except InputError as error:

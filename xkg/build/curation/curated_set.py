@@ -38,7 +38,8 @@ class RepositoryRecord(Value):
     default_branch: str | None = None
 
     def on(self, repository: Repository) -> Repository:
-        """The repository with this record added. It follows the default branch if the newest commit was fetched."""
+        """Returns the repository with this record added. It follows the default branch if the newest commit was
+        fetched."""
         newest = self.commit is not None and repository.reference == self.commit
         update = {
             "is_official": repository.is_official or self.is_official,
@@ -53,8 +54,8 @@ class RepositoryRecord(Value):
 
 class ChosenRepository(Value):
     """A repository and the evidence for and against it being the paper's own, one line each. `is_official` is None if
-    that is uncertain, `is_named` is true if the paper calls it its own, and `found` says how its address was found.
-    Stars, dates and size are as in `RepositoryFacts`."""
+    that is uncertain, `is_named` is true if the paper calls the repository its own, and `found` says how its address
+    was found. Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -130,7 +131,8 @@ class CuratedSet(Value):
     notes: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
-        """Papers and repositories as passed to `xkg build --paper … --repo …`, with the record for each repository."""
+        """Returns papers and repositories as passed to `xkg build --paper … --repo …`, with the record for each
+        repository."""
         return tuple(
             (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers

@@ -90,7 +90,7 @@ class Guide:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches
 
     def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
-        """The titles that the model finds in the first `_MOST_ENTRIES` bibliography entries, keyed by index."""
+        """Returns the titles that the model finds in the first `_MOST_ENTRIES` bibliography entries, keyed by index."""
         shown = [printable_line(entry)[:_ENTRY] for entry in entries[:_MOST_ENTRIES]]
         inputs = {"entries": encodable("\n".join(f"[{n}] {entry}" for n, entry in enumerate(shown, 1)))}
 
@@ -115,7 +115,7 @@ class Guide:
         }
 
         def check(answer: CoreTechniques) -> str | None:
-            return None if any(each.name.strip() for each in answer.techniques) else "techniques is empty: name some"
+            return None if any(each.name.strip() for each in answer.techniques) else "techniques is empty: list some"
 
         try:
             answer = self._ask(
@@ -137,7 +137,8 @@ class Guide:
     def uncited(
         self, document: Document, techniques: Sequence[CoreTechnique], known: Sequence[str]
     ) -> Sequence[UncitedWork]:
-        """Works that the model finds on the web in addition to these titles; empty if it cannot search the web."""
+        """Returns works that the model finds on the web in addition to these titles; empty if it cannot search the
+        web."""
         if not self._searches:
             return ()
         inputs = {
@@ -155,7 +156,7 @@ class Guide:
     def choose(
         self, document: Document, techniques: Sequence[CoreTechnique], candidates: Sequence[CuratedPaper]
     ) -> list[Choice] | None:
-        """The model's choices among the first `_MOST_CANDIDATES` candidates, best first."""
+        """Returns the model's choices among the first `_MOST_CANDIDATES` candidates, best first."""
         shown = candidates[:_MOST_CANDIDATES]
         inputs = {
             "target": encodable(f"{document.title}\n{document.abstract[:3000]}"),

@@ -29,8 +29,8 @@ class Identified(NamedTuple):
 def identify(
     references: Sequence[Reference], indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Identified]:
-    """The arXiv papers for these references, in the same order. `note` receives a line for each index that does not
-    answer; the other indexes are still queried."""
+    """Returns the arXiv papers for these references, in the same order. `note` receives a line for each index that does
+    not answer; the other indexes are still queried."""
     found: list[Identified | None] = [None] * len(references)
     nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
     silent: list[str] = []
@@ -98,7 +98,7 @@ def _agrees(reference: Reference, paper: FoundPaper) -> bool:
 
 def _unknown(reference: Reference, near: tuple[float, str]) -> str:
     if reference.title is None:
-        return "its title cannot be told apart from the rest of the entry"
+        return "its title cannot be separated from the rest of the entry"
     if near[0] >= _DOUBTFUL:
-        return f"no paper on arXiv has this title; the nearest, similarity {near[0]:.2f}, is {near[1][:150]}"
+        return f"no paper on arXiv has this title; the closest match (similarity {near[0]:.2f}) is {near[1][:150]}"
     return "no paper on arXiv has this title"

@@ -119,7 +119,7 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     if _is_named_after(facts, paper.title):
         yield 1, "paper", "it is named after the method in the title"
     if name := _author_as_owner(facts, paper.authors):
-        yield 2, "authors", f"its owner's name resembles that of the author {name}"
+        yield 2, "authors", f"its owner's name resembles the name of the author {name}"
     if names := _authors_among(facts.committers, paper.authors):
         yield 3, "authors", f"the author {names[0]} has committed to it"
     if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
@@ -172,7 +172,8 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
 
 
 def _is_title(one: str, other: str) -> bool:
-    """Whether two titles are equal. They also count as equal if one joins two words that the other separates."""
+    """Whether two titles are equal. Titles are also treated as equal if one joins two words that the other
+    separates."""
     return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
 
 
@@ -187,7 +188,7 @@ def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
 
 
 def _authors_among(committers: Sequence[str], authors: Sequence[str]) -> list[str]:
-    """The authors who are among the committers, matched by last name and by first name or initial."""
+    """Returns the authors who are among the committers, matched by last name and by first name or initial."""
     known = {(words[0], words[-1]) for name in committers if len(words := _name_words(name)) > 1}
     found = []
     for author in authors[:60]:

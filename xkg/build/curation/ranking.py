@@ -44,7 +44,7 @@ class Ranked(Value):
 
 
 def weight_of_use(mentions: Sequence[Mention]) -> float:
-    """The weight of the citations of a paper, or 0 if it is not mentioned."""
+    """Returns the weight of the citations of a paper, or 0 if it is not mentioned."""
     total = 0.0
     for mention in mentions:
         weight = _OF_ROLE.get(mention.role, _OTHER_ROLE) / math.sqrt(mention.together)
@@ -59,7 +59,7 @@ def rank(
     subject: str,
     embedder: Embedder,
 ) -> list[Ranked]:
-    """The candidates' ranking scores, in the given order; `subject` is the target's title and abstract. Raises
+    """Returns the candidates' ranking scores, in the given order; `subject` is the target's title and abstract. Raises
     `EmbeddingError`."""
     if not texts:
         return []

@@ -42,8 +42,8 @@ class RepositoryLink(NamedTuple):
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
-    """Each repository once: the paper's own first, then in order of appearance. Repositories after the offset
-    `bibliography` count as cited."""
+    """Returns each repository once: the paper's own repositories first, then the others in order of appearance.
+    Repositories after the offset `bibliography` are treated as cited."""
     found: dict[str, RepositoryLink] = {}
     order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}
     for link in _links(text, bibliography):

@@ -61,7 +61,7 @@ class RepositorySearch:
         links: Sequence[RepositoryLink],
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
-        """All examined repositories: the paper's own first, then the most likely. `links` are from the paper's
+        """Returns all examined repositories: the paper's own first, then the most likely. `links` are from the paper's
         abstract. `later` returns the links in its text, and is called if neither the abstract nor a search yields the
         paper's own."""
         looked_at: list[ChosenRepository] = []
@@ -94,7 +94,7 @@ class RepositorySearch:
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
-        """The host's results for title and arXiv id, and the reason if the host could not be searched."""
+        """Returns the host's results for title and arXiv id, and the reason if the host could not be searched."""
         if self._host is None or self._busy is not None:
             return (), self._busy
         try:

@@ -1,3 +1,3 @@
-"""The build stages that use a language model. Each has a static counterpart in a neighbouring package of build.
+"""The build stages that use a language model. Each stage has a static counterpart in a sibling package.
 
-May import: every package of build."""
+May import: every package in `build`."""

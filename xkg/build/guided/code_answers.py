@@ -14,7 +14,7 @@ from xkg.llm.client import AnswerType
 Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
 
 
-# How a module implements one statement of the definition, or part of a statement.
+# How a module implements one statement in the definition, or part of a statement.
 class Planned(AnswerType):
     statement: int
     origin: Origin
@@ -35,14 +35,14 @@ class FaultFound(AnswerType):
     remark: str
 
 
-# How definition, source lines and module agree on one statement of the definition.
+# Whether the definition, the source lines and the module agree on one statement in the definition.
 class Compared(AnswerType):
     statement: int
     verdict: Literal["same", "differs", "added", "absent", "elsewhere", "narrower", "wrong"]
     remark: str
 
 
-# The comparison by statements in the definition, then other faults; no faults if the module is faithful.
+# The comparison for each statement in the definition, then other faults; no faults if the module is faithful.
 class Verdict(AnswerType):
     technique: int
     compared: str

@@ -20,8 +20,8 @@ _LEAST = 25
 
 
 def statements_of(definition: str) -> tuple[str, ...]:
-    """The sentences in a definition, split at semicolons, in order; formulas are never split. Empty for a definition
-    without text."""
+    """Returns the sentences in a definition, split at semicolons, in order; formulas are never split. Empty for a
+    definition without text."""
     text = " ".join(definition.split())
     masked = _MASKED.sub(lambda match: "x" * len(match[0]), text)
     found: list[str] = []
@@ -42,5 +42,5 @@ def statements_of(definition: str) -> tuple[str, ...]:
 
 
 def numbered(definition: str) -> str:
-    """The statements in a definition, one per line, as `[1] …`."""
+    """Returns the statements in a definition, one per line, as `[1] …`."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(statements_of(definition), start=1))

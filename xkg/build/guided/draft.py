@@ -14,13 +14,13 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def prompt(name: str) -> Prompt:
-    """The prompt with this name. Raises `XkgError` if its file is malformed."""
+    """Returns the prompt with this name. Raises `XkgError` if its file is malformed."""
     return load_prompt(PROMPTS / f"{name}.md")
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes or could include. `proven` says whether its own test has proven
-    it. `sources` are the symbols that it was made from."""
+    """A component whose code a draft's module includes or could include. `proven` is whether its own test proves it.
+    `sources` are the symbols that it was made from."""
 
     name: str
     implementation: str
@@ -31,17 +31,18 @@ class UsedComponent(Value):
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
-    statements or names it contains, `excerpt` the lines that the model saw, including lines it asked for.
+    statements or names it contains, and `excerpt` contains the lines that the model saw, including lines that it
+    requested.
 
-    The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, holds the lines from which the
-    module's own code was written; it is empty if that is the whole `excerpt`. `uncalled` lists components that the
+    The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
+    the module's own code was written; it is empty if that is the whole `excerpt`. `uncalled` lists components that the
     module does not call; their code is in `ready`. `absent` lists the components without code.
 
     `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
     that the module does not simply copy from its source lines, one per entry; it is empty if the module was repaired
     later. `by_definition` maps functions and classes written from the definition alone to the numbers of its
-    statements. `looked` holds the lines that the author or a review asked for, `opened` the ids of the symbols in them,
-    and `searched` says whether one of them searched the repository."""
+    statements. `looked` contains the lines that the author or a review requested, and `opened` the ids of the symbols
+    in these lines. `searched` is whether the author or a review searched the repository."""
 
     technique: str
     name: str
@@ -78,7 +79,7 @@ class Draft(Value):
         return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls, written)
 
     def _lines_of(self, names: Collection[str]) -> frozenset[int]:
-        """The lines of the module's functions and classes that have these names."""
+        """Returns the lines of the module's functions and classes that have these names."""
         tree = parse_ast(self.implementation) if names else None
         return frozenset(
             line

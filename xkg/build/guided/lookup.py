@@ -27,7 +27,7 @@ class Asking(AnswerType):
 
 
 def place_of(symbol: Symbol) -> str:
-    """The name that an answer can use to open a symbol."""
+    """Returns the name that an answer can use to open a symbol."""
     return f"{symbol.path}::{symbol.qualified_name}" if symbol.qualified_name else symbol.path
 
 
@@ -38,8 +38,8 @@ class _Place(NamedTuple):
 
 
 class Lookup:
-    """What was shown from one repository during one question: `shown` contains the texts, `symbols` the ids of the
-    functions, methods and classes that were opened, and `searched` says whether a text was searched for."""
+    """The parts of one repository that were shown during one question. `shown` contains the texts, and `symbols` the
+    ids of the functions, methods and classes that were opened. `searched` is whether a text was searched for."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.shown: list[str] = []
@@ -48,7 +48,7 @@ class Lookup:
         self._codebase = codebase
 
     def more(self, answer: Asking) -> More | None:
-        """The lines that an answer asks for, or None if it does not ask for any."""
+        """Returns the lines that an answer asks for, or None if it does not ask for any."""
         if not (answer.open or answer.search):
             return None
         parts: list[str] = []
@@ -64,7 +64,7 @@ class Lookup:
         return More("\n".join(parts))
 
     def added_to(self, draft: Draft) -> Draft:
-        """The draft with the shown lines added to its source lines."""
+        """Returns the draft with the shown lines added to its source lines."""
         if not self.shown:
             return draft
         own = draft.own_excerpt or draft.excerpt
@@ -101,7 +101,7 @@ class Lookup:
         return f"# --- {name[:_LONGEST_LINE]!a}: no such file, function or class\n"
 
     def _place(self, asked: str) -> _Place | None:
-        """The lines at a place: a file, some lines of a file, or a symbol by its full or last name."""
+        """Returns the lines at a place: a file, some lines of a file, or a symbol by its full or last name."""
         path, mark, name = asked.rpartition("::")
         modules = {module.path: module for module in self._codebase.modules}
         if not mark and asked in modules:

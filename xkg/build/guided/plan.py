@@ -58,8 +58,8 @@ class PlannedStage(Value):
 
 
 def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
-    """The calls that a build of this paper would still make in each stage, in order. Empty if all outputs are stored.
-    Does not call a model or run code. Raises anything that the static stages raise."""
+    """Returns the calls that a build of this paper would still make in each stage, in order. Empty if all outputs are
+    stored. Does not call a model or run code. Raises anything that the static stages raise."""
     estimator = _Estimator(context.settings.llm)
     build = _EstimatedBuild(opened, context, estimator)
     try:
@@ -78,8 +78,8 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
 
 
 def expected_techniques(found: int, document: Document) -> int:
-    """The number of techniques that a model is expected to find in a paper, at most 12, given the number found by
-    static analysis."""
+    """Returns the number of techniques that a model is expected to find in a paper, at most 12, given the number found
+    by static analysis."""
     fullness = min(1.0, len(document.text) / _ORDINARY_CHARACTERS)
     return min(_MOST_TECHNIQUES, max(found, round(_USUAL_TECHNIQUES * fullness)))
 
@@ -158,7 +158,7 @@ class _Estimator:
         return tuple(stages.values())
 
     def _stage(self, stage: str, calls: int, input_tokens: int, output_tokens: int) -> PlannedStage:
-        """A planned stage whose calls all have the same size."""
+        """Returns a planned stage whose calls all have the same size."""
         model = model_of(self._settings, "code_model")
         prices = Prices(self._settings.prices)
         return PlannedStage(

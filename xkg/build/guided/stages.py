@@ -33,8 +33,8 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
     """Runs extract, ground and then, for each technique, modularize, debug and check. Each output is stored.
 
     If the model fails for one technique, the reason is added to `incomplete` and the other techniques continue. If
-    asking further questions makes no sense, the part finished so far is returned with `stopped`. Raises
-    `LanguageModelError` if there are no techniques yet, plus anything that the stages raise."""
+    further questions would fail too, the results so far are returned with `stopped`. Raises `LanguageModelError` if
+    there are no techniques yet, plus anything that the stages raise."""
     work = GuidedBuild(opened, context, model)
     try:
         work.extract()

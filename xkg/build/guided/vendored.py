@@ -11,8 +11,8 @@ _OF_A_PACKAGE = frozenset({"setup.py", "pyproject.toml", "LICENSE", "LICENSE.md"
 
 
 def vendored_folders(codebase: Codebase) -> frozenset[str]:
-    """The folders that are named like vendored code or have their own installer or licence, except a folder that
-    contains every module."""
+    """Returns the folders that are named like vendored code or have their own installer or licence, except a folder
+    that contains every module."""
     found: set[str] = set()
     for path in {*codebase.files, *(module.path for module in codebase.modules)}:
         folder, _, name = path.rpartition("/")

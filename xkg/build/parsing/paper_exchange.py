@@ -1,4 +1,5 @@
-"""Both ends of the protocol by which the parsing process gets a paper's files from the process that may read them."""
+"""Both ends of the protocol with which the parsing process requests a paper's files from the process that may read
+them."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ _CONTENT, _REFUSED, _UNSAFE = b"+", b"-", b"!"
 
 
 def described(paper: PaperOnDisk) -> dict[str, Any]:
-    """The description of a paper that is sent to the parsing process first, as a JSON value."""
+    """Returns the description of a paper that is sent to the parsing process first, as a JSON value."""
     return {"path": str(paper.path), "folder": paper.folder, "head": paper.head.hex(), "size": paper.size}
 
 

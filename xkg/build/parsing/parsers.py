@@ -45,7 +45,7 @@ _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
 
 
 class Parsers:
-    """A client for the parsing process, which ends no later than this object. Safe to use from several threads. `tasks`
+    """A client for the parsing process, which never outlives this object. Safe to use from several threads. `tasks`
     lists additional modules whose `TASKS` it may run (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
@@ -93,8 +93,8 @@ class Parsers:
         return without_deadly(checkout.repository.id, paths, self._repository, attempt)[0]
 
     def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
-        """The answer from one of the functions in `tasks`. Raises `WorkerDiedError` if there is no answer, or an answer
-        that the function cannot have returned."""
+        """Returns the answer from one of the functions in `tasks`. Raises `WorkerDiedError` if there is no answer, or
+        an answer that the function cannot have returned."""
         answer = self._worker.call(named(task), arguments(given), bounds)
         try:
             return answer_of(task, answer)
@@ -156,7 +156,7 @@ def without_deadly(
 
 
 def deadly(codebase: Codebase) -> str:
-    """A summary of the files that ended the parsing process, or '' if there are none."""
+    """Returns a summary of the files that ended the parsing process, or '' if there are none."""
     return "; ".join(
         f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
         for skipped in codebase.skipped
@@ -165,8 +165,8 @@ def deadly(codebase: Codebase) -> str:
 
 
 def elsewhere(codebase: Codebase) -> Iterator[str]:
-    """One line with a remedy for each kind of file that the repository refers to but does not contain, and one line for
-    files with syntax errors."""
+    """Yields one line with a remedy for each kind of file that the repository refers to but does not contain, and one
+    line for files with syntax errors."""
     for skipped in codebase.skipped:
         if (words := _ELSEWHERE.get(skipped.reason)) is not None:
             kind, remedy = words
@@ -191,7 +191,7 @@ def _require_consistent(codebase: Codebase) -> None:
     paths, seen, identity = set(codebase.files), set[str](), codebase.repository.id
     for module in codebase.modules:
         if module.path not in paths or module.path in seen or not module.symbols or is_tangled(module):
-            raise ValueError(f"a module {module.path!a}")
+            raise ValueError(f"unexpected module {module.path!a}")
         seen.add(module.path)
         lines = module.text.count("\n") + 1
         ids = {source.symbol.id for source in module.symbols}
@@ -202,6 +202,6 @@ def _require_consistent(codebase: Codebase) -> None:
             ours = (symbol.repository, symbol.path) == (identity, module.path)
             named = symbol.id.startswith(symbol_id(identity, module.path, symbol.qualified_name))
             if not (ours and named and 1 <= symbol.start_line <= lines and symbol.end_line <= lines + 1):
-                raise ValueError(f"a symbol {symbol.id!a}")
+                raise ValueError(f"unexpected symbol {symbol.id!a}")
             if source.parent is not None and source.parent not in ids:
                 raise ValueError(f"invalid parent of {symbol.id!a}")

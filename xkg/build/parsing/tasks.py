@@ -30,8 +30,8 @@ def _source_kind(call: Call) -> bytes:
 
 
 def _repository(call: Call) -> bytes:
-    """The codebase without its modules, which are sent separately, and without data that the parent process already
-    has."""
+    """Returns the codebase without its modules, which are sent separately, and without data that the parent process
+    already has."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())
@@ -55,7 +55,7 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 def _import_encodings() -> None:
     """Imports every encoding that a file may declare, because Python imports an encoding when it is first used."""
     for module in pkgutil.iter_modules(encodings.__path__):
-        if module.name not in ("mbcs", "oem"):  # these exist on Windows only
+        if module.name not in ("mbcs", "oem"):  # these exist only on Windows
             importlib.import_module(f"encodings.{module.name}")
 
 

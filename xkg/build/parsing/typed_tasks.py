@@ -1,4 +1,4 @@
-"""Functions for the confined process whose arguments and answers are values sent as JSON."""
+"""Supports functions in the confined process whose arguments and answers are sent as JSON."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,27 +17,27 @@ Mark = Callable[[str], None]
 
 
 def named(function: Callable[..., object]) -> str:
-    """The name that identifies a function among all tasks."""
+    """Returns the name that identifies a function among all tasks."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
 def tasks(*functions: Callable[..., object]) -> Mapping[str, Callable[[Call], bytes]]:
-    """A table of functions for `ConfinedWorker`; each takes a `Mark`, then its arguments by name."""
+    """Returns a table of functions for `ConfinedWorker`; each takes a `Mark` and then keyword arguments."""
     return {named(function): partial(_run, validate_call(function)) for function in functions}
 
 
 def arguments(given: Mapping[str, object]) -> Any:
-    """A function's arguments as a JSON value."""
+    """Returns a function's arguments as a JSON value."""
     return to_jsonable_python(given)
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """A function's return value. Raises `ValueError` for bytes that the function cannot have returned."""
+    """Returns a function's return value. Raises `ValueError` for bytes that the function cannot have returned."""
     return cast(T, _returned(function).validate_json(answer))
 
 
 def dumped(value: object) -> bytes:
-    """A value as JSON. Lone surrogates are replaced, because JSON cannot encode them."""
+    """Returns a value as JSON. Lone surrogates are replaced, because JSON cannot encode them."""
     try:
         return to_json(value)
     except PydanticSerializationError:

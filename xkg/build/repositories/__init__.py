@@ -1,4 +1,4 @@
 """Reads a repository from a git URL, a git directory or a folder, without executing anything in it.
 
-May import: the layers below build.
+May import: any layer below `build`.
 """

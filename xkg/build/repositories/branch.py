@@ -34,9 +34,9 @@ class NewCommit(NamedTuple):
 def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """The ids of new commits. The parent of the first commit is `parent`; the parent of each later commit is the
-    previous one. They are created in a temporary git directory that is removed at the end; its packs omit the objects
-    that `directory` already has. Raises `GitError`."""
+    """Creates commits in a temporary git directory. Yields this directory and the ids of the commits, and removes the
+    directory at the end. The parent of the first commit is `parent`; the parent of each later commit is the previous
+    one. The packs omit objects that `directory` already has. Raises `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):
         message = commit.message.encode("utf-8", "replace")
@@ -70,7 +70,7 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
     the last new commit. The working copy, the index and other references are not changed.
 
     Raises `InputError` if the folder is not a git repository, the commit does not exist, a branch with this name has
-    other commits, or the references are in a format that only git can write."""
+    different commits, or the references are in a format that only git can write."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
         raise InputError(f"{folder} is not a git repository: use the patch instead")
@@ -84,7 +84,7 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
         if present is not None:
             if present == ids[-1]:
                 return present
-            raise InputError(f"{folder} already has a branch {name} with other commits: choose another name")
+            raise InputError(f"{folder} already has a branch {name} with different commits: choose another name")
         git.take_packs(own, directory.common / "objects" / "pack")
     place = directory.common / "refs" / "heads" / name
     place.parent.mkdir(parents=True, exist_ok=True)

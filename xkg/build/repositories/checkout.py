@@ -46,11 +46,11 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or the current files in a folder. `notes` tell the user which was chosen.
+    """A repository at one commit, or the current files in a folder. `notes` tell the user which of these was read.
 
-    `committed` is the date of the commit (YYYY-MM-DD), `written` the date on which its Python files were last changed;
-    both are None for a folder's files. `read` yields (path, bytes) in the requested order. It yields None instead of
-    the bytes for a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most)."""
+    `committed` is the date of the commit (YYYY-MM-DD), and `written` the date on which its Python files were last
+    changed; both are None for a folder's files. `read` yields (path, bytes) in the requested order. It yields None
+    instead of the bytes for a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most)."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -70,13 +70,14 @@ class Checkout:
 def fetch_repository(
     spec: str, cache: Path, roots: Sequence[Path] | None = None, largest: int = MAX_READ_BYTES
 ) -> Checkout:
-    """The repository that `spec` refers to: `https://host/owner/name`, `file://…`, a folder or a bare git directory,
-    each with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
+    """Returns the repository that `spec` refers to: `https://host/owner/name`, `file://…`, a folder or a bare git
+    directory, each optionally followed by `@commit` (a full or abbreviated commit, a branch or a tag; the default is
+    HEAD).
 
-    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused. Files in them
-    larger than `largest` bytes are not fetched. Local folders are read in place; their `.git` must not lead outside
-    `roots` (None: no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not
-    reachable, is empty, or does not contain the commit."""
+    A shallow clone of each URL and commit is stored as a bare repository under `cache`, and reused. It omits files that
+    are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside `roots` (None:
+    no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not reachable, is
+    empty, or does not contain the commit."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
@@ -94,7 +95,7 @@ def fetch_repository(
 
 
 def require_local(spec: str) -> None:
-    """Raises `InputError` if `spec` names a local folder that does not exist. URLs are not checked."""
+    """Raises `InputError` if `spec` is a local folder that does not exist. URLs are not checked."""
     spec = spec.strip()
     if not re.match(r"[A-Za-z][\w+.-]*:|[\w.-]+@[\w.-]+:", spec):
         path, _ = _split_commit(spec)
@@ -109,7 +110,7 @@ def _require_folder(path: Path, spec: str) -> None:
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """The repository if it was fetched into `cache` earlier, otherwise None. Does not fetch anything."""
+    """Returns the repository if it was fetched into `cache` earlier, otherwise None. Does not fetch anything."""
     if not repository.commit or not repository.url:
         return None
     folder = clone_path(repository.url, repository.commit, cache)
@@ -117,10 +118,10 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
-    """The current files in a folder, whatever its commit: tracked and unignored files in a git work tree, otherwise all
-    files. The id is `local:<name>`, because contents are read only on request; `commit` is None. A git directory, or a
-    clone that was never checked out, has no such files, so its HEAD commit is read. `roots` has the same meaning as in
-    `fetch_repository`.
+    """Returns the current files in a folder, whatever its commit: tracked and unignored files in a git work tree,
+    otherwise all files. The id is `local:<name>`, because contents are only read on request; `commit` is None. A git
+    directory, or a clone that was never checked out, has no such files, so its HEAD commit is read. `roots` has the
+    same meaning as in `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
     if not folder.is_dir():
@@ -181,8 +182,8 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """The address of a page, with its branch name completed. A branch name may contain slashes, and the reference
-    contains only its first part."""
+    """Returns the address of a page, with its branch name completed. A branch name may contain slashes, and the
+    reference contains only its first part."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -249,21 +250,21 @@ def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
 
 
 def _name(path: Path) -> str:
-    """A folder's name, or the name of its parent if it is called `.git` or `repo`."""
+    """Returns a folder's name, or the name of its parent if it is called `.git` or `repo`."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))
 
 
 def _plain(path: Path) -> tuple[str, ...]:
-    """Notes on a folder that is read as a plain folder although it contains git data."""
+    """Returns notes on a folder that is read as a plain folder although it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
             "the folder's .git was not used: it is not a git directory, or points to one elsewhere that does not "
             "point back to the folder (core.worktree); the folder's current files were read",
         )
     if git_directory.is_bare_data(path):
-        return ("a bare repository inside a work tree counts as data: its current files were read",)
+        return ("a bare repository inside a work tree is treated as data: its current files were read",)
     return ()
 
 
@@ -272,20 +273,20 @@ def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
 
 
 def _origin(directory: GitDirectory) -> str:
-    """The https address of the remote from which a folder was cloned, or '' if it is unknown."""
+    """Returns the https address of the remote from which a folder was cloned, or '' if it is unknown."""
     address = repository_address(directory.origin)
     known = address is not None and (address.is_of_forge or directory.origin.lower().startswith("https:"))
     return address.url if address is not None and known else ""
 
 
 def _unignored(directory: GitDirectory, path: Path) -> list[str]:
-    """Tracked and unignored files that exist in the work tree, in order."""
+    """Returns tracked and unignored files that exist in the work tree, in order."""
     names = sorted({os.fsdecode(name) for name in git.list_files(directory, path)})
     return [name for name in names if os.path.lexists(path / name)]
 
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
-    """Whether the work tree equals the commit. The comparison is done here, because git itself would run the filters
+    """Whether the work tree matches the commit. The comparison is done here, because git itself would run the filters
     and monitors from the repository's configuration."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
@@ -358,8 +359,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """A folder's files. If `named` is set, they are identified by a hash over paths, kinds and contents (sizes for
-    files that are too large to read)."""
+    """Returns a folder's files. If `named` is set, they are identified by a hash over paths, kinds and contents (sizes
+    for files that are too large to read)."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
@@ -393,7 +394,7 @@ def _as_it_lies(
 
 
 def _empty_submodules(stated: Path, names: Sequence[str]) -> Iterator[str]:
-    """The folders listed in `.gitmodules` that contain no file, as in a copy without submodules."""
+    """Yields the folders listed in `.gitmodules` that contain no file, as in a copy without submodules."""
     for match in _SUBMODULE.finditer((read_small(stated, MAX_READ_BYTES) or b"").decode("utf-8", "replace")):
         folder = match[1].strip().strip("/")
         if folder and not any(name.startswith(f"{folder}/") for name in names):

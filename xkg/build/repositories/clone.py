@@ -21,8 +21,8 @@ COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_BYTES) -> tuple[Path, str]:
-    """The bare repository under `cache` with `reference` (None: HEAD) from `url`, and the full id of its commit. Files
-    larger than `largest` bytes are absent."""
+    """Returns the bare repository under `cache` with `reference` (None: HEAD) from `url`, and the full id of its
+    commit. Files larger than `largest` bytes are absent."""
     commit = reference if reference and COMMIT.fullmatch(reference) else remote_commit(url, reference)
     if commit is not None and (known := clone_path(url, commit, cache, largest)).is_dir():
         return known, commit
@@ -42,7 +42,7 @@ def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_
 
 
 def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES) -> Path:
-    """The folder for a clone, which may not exist yet."""
+    """Returns the folder for a clone, which may not exist yet."""
     address = repository_address(url)
     name = address.name if address else url
     size = "" if largest == MAX_READ_BYTES else f"\0{largest}"
@@ -51,9 +51,9 @@ def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES
 
 
 def remote_commit(url: str, reference: str | None) -> str | None:
-    """The current commit of a branch or tag (None: the default branch) at `url`, or None for an abbreviated commit,
-    which only a full fetch can resolve. Raises `InputError` if the repository is not reachable, is empty, or has no
-    such branch or tag."""
+    """Returns the current commit of a branch or tag (None: the default branch) at `url`, or None for an abbreviated
+    commit, which only a full fetch can resolve. Raises `InputError` if the repository is not reachable, is empty, or
+    has no such branch or tag."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
     requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     with _reaching(url, "reached"):
@@ -83,7 +83,7 @@ def _reaching(url: str, done: str) -> Iterator[None]:
     try:
         yield
     except git.RedirectedError as error:
-        message = f"{url} redirects to another host, {error}: if that host is right, pass the address there"
+        message = f"{url} redirects to another host, {error}: if that host is correct, pass its address"
         raise InputError(message) from error
     except git.TooLargeError as error:
         message = f"{url} is larger than the {error} limit for fetches: clone it yourself and pass that folder"

@@ -32,7 +32,7 @@ class RepositoryFingerprint(Value):
 
 
 def fingerprint(checkout: Checkout, roots: frozenset[str] = frozenset()) -> RepositoryFingerprint:
-    """The fingerprint of a repository's code and data. Prose counts only if there is little else."""
+    """Returns the fingerprint of a repository's code and data. Prose is included only if there is little else."""
     paths = [
         file.path
         for file in checkout.files
@@ -54,7 +54,7 @@ def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
 
 
 def first_commits(url: str) -> frozenset[str]:
-    """The first commits in a repository at an https address, or an empty set if its history cannot be read."""
+    """Returns the first commits in a repository at an https address, or an empty set if its history cannot be read."""
     try:
         return git.root_commits(url) if url.startswith("https://") else frozenset()
     except git.GitError:
@@ -62,7 +62,7 @@ def first_commits(url: str) -> frozenset[str]:
 
 
 def copied(first: RepositoryFingerprint, second: RepositoryFingerprint) -> str | None:
-    """The evidence that one repository is a copy of the other, or None if there is no such evidence."""
+    """Returns the evidence that one repository is a copy of the other, or None if there is no such evidence."""
     if shared := first.roots & second.roots:
         return f"both start with commit {min(shared)[:12]}"
     least = min(len(first.files), len(second.files))

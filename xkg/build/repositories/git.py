@@ -5,10 +5,10 @@ directory, which is empty except for links to the untrusted packs and loose obje
 see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that git
 needs.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`): it gets none of our environment variables, no write
-access, limits on time, memory and output, and no network unless it fetches; it runs as nobody if root starts it. A
-fetch can reach only the host in its address, so that no redirect leads elsewhere, and only the fetched packs are
-kept."""
+Git is confined like untrusted code (`sandbox.isolation.programs`): it has none of our environment variables, no write
+access, limits on time, memory and output, and no network access unless it fetches; if root starts it, it runs as
+nobody. A fetch can reach only the host in its address, so it cannot follow redirects to other hosts, and only the
+fetched packs are kept."""
 
 import contextlib
 import errno
@@ -98,7 +98,7 @@ class Commit(NamedTuple):
 
 
 class GitError(InputError):
-    """Git ended with an error; the message is git's own last line without "fatal: "."""
+    """Git failed; the message is the last line of its output, without "fatal: "."""
 
 
 class RedirectedError(GitError):
@@ -110,8 +110,8 @@ class TooLargeError(GitError):
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """The commit for an object id (which may be abbreviated or belong to a tag), or None if there is none. Raises
-    `GitError`."""
+    """Returns the commit for an object id (which may be abbreviated or belong to a tag), or None if there is none.
+    Raises `GitError`."""
     output = read_from(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
     head, _, content = output.partition(b"\n")
     words = head.split()
@@ -121,8 +121,8 @@ def find_commit(directory: GitDirectory, name: str) -> Commit | None:
 
 
 def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -> Commit:
-    """The last commit up to `commit` that changed any of the paths, or `commit` if git finds none (for example, without
-    history)."""
+    """Returns the last commit up to `commit` that changed any of the paths, or `commit` if git finds none (for example,
+    without history)."""
     asked = "\n".join([commit.oid, "--", *(path for path in paths if "\n" not in path), ""])
     try:
         found = succeeded(read_from(directory, ["rev-list", "-1", "--stdin"], asked.encode())).decode().strip()
@@ -132,8 +132,8 @@ def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -
 
 
 def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
-    """Every path in a commit, including submodules, in git's order. Bytes that are not UTF-8 become U+FFFD. Raises
-    `GitError`."""
+    """Returns every path in a commit, including submodules, in git's order. Bytes that are not UTF-8 become U+FFFD.
+    Raises `GitError`."""
     entries = []
     for record in succeeded(read_from(directory, ["ls-tree", "-r", "-l", "-z", commit])).split(b"\0"):
         if record:
@@ -145,8 +145,8 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """The content of each blob in order, or None for blobs that are absent or damaged, and for all blobs that follow
-    too many damaged ones. Raises `GitError`."""
+    """Yields the content of each blob in order, or None for blobs that are absent or damaged, and for all blobs after
+    too many damaged blobs. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
@@ -161,7 +161,7 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
 
 
 def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
-    """Tracked and unignored paths in a work tree, from the index and `.gitignore` files, unordered. Raises
+    """Returns tracked and unignored paths in a work tree, from the index and `.gitignore` files, unordered. Raises
     `GitError`."""
     arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     with own_directory(directory) as own:
@@ -178,7 +178,7 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
 
 
 def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
-    """The object ids of the references at an https address, keyed by name. Raises `GitError`."""
+    """Returns the object ids of the references at an https address, keyed by name. Raises `GitError`."""
     with own_directory() as own:
         listing = succeeded(run_git(["ls-remote", "--", url, *names], own, folder=own, host=_host(url)))
     lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
@@ -214,8 +214,8 @@ def _bytes_in(folder: Path) -> int:
 
 
 def root_commits(url: str) -> frozenset[str]:
-    """The commits without a parent in the history of HEAD at an https address. Only commits are fetched if the server
-    supports that. Raises `GitError`."""
+    """Returns the commits without a parent in the history of HEAD at an https address. Only commits are fetched if the
+    server supports that. Raises `GitError`."""
     with own_directory() as own:
         lend(own)
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=tree:0"]
@@ -248,7 +248,8 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """An empty git directory of our own. Other users can read it, because git may run under another uid."""
+    """Creates an empty git directory of our own, which is removed at the end. Other users can read it, because git may
+    run under a different uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
@@ -336,7 +337,7 @@ def _open(own: Path) -> None:
 
 
 def succeeded(ran: ProgramResult) -> bytes:
-    """Git's output. Raises `GitError` if git failed."""
+    """Returns git's output. Raises `GitError` if git failed."""
     if ran.ok:
         return ran.output
     if ran.refused:
@@ -352,7 +353,7 @@ def succeeded(ran: ProgramResult) -> bytes:
 
 
 def _program() -> tuple[str, tuple[Path, ...]]:
-    """The git program, and its folder if it is not the system's git."""
+    """Returns the git program, and its folder if it is not the system's git."""
     path = shutil.which("git")
     if path is None:
         raise InputError("git is not installed; install it, or pass a plain folder")
@@ -361,7 +362,8 @@ def _program() -> tuple[str, tuple[Path, ...]]:
 
 
 def _certificates() -> Mapping[str, Path]:
-    """This machine's trusted certificate authorities, in the environment variable that git uses for them."""
+    """Returns the environment variable that git uses for trusted certificate authorities, with this machine's
+    authorities."""
     named = [os.environ.get(name, "") for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "CURL_CA_BUNDLE")]
     known = ssl.get_default_verify_paths()
     for name, place in [
@@ -410,7 +412,7 @@ def _blobs(ran: ProgramResult) -> Iterator[bytes | None]:
 
 
 def _day(commit: bytes) -> str | None:
-    """The date in a commit's `committer` line."""
+    """Returns the date in a commit's `committer` line."""
     for line in commit.partition(b"\n\n")[0].split(b"\n"):
         if match := re.fullmatch(rb"committer .*> (\d{1,12}) ([+-])(\d{2})(\d{2})", line):
             away = timedelta(hours=int(match[3]), minutes=int(match[4])) * (-1 if match[2] == b"-" else 1)
@@ -428,7 +430,7 @@ def _shared_indexes(folder: Path) -> list[str]:
 
 
 def _excluded(directory: GitDirectory) -> bytes:
-    """Ignore patterns in addition to `.gitignore`: the user's own list, then the repository's."""
+    """Returns ignore patterns in addition to `.gitignore`: the user's own list, then the repository's."""
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     own = read_small(home / "git" / "ignore", _MAX_EXCLUDE) or b""
     info = directory.common / "info"

@@ -3,13 +3,13 @@
 Only the origin's address, the hash algorithm and `core.worktree` are read from an untrusted configuration. `.git`
 files, `commondir`, alternates and links are resolved, and checks apply to the resolved path.
 
-A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read only if it points back to the
-folder, as git itself writes both sides: an attacker can put a `.git` into a folder that points to a repository on this
-machine, but cannot write into that repository. A link out of a git directory is never followed. Alternates are followed
-even though they have no reference back (`clone --shared`); if `roots` is given, they must lie under it like everything
-else.
+A directory elsewhere (for a linked work tree, a submodule or `--separate-git-dir`) is read only if it points back to
+the folder, because git writes references in both directions. An attacker can put a `.git` that points to a repository
+on this machine into a folder, but cannot write into that repository. A link that leads out of a git directory is never
+followed. Alternates are followed even though they have no reference back (`clone --shared`); if `roots` is given, they
+must be under it like everything else.
 
-A bare repository inside another work tree counts as data, not as a repository."""
+A bare repository inside another work tree is treated as data, not as a repository."""
 
 import os
 import re
@@ -32,7 +32,7 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """`folder` contains HEAD and the index, `common` everything else; they differ only for a linked work tree.
+    """`folder` contains HEAD and the index, and `common` everything else; they differ only for a linked work tree.
     `objects` are the object directories, its own first."""
 
     folder: Path
@@ -50,7 +50,7 @@ class GitDirectory:
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
-        """The object id of a branch, tag or other reference, resolved as git does, or None if there is no such
+        """Returns the object id of a branch, tag or other reference, resolved as git does, or None if there is no such
         reference."""
         if _OID.fullmatch(name):
             return name
@@ -90,8 +90,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """The git directory for a resolved folder, or None if it does not have one that may be read. If `roots` is given,
-    all directories that it points to must lie under one of them."""
+    """Returns the git directory for a resolved folder, or None if it does not have one that may be read. If `roots` is
+    given, all directories that it points to must be under one of the roots."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -113,7 +113,7 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """A bare repository created by `xkg.build.repositories.git.fetch`, in any location."""
+    """Returns a bare repository created by `xkg.build.repositories.git.fetch`, in any location."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
@@ -123,7 +123,8 @@ def is_bare_data(path: Path) -> bool:
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """The bytes of a regular file of at most `most` bytes, or None for anything else, including links. Never blocks."""
+    """Returns the bytes of a regular file of at most `most` bytes, or None for anything else, including links. Never
+    blocks."""
     try:
         return read_regular(path, most, links=False)
     except OSError:
@@ -165,7 +166,7 @@ def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def _target(entry: Path) -> Path | None:
-    """The directory that a `.git` is or points to."""
+    """Returns the directory that a `.git` is or points to."""
     if not entry.is_symlink() and entry.is_dir():
         return entry
     text = read_small(entry, _MAX_POINTER)
@@ -177,8 +178,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """The directory with a git directory's refs and objects. A `commondir` file counts only where git itself would
-    write one."""
+    """Returns the directory with a git directory's refs and objects. A `commondir` file is used only where git itself
+    would write one."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -224,7 +225,7 @@ def _inside(path: Path, folder: Path) -> bool:
 
 
 def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
-    """An object directory and the alternates that may be read, recursively."""
+    """Yields an object directory and the alternates that may be read, recursively."""
     waiting, known = [first.resolve()], set[Path]()
     while waiting and len(known) <= _MAX_ALTERNATES:
         at = waiting.pop(0)
@@ -242,8 +243,8 @@ def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """The last value of each setting in a configuration file, ignoring its includes. Names are in lower case except for
-    the quoted part."""
+    """Returns the last value of each setting in a configuration file, ignoring its includes. Names are in lower case
+    except for the quoted part."""
     settings: dict[str, str] = {}
     section = ""
     for line in (read_small(folder / "config", _MAX_CONFIG) or b"").decode("utf-8", "replace").split("\n"):

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 
 FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
 NOTICE = re.compile(r"(?i)^notice([-_.].*)?$")
-"""A file that must accompany every copy (Apache-2.0, 4 d)."""
+"""Matches a file that must accompany every copy (Apache-2.0, 4 d)."""
 UNKNOWN = "NOASSERTION"
 _HEADER = 4000
-"""The number of characters at the start of a file that count as its header."""
+"""The number of characters at the start of a file that are treated as its header."""
 
 # Order matters: a licence that quotes another licence comes before it.
 _EVIDENT: tuple[tuple[str, str], ...] = (
@@ -35,7 +35,8 @@ _EVIDENT: tuple[tuple[str, str], ...] = (
 
 
 def spdx(text: str) -> str:
-    """The SPDX identifier of a licence text, or `NOASSERTION` if it is not clear (https://spdx.org/licenses)."""
+    """Returns the SPDX identifier of a licence text, or `NOASSERTION` if it is not clear
+    (https://spdx.org/licenses)."""
     if tag := _tag(text):
         return tag
     words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
@@ -47,9 +48,9 @@ def spdx(text: str) -> str:
 def file_licenses(
     license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """The licences of `files` (path and text) that differ from the repository's, keyed by path: from the SPDX tag in a
-    file's header, otherwise from the nearest parent in `folders`, which maps folders with a licence file to that
-    licence."""
+    """Returns the licences of `files` (path and text) that differ from the repository's, keyed by path: from the SPDX
+    tag in a file's header, otherwise from the nearest parent in `folders`, which maps folders with a licence file to
+    that licence."""
     found = {}
     for path, text in files:
         parents = [path[:end] for end, character in enumerate(path) if character == "/"]

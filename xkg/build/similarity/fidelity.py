@@ -33,10 +33,10 @@ class Scope(NamedTuple):
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
-    """The fraction (0 to 1) of the implementation's statements, in `scope` if given, that have a counterpart in the
-    excerpt, weighted by their number of operations. A counterpart is a statement, with its neighbours, that has most of
-    the same operations; each operation in the excerpt counts once. Returns 1 if the implementation only calls
-    components, 0 if it computes nothing or either side does not parse."""
+    """Returns the fraction (0 to 1) of the implementation's statements, in `scope` if given, that have a counterpart in
+    the excerpt, weighted by their number of operations. A counterpart is a statement, with its neighbours, that has
+    most of the same operations; each operation in the excerpt is matched only once. Returns 1 if the implementation
+    only calls components, 0 if it computes nothing or either side does not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -47,7 +47,7 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
 
 def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
-    """The fraction (0 to 1) of the statements counted by `share` that are unmatched and lie on lines in
+    """Returns the fraction (0 to 1) of the statements counted by `share` that are unmatched and lie on lines in
     `scope.by_definition`; 0 if no other statement has a counterpart."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
@@ -59,7 +59,8 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
-    """The implementation's statements, in `scope` if given, that have no counterpart in the excerpt, in order."""
+    """Returns the implementation's statements, in `scope` if given, that have no counterpart in the excerpt, in
+    order."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = scope.calls if scope is not None else ()
@@ -67,8 +68,9 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """At most `most` statements in the excerpt, in `scope` if given, that have no counterpart in the implementation, in
-    order. Statements near matched statements are preferred, and among these the statements that compute the most."""
+    """Returns at most `most` statements in the excerpt, in `scope` if given, that have no counterpart in the
+    implementation, in order. Statements near matched statements are preferred, and among these the statements that
+    compute the most."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
 
@@ -90,13 +92,13 @@ def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[l
 
 
 def _contribution(statement: Statement) -> float:
-    """The weight of a statement, which grows sublinearly with its operations."""
+    """Returns the weight of a statement, which grows sublinearly with its operations."""
     return float(min(statement.weight, 12.0) ** 0.5)
 
 
 def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
-    """The indices of the statements in `own` that have a counterpart in `reference`, best pairs first. A match uses up
-    the counterpart's features."""
+    """Returns the indices of the statements in `own` that have a counterpart in `reference`, best pairs first. A match
+    uses up the counterpart's features."""
     unused = [Counter(statement.features) for statement in reference]
     pairs = sorted(
         (
@@ -134,18 +136,18 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
 
 
 def _groups(j: int, count: int) -> Iterator[list[int]]:
-    """A candidate with its neighbours, since a computation may be split into different steps."""
+    """Yields a candidate with its neighbours, since a computation may be split into different steps."""
     yield [k for k in (j, j - 1) if k >= 0]
     yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < count]
 
 
 def _coverage(statement: Statement, pool: Counter[str]) -> float:
-    """The fraction of a statement's features that are in `pool`."""
+    """Returns the fraction of a statement's features that are in `pool`."""
     covered = sum(weight_of(name) * min(n, pool[name]) for name, n in statement.features.items())
     return covered / statement.weight
 
 
 def _alike(first: Statement, second: Statement) -> float:
-    """Dice's coefficient for two statements' features."""
+    """Returns Dice's coefficient for two statements' features."""
     common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
     return 2 * common / (first.weight + second.weight)

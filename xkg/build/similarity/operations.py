@@ -47,9 +47,9 @@ _LARGE = 1e18
 
 
 def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
-    """The operations in an expression or statement header, and pairs of an operation and the operation that computes
-    its operand: calls by their last name (`c…`), others (`n…`), pairs (`p…`), constants (`k…`), and calls to any of the
-    `own` names, which are arbitrary (`o…`)."""
+    """Counts the operations in an expression or statement header by label: calls by their last name (`c…`), other
+    operations (`n…`), pairs of an operation and the operation that computes its operand (`p…`), constants (`k…`), and
+    calls to any of the `own` names, which are arbitrary (`o…`)."""
     found: Counter[str] = Counter()
     stack: list[tuple[str, ast.AST]] = [("", node)]
     while stack:
@@ -64,7 +64,7 @@ def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
 
 
 def _split(node: ast.AST, own: Collection[str]) -> tuple[str, list[ast.AST]]:
-    """An operation and its operands; the label is empty for a node that computes nothing."""
+    """Returns an operation's label and its operands; the label is empty for a node that computes nothing."""
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return f"k{value:.6g}" if abs(value) < _LARGE else "klarge", []

@@ -1,6 +1,6 @@
 """Represents a program's statements as bags of operations, to compare what they compute.
 
-Statements that compute the same thing share operations, whatever their variable names and whether arguments are
+Statements that compute the same thing share operations, regardless of variable names and of whether arguments are
 positional or keyword. Imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and
 stored parameters are ignored."""
 
@@ -36,14 +36,15 @@ class Statement:
 
 
 def weight_of(feature: str) -> float:
-    """The weight of an operation: highest for a named call, lowest for constants, pairs and calls to own names."""
+    """Returns the weight of an operation: highest for a named call, lowest for constants, pairs and calls to own
+    names."""
     return {"c": 1.5, "n": 1.0, "o": 0.5, "p": 0.5, "k": 0.5}[feature[0]]
 
 
 def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Statement]:
-    """The statements in a program that compute something, in order. If the source does not parse as a whole (as with
-    file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped. A called attribute whose name
-    is in `callables` (`functions.loss(x)`) counts as a call of a value (`loss(x)`)."""
+    """Returns the statements in a program that compute something, in order. If the source does not parse as a whole (as
+    with file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped. A called attribute whose
+    name is in `callables` (`functions.loss(x)`) is treated as a call of a value (`loss(x)`)."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results, callables).read()
@@ -51,7 +52,7 @@ def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Sta
 
 
 def called_parameters(source: str) -> frozenset[str]:
-    """The function parameters that a program calls, such as a loss that was an attribute in the source code."""
+    """Returns the function parameters that a program calls, such as a loss that was an attribute in the source code."""
     found: set[str] = set()
     for _, tree in _pieces(source):
         for function in (node for node in ast.walk(tree) if isinstance(node, Function | ast.Lambda)):
@@ -65,7 +66,7 @@ def called_parameters(source: str) -> frozenset[str]:
 
 
 def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
-    """The syntax trees of the pieces of source, each with the number of lines before it."""
+    """Yields the syntax trees of the pieces of source, each with the number of lines before it."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     whole = parse_ast(source)
     if whole is not None:
@@ -77,7 +78,7 @@ def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Runs of lines between unindented comments (such as excerpt headings), fences and lines of dots."""
+    """Yields runs of lines between unindented comments (such as excerpt headings), fences and lines of dots."""
     start = 0
     for i, line in enumerate(lines):
         if re.match(r"#|```|\s*(?:…|\.\.\.)\s*$", line):

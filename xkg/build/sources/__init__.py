@@ -1,3 +1,3 @@
 """Paper sources: arXiv, downloads, files.
 
-May import: parsing, paper, and the layers below build."""
+May import: parsing, paper, and any layer below `build`."""

@@ -80,7 +80,7 @@ class ArxivSource:
             ) from error
 
     def stored_version(self, number: str) -> str | None:
-        """The newest stored version of a paper, or None if no version is stored. Makes no request."""
+        """Returns the newest stored version of a paper, or None if no version is stored. Makes no requests."""
         known = self._stored(ArxivId(number, ""))
         return known.version if known is not None else None
 
@@ -145,7 +145,7 @@ class ArxivSource:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
     def _stored(self, requested: ArxivId) -> _Record | None:
-        """The newest version stored intact, or the requested version if it is stored intact."""
+        """Returns the newest version stored intact, or the requested version if it is stored intact."""
         stem = _stem(requested)
         records: list[_Record] = []
         for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):

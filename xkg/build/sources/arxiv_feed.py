@@ -20,7 +20,8 @@ _LARGEST_FEED = 5_000_000
 
 
 def arxiv_web(seconds: float, clock: Clock) -> Web:
-    """Requests to arXiv, with the pause required by its terms of use. `seconds` is the timeout for one request."""
+    """Returns a client for arXiv, with the pause required by its terms of use. `seconds` is the timeout for one
+    request."""
     return Web(arxiv.Client().delay_seconds, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
 
@@ -31,8 +32,9 @@ class Feed:
         self._web, self._url = web, url
 
     def entries(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[arxiv.Result]:
-        """At most `most` entries in one request: the entries with these `ids`, or the results of `query` by relevance.
-        Raises `UnreachableError`, and `arxiv.HTTPError` if arXiv refuses (`ABSENT`, or 400 for a malformed id)."""
+        """Yields at most `most` entries from one request: the entries with these `ids`, or the results of `query` by
+        relevance. Raises `UnreachableError`, and `arxiv.HTTPError` if arXiv rejects the request (`ABSENT`, or 400 for a
+        malformed id)."""
         client: Any = arxiv.Client(page_size=most, delay_seconds=0, num_retries=0)
         client.query_url_format = self._url + "/api/query?{}"
         client._session = _Session(self._web, self._url)

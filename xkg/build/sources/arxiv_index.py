@@ -1,4 +1,4 @@
-"""arXiv as a `PaperIndex`. It needs few requests: one covers up to a hundred ids, or six titles."""
+"""arXiv as a `PaperIndex`. One request covers up to a hundred ids, or six titles."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +29,7 @@ class ArxivIndex:
         return [paper for some in _batches(ids, _IDS) for paper in self._ask(ids=some, most=len(some))]
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """Papers for DOIs that arXiv itself issued (10.48550); it cannot search for other DOIs."""
+        """Returns papers for DOIs that arXiv itself issued (10.48550); arXiv cannot search for other DOIs."""
         named = [arxiv_id(doi) for doi in dois]
         return self.by_arxiv_ids([each.number for each in named if each is not None])
 
@@ -42,7 +42,7 @@ class ArxivIndex:
         ]
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
-        """Results by arXiv's relevance: papers that match more words, and rarer words, come first."""
+        """Returns results by arXiv's relevance: papers that match more words, and rarer words, come first."""
         words = [word for word in _words(query).split() if word.lower() not in _COMMON]
         return list(self._ask(query=" OR ".join(f"all:{word}" for word in words), most=k)) if words else []
 
@@ -74,7 +74,7 @@ def _found(entry: arxiv.Result) -> FoundPaper | None:
 
 
 def _words(text: str) -> str:
-    """The text without quotation marks, brackets and colons, which are part of the query syntax."""
+    """Returns the text without quotation marks, brackets and colons, which are part of the query syntax."""
     return " ".join(_WORD.findall(text)[:_MOST_WORDS])
 
 

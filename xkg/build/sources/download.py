@@ -45,7 +45,7 @@ class HttpReply(NamedTuple):
 class Web:
     """Requests to one server. `pause` is the number of seconds between two requests, across all processes, and
     `seconds` the timeout for one request. `remedy` is appended to error messages. Redirects are followed to the same
-    host or to one in `hosts`."""
+    host or to a host in `hosts`."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Web:
         self._paces: dict[str, Pace] = {}
 
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
-        """The status and body (empty unless the status is 200).
+        """Returns the status and body (empty unless the status is 200).
 
         Raises `UnreachableError` if the server cannot be reached, is busy for too long, or cuts every response short,
         and `UnsafeInputError` if there are more than `largest` bytes."""
@@ -87,7 +87,7 @@ class Web:
         return self._patiently(url, attempt)
 
     def reply(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> HttpReply:
-        """The response to a GET request for `url`, whatever its status. Raises anything `fetch` raises."""
+        """Returns the response to a GET request for `url`, whatever its status. Raises anything `fetch` raises."""
         content = bytearray()
         received: dict[str, str] = {}
 
@@ -100,8 +100,8 @@ class Web:
         return HttpReply(status, received, bytes(content))
 
     def json(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
-        """The status and value of a JSON response. Raises anything that `fetch` raises, plus `UnreachableError` if the
-        response is not JSON."""
+        """Returns the status and value of a JSON response. Raises anything that `fetch` raises, plus `UnreachableError`
+        if the response is not JSON."""
         reply = self.reply(url, largest, headers)
         try:
             return reply.status, json.loads(reply.body)
@@ -118,14 +118,14 @@ class Web:
             except (requests.RequestException, HTTPError) as error:
                 if isinstance(error, requests.ConnectTimeout) or _refused(error):
                     raise UnreachableError(f"{host} cannot be reached; {self._remedy}") from error
-                trouble = "the response was cut short or never came"
+                trouble = "the response was cut short or never arrived"
             else:
                 if status not in _AGAIN and not (status == 403 and retry_after > 0):
                     return status
                 trouble = f"it returned status {status}" + (" (too many requests)" if status == 429 else "")
                 if retry_after > _LONGEST_WAIT:
                     raise BusyError(
-                        f"{host} is busy and asks to wait {retry_after:.0f} seconds; try again after that",
+                        f"{host} is busy and asks clients to wait {retry_after:.0f} seconds; try again after that",
                         retry_after,
                     )
                 wait = max(wait, retry_after)
@@ -141,8 +141,8 @@ class Web:
         headers: Mapping[str, str] | None = None,
         received: dict[str, str] | None = None,
     ) -> tuple[int, float]:
-        """The status, and the number of seconds that the server asks us to wait. If `received` is given, the body is
-        read whatever the status, and the headers are stored in `received`."""
+        """Returns the status, and the number of seconds that the server asks us to wait. If `received` is given, the
+        body is read whatever the status, and the headers are stored in `received`."""
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
             with self._turn(at), self._request(at, headers) as answer:
@@ -177,7 +177,7 @@ class Web:
     def _redirected(
         self, first: str, at: str, location: str, headers: Mapping[str, str] | None
     ) -> tuple[str, Mapping[str, str] | None]:
-        """The next address, and the headers to send to it; our own headers never go to another host."""
+        """Returns the next address, and the headers to send to it; our own headers are never sent to another host."""
         try:
             target = urljoin(at, location)
             here, there = address(at), address(target)
@@ -194,7 +194,7 @@ class Web:
 
 
 def _wait(headers: Mapping[str, str], now: float) -> float:
-    """The seconds from Retry-After, or until an exhausted rate limit resets (GitHub's headers)."""
+    """Returns the seconds from Retry-After, or until an exhausted rate limit resets (GitHub's headers)."""
     seconds = seconds_to_wait(headers.get("Retry-After"), now)
     if not seconds and headers.get("X-RateLimit-Remaining") == "0":
         try:

@@ -34,7 +34,7 @@ _LARGEST = 8_000_000
 _LARGEST_README = 400_000
 _COMMITS = 100
 _FRESH = 86_400.0  # seconds
-_MOST_STARS = 2**40  # a larger number cannot be right, and is too large for a graph
+_MOST_STARS = 2**40  # a larger number cannot be correct, and is too large for a graph
 _REMEDY = "check the network and the setting curation.github, or turn it off ('none')"
 _NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")
 _NO_REPOSITORIES = frozenset(
@@ -88,7 +88,7 @@ class _Stored(Value):
 
 
 class GitHub:
-    """The repositories on GitHub, or on a server with its API at `url`. Responses are cached in `folder`.
+    """The repositories on GitHub, or on a server with GitHub's API at `url`. Responses are cached in `folder`.
 
     All methods raise `InputError` with a one-line message if GitHub cannot be reached, `BusyError` if its rate limit is
     exhausted, and `ConfigError` if it rejects the token."""
@@ -117,8 +117,8 @@ class GitHub:
         return "no GitHub token is set: 60 requests an hour, 10 searches a minute; set GITHUB_TOKEN to raise the limits"
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]:
-        """At most `k` repositories whose name, description or README contains any of these phrases, best first. READMEs
-        are not loaded."""
+        """Returns at most `k` repositories whose name, description or README contains any of these phrases, best first.
+        READMEs are not loaded."""
         words = [" ".join(re.findall(r"[\w.:-]+", phrase))[:180].strip() for phrase in phrases]
         wanted = " OR ".join(f'"{phrase}"' for phrase in words if phrase)
         if not wanted:
@@ -129,8 +129,8 @@ class GitHub:
             return [facts for each in islice(found, k) if (facts := _facts(each)) is not None]
 
     def repository(self, full_name: str) -> RepositoryFacts | None:
-        """The repository with the README and newest commit of its default branch, or None if it does not exist or we
-        cannot see it."""
+        """Returns the repository with the README and newest commit of its default branch, or None if it does not exist
+        or we cannot see it."""
         with self._said():
             try:
                 found = self._github.get_repo(full_name)
@@ -150,7 +150,7 @@ class GitHub:
             return facts.model_copy(update=more)
 
     def committers(self, full_name: str) -> tuple[str, ...]:
-        """The names of the authors who made the repository's last hundred commits, each once."""
+        """Returns the names of the authors who made the repository's last hundred commits, each once."""
         with self._said():
             try:
                 self._github.per_page = _COMMITS
@@ -259,7 +259,8 @@ class _Response:
 
 
 def _facts(found: GithubRepository) -> RepositoryFacts | None:
-    """The facts in a search result, or None if the repository is private or its name cannot be part of an address."""
+    """Returns the facts in a search result, or None if the repository is private or its name cannot be part of an
+    address."""
     name = github_name(f"https://github.com/{found.full_name}")
     if name is None or found.private:
         return None

@@ -1,4 +1,4 @@
-"""The pause between requests to one server, shared by all processes of a user.
+"""The pause between requests to one server, shared by all of a user's processes.
 
 If several machines work together, the system that they share (a Ray cluster, a Neo4j server) also coordinates their
 turns (`share`).
@@ -24,8 +24,8 @@ _shared: dict[str, Turns] = {}
 
 
 def share(place: str, turns: Turns | None) -> None:
-    """Makes every later request from this process also wait for its turn among the machines that share `place`. None
-    turns this off."""
+    """Makes every later request from this process also wait for its turn among the machines that share `place`. If
+    `turns` is None, later requests no longer wait."""
     _shared.pop(place, None)
     if turns is not None:
         _shared[place] = turns
@@ -43,7 +43,7 @@ class Pace:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """One request: waits until it is allowed, and blocks other requests until it is done."""
+        """Waits until a request is allowed, and blocks other requests until the context exits."""
         if self._seconds <= 0:
             yield
             return

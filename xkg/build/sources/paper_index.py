@@ -1,4 +1,4 @@
-"""The protocol `PaperIndex` for indexes that can look up and search papers, and `FoundPaper`, their result type."""
+"""The `PaperIndex` protocol for indexes that can look up and search papers, and `FoundPaper`, their result type."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -35,17 +35,17 @@ class PaperIndex(Protocol):
     is_slow: bool
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
-        """The papers with these ids, in any order; unknown ids are omitted."""
+        """Returns the papers with these ids, in any order; unknown ids are omitted."""
         ...
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """The papers with these DOIs, in any order; unknown DOIs are omitted."""
+        """Returns the papers with these DOIs, in any order; unknown DOIs are omitted."""
         ...
 
     def by_titles(self, titles: Sequence[str]) -> Sequence[FoundPaper]:
-        """Papers with titles similar to these, in any order; the caller compares them."""
+        """Returns papers with titles similar to these, in any order; the caller compares them."""
         ...
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
-        """At most `k` papers that match the words of `query`, best first."""
+        """Returns at most `k` papers that match the words of `query`, best first."""
         ...

@@ -1,4 +1,4 @@
-"""The protocol `Source` for paper sources, and `find_paper`, which looks on disk first."""
+"""The `Source` protocol for paper sources, and `find_paper`, which looks on disk first."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ class PaperFile(Value):
     notes: tuple[str, ...] = ()
 
     def described(self, document: Document) -> Document:
-        """The document, with metadata from the source wherever it is better than the metadata in the text."""
+        """Returns the document, with metadata from the source wherever it is better than the metadata in the text."""
         authors = self.authors or document.authors
         unrecognised = not authors and _states_authors(document)
         unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
@@ -63,19 +63,19 @@ class Source(Protocol):
     """A paper source with its own names for papers."""
 
     def names(self, spec: str) -> bool:
-        """Whether `spec` has the form of this source's names. Makes no request."""
+        """Whether `spec` looks like one of this source's names. Makes no requests."""
         ...
 
     def paper(self, spec: str) -> PaperFile:
-        """The paper with this name, on disk. Raises `InputError` with a one-line message if there is no such paper, the
-        source is unreachable or no file is readable, and `UnsafeInputError` for files that are too large for a real
-        paper or reach outside their folder."""
+        """Returns the paper with this name, on disk. Raises `InputError` with a one-line message if there is no such
+        paper, the source is unreachable or no file is readable, and `UnsafeInputError` for files that are too large for
+        a real paper or reach outside their folder."""
         ...
 
 
 def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
-    """The paper at the path `spec` if that exists, otherwise the paper that a source knows by this name, otherwise the
-    path as given.
+    """Returns the paper at the path `spec` if it exists; otherwise, the paper that a source knows by this name;
+    otherwise, the path as given.
 
     Raises anything that `Source.paper` raises, plus `InputError` for an address that no source recognises."""
     path = Path(spec)

@@ -1,3 +1,3 @@
-"""Agent programs on this machine as language models: how to start each one and read its answer.
+"""Uses agent programs on this machine as language models: starts each program and parses its answer.
 
-May import: `xkg.llm.endpoint`, `xkg.llm.request` and `xkg.llm.prices`, and what lies below `llm`."""
+May import: `xkg.llm.endpoint`, `xkg.llm.request` and `xkg.llm.prices`, and any layer below `llm`."""

@@ -12,15 +12,15 @@ class ClaudeCode(Program):
     name = "claude-code"
     title = "Claude Code"
     executable = "claude"
-    # Omits variables from a session in which xkg itself may be running.
+    # Omits variables from a Claude Code session in which xkg itself may be running.
     inherits = ("ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_", "AWS_", "GOOGLE_")
     log_in = "claude, then /login"
     reports_dollars = True
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Without tools other than search, without MCP servers, hooks, plugins, skills and memories (`--safe-mode`),
-        and without saving the session."""
+        """Disables all tools except search, and all MCP servers, hooks, plugins, skills and memories (`--safe-mode`).
+        The session is not saved."""
         return Start(
             [
                 "--print",

@@ -18,7 +18,8 @@ _OWN_MODEL = (
     "openai_base_url",
     "chatgpt_base_url",
 )
-"""The user's settings that decide which model answers. Others, such as MCP servers and hooks, are left out."""
+"""The user's settings that determine which model answers. Other settings, such as MCP servers and hooks, are
+ignored."""
 _WITHOUT = {
     "project_doc_max_bytes": 0,
     "include_permissions_instructions": False,
@@ -30,7 +31,7 @@ _NO_FEATURES = (
     "apps", "goals", "hooks", "image_generation", "memories", "multi_agent", "plugins", "shell_tool", "skill_search",
     "sleep_tool", "tool_suggest", "unified_exec", "view_image",
 )  # fmt: skip
-"""Features that give it tools or memories (`codex features list`)."""
+"""Features that provide tools or memories (`codex features list`)."""
 
 
 class Codex(Program):
@@ -43,11 +44,11 @@ class Codex(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Runs in a separate home folder that has the user's login and model, and no AGENTS.md."""
+        """Runs in a separate home folder with the user's login and model, but without AGENTS.md."""
         home, schema, system = asked.folder / "codex", asked.folder / "schema.json", asked.folder / "system.md"
         home.mkdir()
         own = login_file(asked.variables, *_HOME)
-        # The link lets the program save a renewed login.
+        # With a link, the program can save a renewed login.
         (home / "auth.json").symlink_to(own / "auth.json")
         try:
             settings = tomllib.loads((own / "config.toml").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Any command: it reads a question from stdin and prints the answer."""
+"""Any command that reads a question from stdin and prints the answer."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start
 class Command(Program):
     name = "command"
     inherits = ()
-    log_in = "see what it needs"
+    log_in = "check what it requires"
     reports_dollars = False
     searches = False
 
     def __init__(self, line: str) -> None:
-        """`line` is split as by a shell. Words that name files may be relative to the working folder. Raises
+        """`line` is split like a shell command. File paths in it may be relative to the working folder. Raises
         `ConfigError`."""
         try:
             words = shlex.split(line)

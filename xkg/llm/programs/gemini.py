@@ -33,7 +33,7 @@ class Gemini(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Runs in a separate home folder that has the user's login method, and no GEMINI.md."""
+        """Runs in a separate home folder with the user's login method, but without GEMINI.md."""
         home, own = asked.folder / "home", login_file(asked.variables, *_HOME) / ".gemini"
         policy, system = asked.folder / "policy.toml", asked.folder / "system.md"
         (home / ".gemini").mkdir(parents=True)
@@ -74,7 +74,7 @@ _COUNTS = ("prompt", "cached", "candidates")
 
 
 def _way_in(own: Any) -> Mapping[str, Any]:
-    """The login method in the user's settings."""
+    """Returns the login method in the user's settings."""
     try:
         auth = json.loads((own / "settings.json").read_text("utf-8"))["security"]["auth"]
     except (OSError, ValueError, KeyError, TypeError):

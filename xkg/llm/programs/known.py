@@ -1,4 +1,4 @@
-"""The programs that settings can name, and whether they are installed."""
+"""The programs that settings can specify, and whether they are installed."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ PLAIN_VARIABLES = frozenset(
     "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO".split()
 )
-"""Environment variables without secrets. Names that begin with `LC_` and `XDG_` are passed too."""
+"""Environment variables without secrets. Variables that begin with `LC_` or `XDG_` are also passed."""
 _PLAIN_BEGINNINGS = ("LC_", "XDG_", "NODE_EXTRA_CA_CERTS")
 # Windows cannot start a program without these.
 _WINDOWS = frozenset("SYSTEMROOT PATHEXT COMSPEC APPDATA LOCALAPPDATA USERPROFILE TEMP TMP".split())
@@ -28,8 +28,8 @@ _LOGIN_SECONDS = 20.0
 
 
 def program_of(model: str) -> tuple[Program, str] | None:
-    """The program and the model that a setting names (an empty model means the program's default), or None if the
-    setting names a model behind a server. Raises `ConfigError` for a command that cannot be split."""
+    """Returns the program and model that a setting refers to, or None if it refers to a model on a server. An empty
+    model means the program's default. Raises `ConfigError` for a command that cannot be split."""
     name, _, rest = model.partition(":")
     if name == Command.name:
         return Command(rest), ""
@@ -38,13 +38,13 @@ def program_of(model: str) -> tuple[Program, str] | None:
 
 
 def path_of(program: Program) -> str | None:
-    """The path of the executable, or None if it is not installed. Files in the working folder do not count."""
+    """Returns the path of the executable, or None if it is not installed. Ignores files in the working folder."""
     found = shutil.which(program.executable)
     return found if found is not None and Path(found).is_absolute() else None
 
 
 def inherited(program: Program) -> dict[str, str]:
-    """The environment for the program: its own variables, and those without secrets."""
+    """Returns the environment for the program: its own variables, and variables without secrets."""
     beginnings = (*_PLAIN_BEGINNINGS, *program.inherits)
     return {
         name: value
@@ -54,7 +54,7 @@ def inherited(program: Program) -> dict[str, str]:
 
 
 def installed() -> Iterator[tuple[Program, str]]:
-    """The installed programs and their paths."""
+    """Yields the installed programs and their paths."""
     for program in PROGRAMS.values():
         path = path_of(program)
         if path is not None:
@@ -62,7 +62,7 @@ def installed() -> Iterator[tuple[Program, str]]:
 
 
 def is_logged_in(program: Program, path: str) -> bool:
-    """Whether the user is logged in, by the program's own command or its files. Asks no model."""
+    """Whether the user is logged in, according to the program's own command or its files. Does not ask a model."""
     variables = inherited(program)
     known = program.logged_in(variables)
     if isinstance(known, bool):
@@ -78,5 +78,5 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 
 def suggestion() -> str:
-    """A suggestion for users without a key: the first installed program; empty if there is none."""
+    """Returns a suggestion for users without a key: the first installed program, or '' if there is none."""
     return next((f"{each.title} is installed: try --llm {each.name}" for each, _ in installed()), "")

@@ -9,7 +9,7 @@ from xkg.llm.endpoint import Reply
 from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, events, failed, login_file
 
 _OWN_MODEL = ("model", "small_model", "provider", "disabled_providers", "enabled_providers")
-"""The user's settings that decide which model answers. Others, such as MCP servers, are left out."""
+"""The user's settings that determine which model answers. Other settings, such as MCP servers, are ignored."""
 _AGENT = "xkg"
 
 
@@ -23,7 +23,7 @@ class OpenCode(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Uses an agent whose only tool is search, without the user's AGENTS.md, plugins and MCP servers."""
+        """Uses an agent whose only tool is search, without the user's AGENTS.md, plugins or MCP servers."""
         own = login_file(asked.variables, "XDG_CONFIG_HOME", ".config") / "opencode"
         permission = {"*": "deny", **({"websearch": "allow"} if asked.search else {})}
         agent = {"mode": "primary", "prompt": asked.system, "permission": permission}
@@ -75,7 +75,7 @@ class OpenCode(Program):
 
 
 def _settings(folder: Path) -> Mapping[str, Any]:
-    """The user's settings; empty if they contain comments or cannot be read."""
+    """Returns the user's settings; empty if they contain comments or cannot be read."""
     for name in ("opencode.json", "opencode.jsonc"):
         try:
             settings = json.loads((folder / name).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The interface of an agent program: its question, its start and its answer."""
+"""The interface for agent programs: the question, how to start the program, and its answer."""
 
 import json
 from abc import ABC, abstractmethod
@@ -14,9 +14,9 @@ from xkg.llm.request import TOO_LONG, Message, with_schema
 
 @dataclass(frozen=True)
 class Asked:
-    """A question. `system` is xkg's own text, `prompt` the turns of the conversation. An empty `model` means the
-    program's default. `folder` holds files for this question, `variables` is the inherited environment. `search` allows
-    a web search, the only tool."""
+    """A question. `system` is xkg's own text, and `prompt` contains the turns of the conversation. An empty `model`
+    means the program's default. `folder` is for files that belong to this question, and `variables` is the inherited
+    environment. `search` allows a web search, which is the only tool."""
 
     model: str
     system: str
@@ -34,7 +34,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Start:
-    """The arguments and standard input of a program, and variables to add to its environment."""
+    """A program's arguments and standard input, and variables to add to its environment."""
 
     arguments: Sequence[str]
     stdin: str
@@ -51,19 +51,19 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The last line of the output."""
+        """The last line printed, preferably to stderr."""
         lines = [line for line in (self.errors.strip() or self.output.strip()).splitlines() if line.strip()]
         return lines[-1].strip() if lines else "nothing was printed"
 
 
 class ProgramError(Exception):
-    """The program gave no answer. The message is the program's own."""
+    """The program returned no answer. The message comes from the program."""
 
 
 class Program(ABC):
     """An agent program. `name` is its name in settings, `title` its product name, `executable` its command. `inherits`
-    lists prefixes of variables that hold its login and configuration, and `log_in` is the login command.
-    `reports_dollars` means that answers include their cost, `searches` that it can search the web."""
+    lists prefixes of environment variables with its login and configuration, and `log_in` is the login command.
+    `reports_dollars` means that answers include their cost, and `searches` that the program can search the web."""
 
     name: ClassVar[str]
     title: str
@@ -75,19 +75,19 @@ class Program(ABC):
 
     @abstractmethod
     def start(self, asked: Asked) -> Start:
-        """Raises `OSError` if the folder is not writable."""
+        """Returns how to start the program. Raises `OSError` if the folder is not writable."""
 
     @abstractmethod
     def read(self, ran: Ran, asked: Asked) -> Reply:
-        """The answer in the output. Raises `ProgramError` if there is none or the program reports a failure."""
+        """Parses the answer in the output. Raises `ProgramError` if there is none or the program reports a failure."""
 
     @abstractmethod
     def logged_in(self, variables: Mapping[str, str], /) -> Sequence[str] | bool:
-        """Whether it has a login, or the arguments of a command that exits with 0 if it has one."""
+        """Whether the user is logged in, or the arguments of a command that exits with 0 if so."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, str]:
-    """The system message, and the later turns as one text for programs that accept only one."""
+    """Returns the system message, and the other turns as one text, for programs that accept only a single prompt."""
     system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     first, *later = [message for message in messages if message["role"] != "system"]
     turns = [first["content"]]
@@ -98,7 +98,7 @@ def conversation(messages: Sequence[Message]) -> tuple[str, str]:
 
 
 def events(output: str) -> list[dict[str, Any]]:
-    """The JSON objects of an output in JSON lines; other lines are skipped."""
+    """Returns the objects in JSON Lines output; other lines are skipped."""
     found = []
     for line in output.splitlines():
         try:
@@ -111,7 +111,7 @@ def events(output: str) -> list[dict[str, Any]]:
 
 
 def failed(message: str, asked: Asked) -> Reply:
-    """The reply to a question that failed alone. Raises `ProgramError` for any other failure."""
+    """Returns the reply for a question that is too long. Raises `ProgramError` for any other failure."""
     if TOO_LONG.search(message):
         return Reply("barred", f"the question is too long: {message}", tokens(asked.system + asked.prompt))
     raise ProgramError(message)
@@ -122,5 +122,6 @@ def count(value: Any) -> int:
 
 
 def login_file(variables: Mapping[str, str], name: str, folder: str) -> Path:
-    """The program's configuration folder: the variable `name`, or `folder` in the user's home."""
+    """Returns the program's configuration folder: the variable `name` if it is set, otherwise `folder` in the user's
+    home."""
     return Path(variables[name]) if variables.get(name) else Path(variables.get("HOME") or Path.home()) / folder

@@ -25,15 +25,16 @@ _LAST_WORDS_SECONDS = 2.0
 
 
 class ProgramEndpoint:
-    """Starts a program once per question. It may take `seconds` and print 16 MB; beyond that, and on `close`, its
-    process group is killed. The constructor raises `ModelUnavailableError` if the program is not installed."""
+    """Starts a program once per question. The program may run for `seconds` and print 16 MB; beyond these limits, or on
+    `close`, its process group is killed. The constructor raises `ModelUnavailableError` if the program is not
+    installed."""
 
     def __init__(self, program: Program, model: str, *, seconds: float) -> None:
-        """`model` is the model for the program, empty for its default."""
+        """`model` is the program's model, or empty for its default."""
         path = path_of(program)
         if path is None:
             raise ModelUnavailableError(
-                f"{program.title} is not installed: no {program.executable} in PATH; install it, or choose another "
+                f"{program.title} is not installed: no {program.executable} in PATH; install it, or choose a different "
                 f"--llm"
             )
         self.at = program.title
@@ -52,7 +53,7 @@ class ProgramEndpoint:
             folder = Path(tempfile.mkdtemp(dir=parent))
         except OSError as error:
             raise ModelUnavailableError(
-                f"no folder for {self.at} can be created in {error.filename} ({error.strerror})"
+                f"cannot create a folder for {self.at} in {error.filename} ({error.strerror})"
             ) from error
         try:
             return replace(self._answer(request, folder), seconds=time.monotonic() - begun)
@@ -67,7 +68,7 @@ class ProgramEndpoint:
             shutil.rmtree(folder, ignore_errors=True)
 
     def distrust(self, model: str) -> None:
-        """Does nothing: a program enforces the schema itself or has it in the prompt."""
+        """Does nothing: the program enforces the schema itself, or the prompt contains it."""
 
     def close(self) -> None:
         with self._lock:
@@ -95,7 +96,8 @@ class ProgramEndpoint:
     def _run(
         self, command: Sequence[str], stdin: str, variables: Mapping[str, str], folder: Path, empty: Path
     ) -> Ran | Reply:
-        """The run, or a reply that says which limit it exceeded. Raises `ModelUnavailableError` after `close`."""
+        """Returns the run, or a reply that states which limit it exceeded. Raises `ModelUnavailableError` after
+        `close`."""
         question = folder / "question"
         question.write_text(stdin, "utf-8")
         with question.open("rb") as given, self._lock:
@@ -120,7 +122,7 @@ class ProgramEndpoint:
             return Reply("late", f"no answer within {self._seconds:g} s")
         finally:
             with self._lock:
-                signal_group(process.pid, KILL)  # including processes it left running
+                signal_group(process.pid, KILL)  # including any processes it left running
                 self._running.discard(process.pid)
             process.wait()
             output.end()
@@ -147,7 +149,7 @@ class _Kept:
         return self._bytes.decode("utf-8", "replace")
 
     def end(self) -> None:
-        """Waits briefly for the end of the stream: a process that left the group may keep it open."""
+        """Waits briefly for the end of the stream, which a process that left the group may keep open."""
         self._thread.join(_LAST_WORDS_SECONDS)
         if not self._thread.is_alive():
             self._stream.close()

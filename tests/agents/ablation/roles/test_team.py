@@ -70,7 +70,7 @@ def test_a_run_killed_after_some_answers_pays_nothing_twice(world: World, answer
 
         def die(line: str) -> None:
             nonlocal count
-            count += "answered on" in line
+            count += "answered a question about" in line
             if count == answers:
                 os.kill(os.getpid(), signal.SIGKILL)
 

@@ -37,10 +37,10 @@ def faults_of(test: str) -> str:
             "import svgd\n\ndef f(x):\n    return svgd.f(x)\n",
             "svgd, which is not allowed (allowed packages: numpy, torch)",
         ),
-        ("import argparse\n\ndef f(x):\n    return argparse\n", "argparse, which only serves experiments"),
+        ("import argparse\n\ndef f(x):\n    return argparse\n", "argparse, which is only for experiments"),
         (
             "import subprocess\n\ndef f(x):\n    return subprocess.run(x)\n",
-            "there is no network, and nothing to read or start",
+            "there is no network, and there are no files or programs to use",
         ),
         ("def f(x):\n    return open(x).read()\n", "it calls open (line 2)"),
         ("import torch\n\ndef f(x):\n    return torch.load(x)\n", "it calls torch.load"),
@@ -48,8 +48,8 @@ def faults_of(test: str) -> str:
         ("def f(x):\n    return x.cuda() + 1\n", "moves data to a GPU"),
         ("RATE = 3\n", "no public function or class"),
         ("def _f(x):\n    return x + 1\n", "no public function or class"),
-        ("def f(x):\n    return x + 1\n\ndef g(x):\n    pass\n", "g has no body that works"),
-        ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no body that works"),
+        ("def f(x):\n    return x + 1\n\ndef g(x):\n    pass\n", "g has no working body"),
+        ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no working body"),
     ],
 )
 def test_faults_of_an_implementation_are_reported(source: str, words: str) -> None:
@@ -75,7 +75,7 @@ def test_what_only_looks_wrong_is_let_through(source: str) -> None:
     ("test", "words"),
     [
         ("from implementation import (", "does not parse"),
-        ("assert Decay().at(1) == 1", "undefined: Decay; import from implementation"),
+        ("assert Decay().at(1) == 1", "undefined: Decay; import the code under test from implementation"),
         ("assert 1 + 1 == 2", "imports nothing from implementation"),
         ("from implementation import Decay\n\nDecay().at(1)", "asserts nothing"),
         ("from implementation import Decay\n\nDecay().at(1)\nassert True", "asserts nothing"),

@@ -191,7 +191,7 @@ def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> No
     named = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
     model = answering(wrong, named)
     written(model, component(), other, technique=WHOLE)
-    assert "does not define rise; of the components it has only what your code uses" in str(model.requests[0][3])
+    assert "does not define rise; it contains only component code that you use" in str(model.requests[0][3])
 
 
 def test_components_without_code_are_told() -> None:
@@ -219,7 +219,7 @@ def test_the_model_may_decline() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"declined": " "}, "one sentence that says why"),
+        ({"declined": " "}, "one sentence that explains why"),
         ({"declined": "no"}, "decide"),
         ({"implementation": "def decay(x):\n    return floor(x)\n"}, "undefined: floor"),
         ({"implementation": "def decay(:\n"}, "does not parse"),

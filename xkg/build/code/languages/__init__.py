@@ -1,3 +1,3 @@
 """Parses a source file into a `Module`: Python directly, and other languages with queries on tree-sitter grammars.
 
-May import: codebase, and the layers below build."""
+May import: codebase, and any layer below `build`."""

@@ -31,7 +31,7 @@ _IMPORT = re.compile(rb"\bcimport\b")
 
 
 def as_python(source: bytes) -> bytes:
-    """The rewritten source. Unknown constructs are left unchanged; the grammar recovers from them."""
+    """Returns the rewritten source. Unknown constructs are left unchanged; the grammar recovers from them."""
     text = bytearray(_IMPORT.sub(b"import ", source))
     for match in _BLOCK.finditer(source):
         _declare(text, match.end(1), match.end())
@@ -94,7 +94,7 @@ def _clear_arguments(text: bytearray, opening: int) -> None:
 
 
 def _parts(text: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The spans between commas that are outside brackets."""
+    """Yields the spans between commas that are outside brackets."""
     depth, first = 0, start
     for match in re.finditer(rb"[()\[\],]", bytes(text[first:end])):
         depth += (match[0] in b"([") - (match[0] in b")]")

@@ -1,4 +1,4 @@
-"""Turns the definitions in a file into `SourceSymbol`s, for any language."""
+"""Converts the definitions in a file to `SourceSymbol`s, for any language."""
 
 import re
 from bisect import bisect_left
@@ -31,7 +31,7 @@ class Definition:
 def source_symbols(
     path: str, repository: str, source: bytes, definitions: Sequence[Definition]
 ) -> tuple[SourceSymbol, ...]:
-    """The symbols for the definitions in line order, starting with the file itself."""
+    """Returns the symbols for the definitions in line order, starting with the file itself."""
     counts: Counter[str] = Counter()
     ids: list[str] = []
     for definition in definitions:
@@ -65,5 +65,5 @@ def source_symbols(
 
 
 def line_breaks(source: bytes) -> list[int]:
-    """The offsets of all line ends."""
+    """Returns the offsets of all line ends."""
     return [match.start() for match in re.finditer(rb"\n", source)]

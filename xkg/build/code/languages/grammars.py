@@ -1,8 +1,8 @@
 """The grammars for all languages except Python, each with a query that finds definitions.
 
 A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if it is
-elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are not symbols: they
-only prefix the names of inner definitions, and definitions in `members` are methods. A definition begins at its
+defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are not symbols:
+they only prefix the names of inner definitions, and definitions in `members` are methods. A definition begins at its
 enclosing `wrapper`, if any; an `attribute` precedes it; `comment` and `documentation` above it describe it. The
 `tags.scm` files in the wheels lack the line ranges of C functions and the owners of methods, and CUDA, Julia and C#
 have no such file."""
@@ -20,7 +20,7 @@ from xkg.build.code.codebase import LanguageName
 
 @dataclass(frozen=True)
 class Grammar:
-    """A language's grammar and query. Text in the group `blank` of `blanked` is read as spaces."""
+    """A language's grammar and query. Text matched by the group `blank` in `blanked` is replaced with spaces."""
 
     language: LanguageName
     module: str
@@ -31,7 +31,7 @@ class Grammar:
 
 @cache
 def load(grammar: Grammar) -> tuple[Language, Query]:
-    """The compiled grammar and query."""
+    """Returns the compiled grammar and query."""
     language = Language(getattr(import_module(grammar.module), grammar.function)())
     return language, Query(language, grammar.query)
 
@@ -54,7 +54,7 @@ _C_QUERY = """
 (comment) @comment
 """
 _C = Grammar("c", "tree_sitter_c", _C_QUERY)
-# `class EXPORT Name … {`: EXPORT is a macro, but the grammar would read it as the name.
+# `class EXPORT Name … {`: EXPORT is a macro, but the grammar would parse it as the name.
 _EXPORT_MACRO = re.compile(
     rb"\b(?:class|struct)\s+(?P<blank>[A-Z][A-Z0-9_]{2,}(?:\([^()\n]{0,80}\))?)(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{<])"
 )
@@ -282,9 +282,9 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """The grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. Later grammars are tried
-    if the first cannot parse the file, such as JavaScript with types, or C++ in a file that looks like C. Empty for an
-    unknown suffix."""
+    """Returns the grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. Later grammars are
+    tried if the first cannot parse the file, such as JavaScript with types, or C++ in a file that looks like C. Empty
+    for an unknown suffix."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:
         return ()

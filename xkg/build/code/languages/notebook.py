@@ -1,7 +1,7 @@
-"""Reads a Jupyter notebook as a Python module.
+"""Converts a Jupyter notebook to a Python module.
 
-The module is the concatenation of the code cells: **a notebook's line numbers count the lines of these cells**, not of
-the JSON file. Magics, shell commands and help queries ("obj?") become comments, so the number of lines does not
+The module is the concatenation of the code cells: **a notebook's line numbers refer to the lines in these cells**, not
+in the JSON file. Magics, shell commands and help queries ("obj?") become comments, so the number of lines does not
 change.
 
 Format: https://nbformat.readthedocs.io/en/latest/format_description.html (4, and 3 with its worksheets)."""
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 
 
 def notebook_source(content: bytes) -> str | None:
-    """The notebook's code cells as one Python text, or None if its language is not Python.
+    """Returns the notebook's code cells as one Python text, or None if its language is not Python.
 
     Raises `ValueError` if the file is not JSON or has no cells."""
     try:
@@ -64,9 +64,9 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def python_cell(cell: str) -> str:
-    """The cell with IPython syntax commented out; the number of lines does not change. A cell for another program
-    (`%%bash`), or with unclosed brackets or strings, becomes a comment, so that later cells can still be read. A name
-    assigned from a magic is set to None."""
+    """Returns the cell with IPython syntax commented out; the number of lines does not change. A cell for another
+    program (`%%bash`), or with unclosed brackets or strings, becomes a comment, so that later cells can still be
+    parsed. A name assigned from a magic is set to None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:
         return _as_comment(cell)

@@ -1,9 +1,9 @@
 """Parses Python source into a `Module` with tree-sitter, which also parses as much as possible of Python 2 and
 truncated files.
 
-Structure comes from a walk over the statements that contain definitions, names from one walk over the whole tree.
-Neither walk recurses, and both are linear (queries and `Node.parent` are not, on deep trees). The grammar counts bytes:
-offsets below are in bytes, lines are 1-based."""
+One walk, over the statements that contain definitions, finds the structure; another, over the whole tree, finds the
+names. Neither walk recurses, and both take linear time (queries and `Node.parent` do not, on deep trees). Offsets are
+in bytes, and lines are 1-based."""
 
 import ast
 import inspect
@@ -23,7 +23,7 @@ from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, 
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
-# Positions in which an identifier does not count as a use: (type of the parent node, field in the parent).
+# Positions in which an identifier is not a use: (type of the parent node, field in the parent).
 _BINDS = {
     ("parameters", None), ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
     ("typed_default_parameter", "name"), ("list_splat_pattern", None), ("dictionary_splat_pattern", None),
@@ -45,15 +45,15 @@ _LONGEST_CONSTANT = 200
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is not a name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
-# Longer strings are disabled code.
+# Longer string statements are assumed to be disabled code.
 _LONGEST_REMARK = 400
 _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fmt:|isort:|flake8|coding[:=]))")
 
 
 @dataclass
 class _Definition(Definition):
-    """`bound` holds the names that the definition binds: a name bound anywhere in a function (also in its
-    comprehensions) counts as bound throughout the function."""
+    """`bound` contains the names that the definition binds. A name bound anywhere in a function, including its
+    comprehensions, is treated as bound throughout the function."""
 
     guarded: bool = False
     bound: set[str] = field(default_factory=set)
@@ -70,9 +70,9 @@ class Analysis:
 
 
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
-    """The module with its symbols in line order; imports are not resolved. `broken` means that the grammar found errors
-    or this Python cannot parse the text. `wanted` lists module-level assignments that other files use; they become
-    constants too. Never raises because of the text."""
+    """Returns the module with its symbols in line order; imports are not resolved. `broken` means that the grammar
+    found errors or this Python cannot parse the text. `wanted` lists module-level assignments that other files use;
+    they become constants too. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -99,7 +99,7 @@ def _is_cython(path: str) -> bool:
 
 @cache
 def language() -> Language:
-    """The Python 3 grammar, which also parses Python 2 statements."""
+    """Returns the Python 3 grammar, which also parses Python 2 statements."""
     return Language(tree_sitter_python.language())
 
 
@@ -108,7 +108,7 @@ def _nothing() -> Node:
 
 
 def parse_ast(text: str) -> ast.Module | None:
-    """The syntax tree of this source, or None if the running Python cannot parse it."""
+    """Returns the syntax tree of this source, or None if the running Python cannot parse it."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -119,8 +119,8 @@ def parse_ast(text: str) -> ast.Module | None:
 
 
 def _definitions(root: Node, source: bytes) -> list[_Definition]:
-    """The module, its classes, functions and methods (including inner functions), and its assigned names, ordered by
-    their start."""
+    """Returns the module, its classes, functions and methods (including inner functions), and its assigned names,
+    ordered by their start."""
     module = _Definition("", "module", 0, len(source), docstring=_docstring(root, source))
     definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
@@ -218,8 +218,8 @@ def _docstring(body: Node, source: bytes) -> str:
 
 
 def _leaves(root: Node) -> dict[str, list[Node]]:
-    """Nodes by role, in source order: identifiers as `use`, `bound`, `name` (of a definition) or `global`; `chain`
-    (attribute accesses), `comment` and `import` statements. Other identifiers are ignored."""
+    """Groups nodes by role, in source order: identifiers as `use`, `bound`, `name` (of a definition) or `global`;
+    `chain` (attribute accesses), `comment` and `import` statements. Other identifiers are ignored."""
     leaves: dict[str, list[Node]] = {
         kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
     }
@@ -265,7 +265,7 @@ def _remarks(string: Node) -> bool:
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Names with their attributes inside the f-strings of an expression, as (start, end, path)."""
+    """Returns names with their attributes inside the f-strings of an expression, as (start, end, path)."""
     prefix, paths = b"(", []
     source = prefix + expression + b")"
     leaves = _leaves(syntax_root(language(), source) or _nothing())
@@ -277,7 +277,7 @@ def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]
 
 
 def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
-    """Where the longest dotted names end, keyed by where they start."""
+    """Returns where the longest dotted names end, keyed by where they start."""
     ends: dict[int, int] = {}
     for node in chains:
         start, end = node.start_byte, node.end_byte
@@ -342,8 +342,8 @@ class _Owners:
 def _free_names(
     definitions: list[_Definition], leaves: dict[str, list[Node]], source: bytes
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """The dotted names that a file uses without an enclosing binding for their first part, and the first parts used in
-    each of its classes and functions."""
+    """Returns the dotted names that a file uses without an enclosing binding for their first part, and the first parts
+    used in each of its classes and functions."""
     owner = _Owners(definitions)
     chains = _chain_ends(leaves["chain"], source)
     for node in leaves["import"]:
@@ -405,8 +405,8 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
 
 
 def _worth_keeping(definitions: list[_Definition], used: frozenset[str]) -> list[_Definition]:
-    """All definitions except repeated assignments to the same name and assignments to names that are neither upper-case
-    nor `used`."""
+    """Returns all definitions except repeated assignments to the same name and assignments to names that are neither
+    upper-case nor `used`."""
     seen: set[str] = set()
     dropped: set[int] = set()
     for index, definition in enumerate(definitions):

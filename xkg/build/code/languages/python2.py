@@ -24,10 +24,10 @@ _Change = tuple[int, int, bytes]  # start, end, and the replacement
 
 @lru_cache(maxsize=256)
 def as_python3(text: str) -> str:
-    """The text unchanged if the running Python can parse it and it does not call `xrange`. Otherwise the same lines
-    with prints, handlers, raises, numbers, operators and renamed builtins in Python 3 form, and leading tabs as spaces.
-    Text that still does not parse is returned unchanged. `/` is kept: Python 2 floors it between integers, but types
-    are unknown. Never raises because of the text."""
+    """Returns the text in Python 3 syntax, with the same lines. Prints, handlers, raises, numbers, operators and
+    renamed builtins are rewritten, and leading tabs become spaces. The text is returned unchanged if the running Python
+    can parse it and it does not call `xrange`, or if the rewritten text does not parse. `/` is kept: Python 2 floors it
+    between integers, but the types are unknown. Does not raise errors for invalid text."""
     if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
@@ -47,7 +47,8 @@ def as_python3(text: str) -> str:
 
 
 def uses_xrange(text: str) -> bool:
-    """Whether `xrange` is called but neither imported nor assigned, as it would be in code for both versions."""
+    """Whether `xrange` is called but neither imported nor assigned. Code for both Python versions would import or
+    assign it."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 

@@ -1,7 +1,7 @@
 """Parses R source. No wheel has a grammar for R, so this module tracks brackets, strings and comments itself.
 
-Functions have the form `name <- function(…)`; inner functions belong to the outer one. S4, Reference and R6 classes
-contain the functions that they list, and `setMethod("name", …)` defines a function with that name."""
+Functions have the form `name <- function(…)`; inner functions belong to the enclosing function. S4, Reference and R6
+classes contain the functions that they list, and `setMethod("name", …)` defines a function with that name."""
 
 import re
 from bisect import bisect_left
@@ -35,7 +35,7 @@ class _Token:
 
 
 def outline_r(path: str, text: str, repository: str = "") -> Module:
-    """The module with its symbols in line order, computed in linear time. Never raises because of the text."""
+    """Returns the module with its symbols in line order, in linear time. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     plain = source.decode("latin-1")  # one character per byte, so that offsets are in bytes as for other languages
     found = [_Token(match) for match in _TOKEN.finditer(plain)]
@@ -88,7 +88,7 @@ def _pair(tokens: Sequence[_Token]) -> bool:
 
 
 class _Defined(NamedTuple):
-    """`last` is the last token, `head` the offset at which the signature ends."""
+    """`last` is the last token, and `head` is the offset at which the signature ends."""
 
     name: str
     kind: Literal["function", "class"]
@@ -97,7 +97,7 @@ class _Defined(NamedTuple):
 
 
 def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
-    """The definition that begins at this token."""
+    """Returns the definition that begins at this token."""
     token = tokens[at]
     following = tokens[at + 1] if at + 1 < len(tokens) else None
     if token.kind not in ("name", "string") or following is None:
@@ -117,7 +117,7 @@ def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
 
 
 def _function(name: str, tokens: Sequence[_Token], at: int) -> _Defined | None:
-    """The function whose `function` keyword is at this token, up to the end of its block or expression."""
+    """Returns the function whose `function` keyword is at this token, up to the end of its block or expression."""
     opening = at + 1
     if opening >= len(tokens) or tokens[opening].text != "(" or tokens[opening].match < 0:
         return None

@@ -1,7 +1,7 @@
 """Parses a file in a language other than Python into a `Module`, using the language's query from `grammars`.
 
-Code around a syntax error is still read. Offsets are in bytes, rows are 0-based. Inner functions belong to the outer
-one, as for Python."""
+Code around a syntax error is still parsed. Offsets are in bytes, and rows are 0-based. Inner functions belong to the
+enclosing function, as for Python."""
 
 import re
 from bisect import bisect_left
@@ -16,14 +16,14 @@ from xkg.build.code.languages.grammars import Grammar, load
 from xkg.build.code.languages.syntax_nodes import matches, node_text, syntax_root
 
 _LONGEST_SIGNATURE = 400
-_DEEPEST_SCOPE = 32  # definitions nested deeper, or with longer names, are part of the enclosing one
+_DEEPEST_SCOPE = 32  # definitions that are nested deeper or have longer names are part of the enclosing definition
 _LONGEST_NAME = 1_000
 _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
 _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|#=|#+|%+)?|(?:\*/|=#)\s*$")
 _UPPER = re.compile(r"[A-Z][A-Z0-9_]+")
-# A name without its arguments, base or type parameters. `(w::Walk)(x)` in Julia calls an object.
+# A name without its arguments, base or type parameters. In Julia, `(w::Walk)(x)` makes `Walk` objects callable.
 _NAME = re.compile(r"(?:\(\w*::([\w.]+)|[*&]*([\w.~@!$#:\\]+|[^\w\s(]+)(?=[({\s]|$))")
 _GENERIC = re.compile(r"<[^<>]*>")
 _DEEPEST_GENERIC = 5
@@ -52,8 +52,8 @@ class _Remark:
 
 
 def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Module:
-    """The module with its symbols in line order, from the first grammar that reads the whole text, or from the first
-    grammar if none does. Never raises because of the text."""
+    """Returns the module with its symbols in line order, from the first grammar that parses the whole text, or from the
+    first grammar if none does. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     trees = ((g, _tree(source, g)) for g in grammars)
     first = grammar, root = next(trees)
@@ -148,7 +148,7 @@ class _File:
         return "method" if is_inside or is_qualified else "function"
 
     def _parts(self, captures: dict[str, Node]) -> list[str]:
-        """The parts of a definition's name, including its owner's; empty if it has no plain name."""
+        """Returns the parts of a definition's name, including its owner's; empty if it has no plain name."""
         parts: list[str] = []
         for node in (captures.get("owner"), captures["name"]):
             text = node_text(node, self.source).strip() if node is not None else ""
@@ -178,8 +178,8 @@ class _File:
         self.remarks.append(_Remark(kind, node.start_byte, first, last, alone, text, owner))
 
     def documented(self) -> list[_Definition]:
-        """The definitions ordered by their start. Remarks directly above a definition belong to it (an attribute starts
-        it), other comments to the enclosing one."""
+        """Returns the definitions ordered by their start. Remarks directly above a definition belong to it, and an
+        attribute moves its start up. Other comments belong to the enclosing definition."""
         by_last = {remark.last: remark for remark in self.remarks if remark.alone}
         claimed: set[int] = set()
         for definition in self.definitions[1:]:
@@ -209,7 +209,7 @@ class _File:
                 owner.comments.append(remark.text)
         for i, definition in enumerate(self.definitions):
             definition.docstring = "\n".join(definition.documentation).strip()
-            # The class of a method that is defined outside its class, otherwise the enclosing scope.
+            # The parent is the class if a method is defined outside its class; otherwise, it is the enclosing scope.
             parent = self._classes.get(definition.name.rpartition(".")[0], definition.parent)
             definition.parent = parent if parent != i else 0
         return self.definitions
@@ -221,7 +221,7 @@ def _place(captures: dict[str, Node]) -> tuple[int, int]:
 
 
 def _plain(text: str, comment: bool) -> str:
-    """The text of a comment without comment marks and ruler lines."""
+    """Returns the text of a comment without comment marks and ruler lines."""
     lines = text.strip().strip('"').split("\n")
     if comment:
         lines = [_COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", line.rstrip())).strip() for line in lines]

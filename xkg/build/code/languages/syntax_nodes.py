@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-SECONDS = 5.0  # CPU seconds for one file; a million bytes of ordinary code take one or two
+SECONDS = 5.0  # CPU seconds for one file; a megabyte of ordinary code takes one or two
 _CHUNK = 1 << 16
 
 
 def syntax_root(language: Language, source: bytes) -> Node | None:
-    """The root of the syntax tree, or None if parsing exceeds its time limit: error recovery can take quadratic time or
-    worse. Read the text of nodes with `node_text`; `Node.text` would copy 64 KB for each."""
+    """Returns the root of the syntax tree, or None if parsing exceeds its time limit: error recovery can take quadratic
+    time or worse. Read the text of nodes with `node_text`; `Node.text` would copy 64 KB for each."""
     end = time.thread_time() + SECONDS
     # tree-sitter 0.26 never frees the buffers that `read` returns. So every call refills and returns the same buffer,
     # which is emptied at the end. When tree-sitter asks for more, it no longer uses the earlier content.
@@ -30,11 +30,11 @@ def syntax_root(language: Language, source: bytes) -> Node | None:
 
 
 def matches(query: Query, root: Node) -> Iterator[dict[str, Node]]:
-    """The captures for each match of a query, with the node of the whole match first."""
+    """Yields the captures for each match of a query, with the node of the whole match first."""
     # tree-sitter 0.26.1 crashes on a progress callback here; the time is linear in the file.
     return ({name: nodes[0] for name, nodes in captures.items()} for _, captures in QueryCursor(query).matches(root))
 
 
 def node_text(node: Node, source: bytes) -> str:
-    """The source text of a syntax node."""
+    """Returns the source text of a syntax node."""
     return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

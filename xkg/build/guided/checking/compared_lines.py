@@ -16,8 +16,8 @@ _CUT = "\n… (cut)"
 
 
 def compared_lines(draft: Draft, test: str = "") -> str:
-    """The source lines for a draft's own statements, without lines that its module repeats. They are cut so that they
-    fit into a prompt together with module and test."""
+    """Returns the source lines for a draft's own statements, without lines that its module repeats. They are cut so
+    that they fit into a prompt together with the module and the test."""
     lines = unrepeated(draft.own_excerpt or draft.excerpt, draft.implementation, "the module")
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (draft.implementation, test))
     data = lines.encode("utf-8", "replace")
@@ -25,9 +25,9 @@ def compared_lines(draft: Draft, test: str = "") -> str:
 
 
 def unrepeated(text: str, known: str, source: str) -> str:
-    """The text without the signatures of omitted code, and with only the first lines of docstrings. If five or more
-    consecutive lines also occur in `known` (apart from indentation), they are replaced by their first line and `# … 4
-    lines of the code, to "return x"`, where `source` is how `known` is called in that comment."""
+    """Returns the text without the signatures of omitted code, and with only the first lines of docstrings. If five or
+    more consecutive lines also occur in `known` (apart from indentation), they are replaced by their first line and `#
+    … 4 lines of the code, to "return x"`, where `source` is the name for `known` in that comment."""
     parts = _PART.split(text)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
     lines, others = text.rstrip("\n").split("\n"), with_first_lines_of_docstrings(known).split("\n")
@@ -52,7 +52,8 @@ def unrepeated(text: str, known: str, source: str) -> str:
 
 
 def _longest_run(lines: Sequence[str], at: int, others: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
-    """How many lines, starting at `at`, also occur in `others` in the same order; 0 if it lacks the first line."""
+    """Returns how many lines, starting at `at`, also occur in `others` in the same order; 0 if `others` lacks the first
+    line."""
     longest = 0
     for start in places.get(lines[at].strip(), ()) if not lines[at].startswith("# --- ") else ():
         shift = _margin(lines[at]) - _margin(others[start])

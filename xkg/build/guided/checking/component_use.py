@@ -9,8 +9,8 @@ from xkg.sandbox.evidence.own_statements import own_lines
 
 
 def uncalled(composed: Composed, parts: Sequence[Part]) -> list[int]:
-    """The indices of the parts that do not contribute a public definition to a composed module. A definition shared by
-    two parts counts for both."""
+    """Returns the indices of the parts that do not contribute a public definition to a composed module. A definition
+    shared by two parts counts for both."""
     return [i for i, part in enumerate(parts) if i not in composed.used and not _shares(part.source, composed.source)]
 
 

@@ -59,9 +59,9 @@ class Debugged(Value):
 
 
 def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft after at most `rounds` repairs. The model is not asked if the test passes at once, or if no change to
-    the code can repair the failure (such as an unavailable package). Raises `ModelUnavailableError` and `BudgetError`
-    like `ask`, and every error raised by `trial`."""
+    """Returns the draft after at most `rounds` repairs. The model is not asked if the test passes immediately, or if no
+    change to the code can repair the failure (such as an unavailable package). Raises `ModelUnavailableError` and
+    `BudgetError` like `ask`, and every error raised by `trial`."""
     proof = trial(draft)
     state = Debugged(draft=draft, proof=proof, first=proof.evidence)
     if proof.cause in HOPELESS:
@@ -108,8 +108,8 @@ def ask_for_repair(
     test_alone: bool = False,
     may_remove: bool = False,
 ) -> tuple[Debugged, Repair | None]:
-    """The answer to the prompt with this name, if its edits fit the draft and pass the guard; otherwise None, and
-    `failed` is set. The returned state counts the answers that the guard refused. `tried` maps code and test from
+    """Returns the answer to the prompt with this name, if its edits fit the draft and pass the guard; otherwise None,
+    and `failed` is set. The returned state counts the answers that the guard refused. `tried` maps code and test from
     earlier runs to how they failed. If `test_alone` is set, only the test may change. `may_remove` is passed to
     `complaint`."""
     draft, refused = state.draft, 0
@@ -141,8 +141,8 @@ def ask_for_repair(
 
 
 def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, Proof]:
-    """The repaired draft and its proof. If the test from before all repairs passes too, it is restored, since only the
-    code was wrong. The exception is a new test that proves more, for example about code that the repair added."""
+    """Returns the repaired draft and its proof. If the original test also passes, only the code was wrong, so the
+    original test is restored unless the new test proves more, for example about code that the repair added."""
     if repaired.test != before.test and repaired.implementation != before.implementation:
         same_test = repaired.model_copy(update={"test": before.test})
         if (old := trial(same_test)).cause in PASSED:
@@ -152,7 +152,8 @@ def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, 
 
 
 def _shown(proof: Proof) -> tuple[int, int, float]:
-    """A sort key for how much a test proves: the level, then covered lines, then the fraction of mutants detected."""
+    """Returns a sort key for how much a test proves: the level, then covered lines, then the fraction of mutants
+    detected."""
     evidence = proof.evidence
     return evidence.level.rank, -len(evidence.uncovered_lines or ()), evidence.mutation_score or 0.0
 
@@ -166,7 +167,7 @@ def _failure(proof: Proof) -> str:
 
 
 def _sources(state: Debugged) -> str:
-    """The source lines, if they may help to find the cause."""
+    """Returns the source lines, if they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
     return compared_lines(state.draft, state.draft.test)

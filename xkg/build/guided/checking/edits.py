@@ -29,8 +29,8 @@ class EditError(ValueError):
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """The draft after the edits, applied in order, with the components that it now calls. If the module changes, its
-    author's remarks are dropped. Raises `EditError` if a search text does not occur exactly once."""
+    """Returns the draft after the edits, applied in order, with the components that it now calls. If the module
+    changes, its author's remarks are dropped. Raises `EditError` if a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]

@@ -1,6 +1,5 @@
-"""The model's review of a module: does it follow the definition and the source lines, and do definition and source
-agree? A difference between paper and repository is always reported as a departure; it does not count as a fault in the
-code."""
+"""Asks a model to review a module: whether it follows the definition and the source lines, and whether these agree. A
+difference between the paper and the repository is always reported as a departure, not as a fault in the code."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +22,8 @@ _CONTEXT = 6  # lines shown around a change
 
 
 def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) -> list[Fidelity]:
-    """The fidelity of each draft, without the shares, which the caller sets. The reviewer may first look at other
-    places in the repository. Raises anything that `ask` raises."""
+    """Returns the fidelity of each draft, without the shares, which the caller sets. The reviewer may first look at
+    other places in the repository. Raises anything that `ask` raises."""
     looked = "\n".join(dict.fromkeys(part for draft in drafts for part in draft.looked))
     known = "\n".join([shared.inputs["code"], shared.inputs["components"], looked])
     numbers = [shared.numbers[draft.technique] for draft in drafts]
@@ -57,8 +56,8 @@ def _described(n: int, draft: Draft, known: str) -> str:
 
 
 def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
-    """The fidelity of a revised draft, from a question that contains only the changes. Raises anything that `ask`
-    raises."""
+    """Returns the fidelity of a revised draft, from a question that contains only the changes. Raises anything that
+    `ask` raises."""
     statements = statements_of(draft.definition)
     numbers = {statement: n for n, statement in enumerate(statements, start=1)}
     found = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
@@ -102,8 +101,8 @@ def _difference(before: str, after: str) -> str:
 
 
 def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
-    """The fraction of the module's statements that were written from the definition alone. They count only if the
-    review agrees: each definition statement that they implement must have the verdict "added"."""
+    """Returns the fraction of the module's statements that were written from the definition alone. They count only if
+    the review agrees: each definition statement that they implement must have the verdict "added"."""
     statements = statements_of(draft.definition)
     by_hand = {each.statement for each in departures if each.kind == "added"}
     added = {n for n, text in enumerate(statements, start=1) if text in by_hand}
@@ -113,7 +112,7 @@ def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
 
 
 def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -> Iterator[Departure]:
-    """The differences found between paper and repository."""
+    """Yields the differences found between paper and repository."""
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict
@@ -128,8 +127,8 @@ def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -
 
 
 def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
-    """The draft's own statements that have no counterpart in their source lines, one per line. If `by_definition` is
-    False, statements that the author wrote from the definition are omitted."""
+    """Returns the draft's own statements that have no counterpart in their source lines, one per line. If
+    `by_definition` is False, statements that the author wrote from the definition are omitted."""
     scope = draft.scope
     found = unmatched(draft.implementation, draft.excerpt, scope)
     found = found if by_definition else [each for each in found if each.line not in scope.by_definition]

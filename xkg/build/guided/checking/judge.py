@@ -39,7 +39,7 @@ class Checked(Value):
 
 
 def proved(draft: Draft, trial: Trial, ask: Ask) -> Debugged:
-    """The debugged draft. A test that proves too little is strengthened once."""
+    """Returns the debugged draft. A test that proves too little is strengthened once."""
     state = debug(draft, trial, ask)
     return strengthen(state, trial, ask) if state.passed else state
 
@@ -73,7 +73,7 @@ def check(
 
 
 def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> Debugged:
-    """The draft with the current code of its components, unless it then proves less."""
+    """Returns the draft with the current code of its components, unless it then proves less."""
     draft = state.draft
     new = {c.name: done[c.name].draft.implementation for c in draft.components if c.name in done}
     if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
@@ -110,7 +110,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """The reason why a revision is not better than the code that it revises."""
+    """Returns the reason why a revision is not better than the code that it revises."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -118,8 +118,8 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
-    """The draft after one revision based on the findings and debugging in the remaining rounds; it may not be better.
-    If the model gives no usable answer, the draft is unchanged and `failed` is set."""
+    """Returns the draft after one revision based on the findings and debugging in the remaining rounds; it may not be
+    better. If the model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -148,8 +148,9 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Each draft with the source lines that its review opened, its fidelity, and the reason if the model's review is
-    missing. Fidelity is None if there are no source lines, and contains only a share if the code is not proven."""
+    """Returns each draft with the source lines that its review opened, its fidelity, and the reason if the model's
+    review is missing. Fidelity is None if there are no source lines, and contains only a share if the code is not
+    proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states
@@ -163,8 +164,8 @@ def _review(
 def _answered(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """The review of proven drafts. If there is no usable answer, it is repeated as two questions with half of the
-    drafts each."""
+    """Returns the review of proven drafts. If there is no usable answer, it is repeated as two questions with half of
+    the drafts each."""
     if not states:
         return []
     lookup = Lookup(codebase)

@@ -12,19 +12,20 @@ _EMPTY = re.compile(r"^# --- component: .*\n\s*+(?=# --- )", re.MULTILINE)
 
 
 def own_module(draft: Draft) -> str:
-    """The module without the code of its proven components. Lines that differ from the component's own are kept."""
+    """Returns the module without the code of its proven components. Lines that differ from the component's own are
+    kept."""
     return _EMPTY.sub("", _without(draft.implementation, [c.implementation for c in draft.components if c.proven]))
 
 
 def editable_module(draft: Draft) -> str:
-    """The module as shown to the model for edits: proven components appear only as signatures, in comments."""
+    """Returns the module as shown to the model for edits: proven components appear only as signatures, in comments."""
     parts = [Part(component.name, component.implementation) for component in draft.components if component.proven]
     heads = "".join(f"# {line}\n" for line in interfaces(parts).splitlines() if line)
     return f"# These parts are proven and not shown:\n{heads}\n{own_module(draft)}" if heads else draft.implementation
 
 
 def own_code(draft: Draft) -> str:
-    """The module without the code of its components, as its author wrote it."""
+    """Returns the module without the code of its components, as its author wrote it."""
     return _HEADING.sub("", _without(draft.implementation, [c.implementation for c in draft.components]))
 
 

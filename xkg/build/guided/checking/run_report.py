@@ -18,7 +18,7 @@ _FOLDER = re.compile(r"/(?:tmp|scratch|var/tmp|work|run)/[\w./@+-]*")
 
 
 def report(proof: Proof) -> str:
-    """A draft's failure, described for a prompt: cause, last frames in its own code, error. At most `LONGEST`
+    """Returns a draft's failure, described for a prompt: cause, last frames in its own code, error. At most `LONGEST`
     characters."""
     evidence = proof.evidence
     lines = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
@@ -30,7 +30,7 @@ def report(proof: Proof) -> str:
 
 
 def steady(text: str) -> str:
-    """The text without addresses, scratch folders, durations, times and process ids."""
+    """Returns the text without addresses, scratch folders, durations, times and process ids."""
     text = _SCRATCH.sub("", text)
     text = _STANDARD.sub("", text)
     text = _FOLDER.sub("…", text)

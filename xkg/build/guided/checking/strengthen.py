@@ -22,9 +22,9 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft with a stronger test, if the new test proves more; otherwise unchanged. A stronger test is requested
-    only if the current test proves nothing, or if it does not fail when a whole statement that does more than convert a
-    value is left out.
+    """Returns the draft with a stronger test, if the new test proves more; otherwise unchanged. A stronger test is
+    requested only if the current test proves nothing, or if it does not fail when a whole statement that does more than
+    convert a value is left out.
 
     The question may only add or strengthen assertions, not change the implementation. A new test that fails is debugged
     in the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no
@@ -48,7 +48,7 @@ def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS)
 
 
 def better_of(state: Debugged, after: Debugged) -> Debugged:
-    """Whichever of a draft and its revision is better, with the combined counts."""
+    """Returns the better of a draft and its revision, with the combined counts."""
     both = with_counts(state, after)
     if proof_rank(after.proof) > proof_rank(state.proof):
         return both
@@ -56,7 +56,7 @@ def better_of(state: Debugged, after: Debugged) -> Debugged:
 
 
 def with_counts(state: Debugged, after: Debugged) -> Debugged:
-    """`after`, the result of one change to `state`, with the combined counts."""
+    """Returns `after`, the result of one change to `state`, with the combined counts."""
     return after.model_copy(
         update={
             "first": state.first,
@@ -69,13 +69,13 @@ def with_counts(state: Debugged, after: Debugged) -> Debugged:
 
 
 def proof_rank(proof: Proof) -> tuple[int, float]:
-    """A sort key for proofs: the level, then the fraction of mutants that the test detects."""
+    """Returns a sort key for proofs: the level, then the fraction of mutants that the test detects."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 
 def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
-    """Whether a surviving mutant leaves out a statement, other than one like `x = np.array(x)`, which a test that
-    passes arrays cannot detect."""
+    """Whether a surviving mutant leaves out a statement. Conversions such as `x = np.array(x)` are ignored, because a
+    test that passes arrays cannot detect them."""
     lines = {s.line for s in evidence.survivors if s.change.endswith(STATEMENT_LEFT_OUT)}
     tree = parse_ast(implementation) if lines else None
     conversions = {
@@ -87,8 +87,8 @@ def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """The optional parameters that the test never sets, in the draft's own public functions, methods and classes, as
-    `function(parameter)`, in order."""
+    """Returns the optional parameters that the test never sets, in the draft's own public functions, methods and
+    classes, as `function(parameter)`, in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
         return []
@@ -111,7 +111,7 @@ def only_defaults(draft: Draft) -> list[str]:
 
 
 def _public_functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, int]]:
-    """The name used to call each function, the function, and its number of implicit arguments (`self`)."""
+    """Yields the name used to call each function, the function, and its number of implicit arguments (`self`)."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield node.name, node, 0
@@ -131,7 +131,7 @@ def _gives(call: ast.Call, parameter: str, order: Sequence[str]) -> bool:
 
 
 def unnoticed(implementation: str, evidence: Evidence) -> str:
-    """The changes that a test did not detect, one per line, with the affected lines of code."""
+    """Returns the changes that a test did not detect, one per line, with the affected lines of code."""
     lines = implementation.splitlines()
 
     def code_line(number: int) -> str:

@@ -1,3 +1,3 @@
 """Has a model write a technique's code from its lines and their dependencies, then runs and checks the code.
 
-May import: checking, repair_guard, and the packages of build without a model."""
+May import: checking, repair_guard, and the packages in `build` that do not use a model."""

@@ -36,7 +36,8 @@ _FILE_CALLS = frozenset(
 
 
 def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
-    """The faults in an implementation. `allowed` are the packages it may import in addition to the standard library."""
+    """Yields the faults in an implementation. `allowed` are the packages it may import in addition to the standard
+    library."""
     parsed = check_parsed(source)
     if parsed.level is Level.NONE:
         yield f"implementation: {parsed.reason}"
@@ -49,17 +50,17 @@ def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str
     ):
         yield "implementation: it moves data to a GPU (`.cuda`); leave devices out"
     if not stubs(source):
-        yield "implementation: it has no public function or class with a body that works"
+        yield "implementation: it has no public function or class with a working body"
     empty = [node.name for node in _functions(tree) if _is_stub(node)]
     if empty:
-        yield f"implementation: {', '.join(empty[:5])} has no body that works; write it, or make it a parameter"
+        yield f"implementation: {', '.join(empty[:5])} has no working body; write it, or make it a parameter"
 
 
 def script_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
-    """The faults in a test, given an implementation that parses."""
+    """Yields the faults in a test, given an implementation that parses."""
     parsed = check_parsed(test)
     if parsed.level is Level.NONE:
-        advice = f"{parsed.reason}; import from implementation what is tested" if parsed.reason else ""
+        advice = f"{parsed.reason}; import the code under test from implementation" if parsed.reason else ""
         yield f"test: {advice}"
         return
     tree = syntax_tree(test)
@@ -73,11 +74,11 @@ def script_faults(test: str, implementation: str, allowed: Collection[str]) -> I
     if missing:
         yield f"test: implementation does not define {', '.join(missing[:5])}"
     if any(isinstance(node, ast.Try) and node.handlers for node in ast.walk(tree)):
-        yield "test: it catches exceptions; let everything fail that can fail"
+        yield "test: it catches exceptions; let them fail the test"
     if any(isinstance(n, ast.Name | ast.Attribute) and _dotted(n).endswith("suppress") for n in ast.walk(tree)):
-        yield "test: it suppresses exceptions; let everything fail that can fail"
+        yield "test: it suppresses exceptions; let them fail the test"
     if not any(_asserts(node) for node in ast.walk(tree)):
-        yield "test: it asserts nothing; compare what is computed with values known independently"
+        yield "test: it asserts nothing; compare the results with independently known values"
     never = [node.name for node in _never_called(tree) if any(_asserts(inner) for inner in ast.walk(node))]
     if never:
         yield f"test: {', '.join(never[:5])} is defined and never called; the script must call its functions itself"
@@ -100,9 +101,9 @@ def _imports(where: str, tree: ast.Module, allowed: Collection[str]) -> Iterator
         )
         for top in dict.fromkeys(module.partition(".")[0] for module in modules):
             if top in PLUMBING:
-                yield f"{where}: it imports {top}, which only serves experiments or test runners; leave it out"
+                yield f"{where}: it imports {top}, which is only for experiments or test runners; leave it out"
             elif top in _OUTSIDE:
-                yield f"{where}: it imports {top}; there is no network, and nothing to read or start"
+                yield f"{where}: it imports {top}; there is no network, and there are no files or programs to use"
             elif top not in allowed and top not in sys.stdlib_module_names:
                 named = ", ".join(sorted(set(allowed) - {"implementation"})) or "none"
                 yield f"{where}: it imports {top}, which is not allowed (allowed packages: {named})"
@@ -119,7 +120,7 @@ def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """The module's functions and the methods of its classes."""
+    """Yields the module's functions and the methods of its classes."""
     for node in tree.body:
         for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -147,7 +148,7 @@ def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
-    """The names imported from the implementation, and whether it is imported as a whole."""
+    """Returns the names imported from the implementation, and whether it is imported as a whole."""
     names: set[str] = set()
     whole = False
     for node in ast.walk(tree):

@@ -15,8 +15,8 @@ _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
-    """The ids in `sources` whose statements, or at least whose name, occur in the implementation, in order. The `best`
-    place is always included. Raises `UnknownIdError` as `Codebase` does."""
+    """Returns the ids in `sources` whose statements, or at least whose name, occur in the implementation, in order. The
+    `best` place is always included."""
     symbols = codebase.symbols()
     names = _names(implementation)
 
@@ -38,7 +38,7 @@ def _is_used(source: SourceSymbol, implementation: str, names: frozenset[str], c
 
 
 def _names(implementation: str) -> frozenset[str]:
-    """The names that a module defines or uses."""
+    """Returns the names that a module defines or uses."""
     tree = parse_ast(implementation)
     if tree is None:
         return frozenset(re.findall(r"[^\W\d]\w*", implementation))

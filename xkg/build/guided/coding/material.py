@@ -46,10 +46,11 @@ def material(
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
-    """The located symbols, best first, and their dependencies, nearest first: at most 52,100 bytes. Symbols that do not
-    fit are listed at the end of the code, dependencies with their signatures. If `lines` are given for a located file,
-    only these lines and their dependencies are shown. A symbol in `ready` (id → name of the component made from that
-    symbol) is mentioned in a remark instead. Raises `UnknownIdError` for a symbol that is not in the codebase."""
+    """Collects the located symbols, best first, and their dependencies, nearest first, in at most 52,100 bytes. Symbols
+    that do not fit are listed at the end of the code, dependencies with their signatures. If `lines` are given for a
+    located file, only these lines and their dependencies are shown. A symbol in `ready` (id → name of the component
+    made from that symbol) is mentioned in a remark instead. Raises `UnknownIdError` for a symbol that is not in the
+    codebase."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
         return _unsliced(codebase, located, best.refused)
@@ -97,8 +98,8 @@ def material(
 
 
 def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> int:
-    """The size of located symbols in bytes, or the size of a whole question if the best symbol cannot be sliced. Raises
-    `UnknownIdError` as `material` does."""
+    """Returns the size of located symbols in bytes, or the size of a whole question if the best symbol cannot be
+    sliced. Raises `UnknownIdError` like `material`."""
     if slice_symbols(codebase, located[:1]).refused:
         return MOST_LOCATED
     return sum(_wanted_size(codebase, codebase.symbols()[each].symbol, lines.get(each, ())) for each in located)
@@ -107,8 +108,8 @@ def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str,
 def narrowed(
     codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]
 ) -> dict[str, Sequence[LineRange]]:
-    """The lines to show for located symbols that need not be shown whole: the given lines for modules and functions,
-    a nested function's own lines. Methods and classes are shown whole."""
+    """Returns the lines to show for located symbols that need not be shown whole: the given lines for modules and
+    functions, and otherwise all lines of nested functions. Methods and classes are shown whole."""
     found: dict[str, Sequence[LineRange]] = {}
     for identity in located:
         symbol = codebase.symbols()[identity].symbol
@@ -129,7 +130,7 @@ def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
-    """The size of a symbol in bytes, or of its `lines` if they are given."""
+    """Returns the size of a symbol in bytes, or of its `lines` if they are given."""
     text = codebase.source(symbol)
     if not lines:
         return _size(text)
@@ -142,14 +143,14 @@ def _contains(outer: Symbol, inner: Symbol) -> bool:
 
 
 def _verbatim(codebase: Codebase, symbol: Symbol) -> str:
-    """The unchanged lines of a symbol that cannot be sliced."""
+    """Returns the unchanged lines of a symbol that cannot be sliced."""
     place = f"{symbol.path}:{symbol.start_line}-{symbol.end_line}"
     language = codebase.module(symbol).language
     return f"# --- {place} @ {_commit(codebase)} ({language}, as in its file)\n{codebase.source(symbol)}\n"
 
 
 def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
-    """Comments that list the symbols that did not fit."""
+    """Returns comments that list the symbols that did not fit."""
     lines = ["# --- left out for room"]
     lines += [f"# also located: {s.path}:{s.start_line}-{s.end_line} {s.qualified_name}" for s in places]
     room = _MOST_OUTLINED
@@ -167,7 +168,7 @@ def _fitting_slice(
     ready: Sequence[str],
     whole: Collection[str],
 ) -> Slice:
-    """The slice of these symbols. Docstrings are shortened except for symbols in `whole` (qualified names).
+    """Returns the slice of these symbols. Docstrings are shortened except for symbols in `whole` (qualified names).
     Dependencies are dropped if the slice would be longer than `limit` bytes."""
     lines, vendored = MAX_LINES, vendored_folders(codebase)
 
@@ -185,7 +186,7 @@ def _fitting_slice(
 
 
 def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
-    """The best symbol's file, or only its lines if the file is long, then the lines of the other symbols."""
+    """Returns the best symbol's file, or only its lines if the file is long, then the lines of the other symbols."""
     symbols = codebase.symbols()
     first = symbols[located[0]].symbol
     module = codebase.module(first)
@@ -236,7 +237,7 @@ def _size(text: str) -> int:
 
 
 def _head(text: str) -> str:
-    """The text up to the last complete line within the limit."""
+    """Returns the text up to the last complete line within the limit."""
     if _size(text) <= MAX_BYTES:
         return text
     start = text.encode("utf-8", "surrogatepass")[:MAX_BYTES].decode("utf-8", "ignore")

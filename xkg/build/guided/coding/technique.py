@@ -34,7 +34,7 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Everything except the inputs that determines answers to these prompts, as JSON values."""
+        """Returns everything, except the inputs, that determines the answers to these prompts, as JSON values."""
         ...
 
 
@@ -65,8 +65,9 @@ class Coded(Value):
 @dataclass(frozen=True)
 class CodingContext:
     """The context shared by all techniques; `jobs` techniques are processed at a time. `why` maps techniques to the
-    reason for their location, `lines` to the relevant lines of symbols that also do other things. `runs` says whether
-    this machine can run code; if not, as in a plan, `trials` is None and the highest level is `parsed`."""
+    reason for their location, and `lines` maps them to the relevant lines in symbols that also do other things. `runs`
+    is whether this machine can run code. If it cannot, or in a plan, `trials` is None and the highest level is
+    `parsed`."""
 
     folder: Path
     settings: Settings
@@ -87,12 +88,12 @@ def code_techniques(
     progress: Callable[[int, int, str], None],
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
-    """The code for every technique in `located` (technique → symbols, best first), keyed by technique, and the error
-    that left some techniques without code, if any. `progress` is called for each finished technique with the number
-    done, the total and the name; `begun` is called with the name of each technique that begins.
+    """Returns the code for every technique in `located` (technique → symbols, best first), keyed by technique, and the
+    error that left some techniques without code, if any. `progress` is called for each finished technique with the
+    number done, the total and the name; `begun` is called with the name of each technique that begins.
 
     One question writes the code for several techniques, and another reviews it. A composite comes after its components
-    and the other techniques that its definition names, in the same question or a later one. Finished techniques are
+    and the other techniques that its definition mentions, in the same question or a later one. Finished techniques are
     stored in the context's folder. Raises anything that `Trials` raises."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
@@ -170,7 +171,7 @@ class _Plan:
         self.order.append(identity)
 
     def task(self, identity: str, done: Mapping[str, Coded], group: Sequence[str] = ()) -> Task:
-        """The task for a technique; other techniques in `group` may also be its components."""
+        """Returns the task for a technique; other techniques in `group` may also be its components."""
         technique, context = self._by_id[identity], self._context
         children = [t for t in self._techniques if t.parent == identity]
         beside = [self._by_id[other] for other in self._beside[identity]]
@@ -194,7 +195,7 @@ class _Plan:
     def _components(
         self, parts: Sequence[Technique], done: Mapping[str, Coded], group: Sequence[str]
     ) -> tuple[list[Component], list[str], list[str]]:
-        """The components whose code runs, the components (ids) in the same question, and the names of the other
+        """Returns the components whose code runs, the components (ids) in the same question, and the names of the other
         components. A component without running code is replaced by its own components."""
         found, inside, absent = list[Component](), list[str](), list[str]()
         for part in parts:
@@ -213,7 +214,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """A technique's code, if it runs and the review did not find that it does something else."""
+    """Returns a technique's code, if it runs and the review did not find that it does something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -231,7 +232,7 @@ def _component(technique: Technique, coded: Coded) -> Component | None:
 
 
 def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
-    """A technique's ancestors, nearest first."""
+    """Returns a technique's ancestors, nearest first."""
     found: list[str] = []
     parent = technique.parent
     while parent is not None and parent in by_id and parent not in found:
@@ -241,8 +242,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """For each technique, the techniques elsewhere in the hierarchy that its definition names; its code also runs these
-    techniques. The result contains no dependency cycles."""
+    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions, which its code
+    also uses. The result contains no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -275,7 +276,7 @@ def _folder(task: Task, context: CodingContext) -> Path:
 
 
 def _key(task: Task, context: CodingContext) -> str:
-    """Everything that determines a technique's code, except the techniques that share its questions."""
+    """Returns everything that determines a technique's code, except the techniques that share its questions."""
     settings = context.settings
     return stage_key(
         {
@@ -295,7 +296,7 @@ def _key(task: Task, context: CodingContext) -> str:
 def _coded(
     group: Sequence[str], planned: _Plan, earlier: Mapping[str, Coded], context: CodingContext
 ) -> dict[str, Coded]:
-    """The code for these techniques, keyed by technique. Results that another run cannot improve are stored."""
+    """Returns the code for these techniques, keyed by technique. Results that another run cannot improve are stored."""
     trial, ask, codebase = context.trials, context.ask, context.codebase
     installed = trial.installed() if trial else None
     asked = {identity: planned.task(identity, earlier, group) for identity in group}
@@ -353,7 +354,7 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
         lines = "some of the lines" if written.left_out else "the lines"
         where = f"in {lines} of {', '.join(written.shown)}"
         return Coded(
-            technique=identity, reason=f"{where}, which it was shown, the model found no code: {written.reason}"
+            technique=identity, reason=f"the model found no code {where}, which it was shown: {written.reason}"
         )
     if checked is None or context.trials is None:
         parsed = check_parsed(written.implementation)
@@ -371,7 +372,7 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
 
 
 def with_departures_of(draft: Draft, components: Sequence[Component], evidence: Evidence) -> Evidence:
-    """The evidence plus the departures of the components that a draft's module includes."""
+    """Returns the evidence plus the departures of the components that a draft's module includes."""
     if evidence.fidelity is None:
         return evidence
     used = {component.name for component in draft.components}
@@ -384,7 +385,7 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """The draft with additional sources: the symbols that were opened for it and from which it took lines."""
+    """Returns the draft with additional sources: the symbols that were opened for it and from which it took lines."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

@@ -19,14 +19,14 @@ _Versions = tuple[Sequence[str], str | None]
 
 
 class Trials:
-    """Runs drafts for one paper, at most `slots` at a time, cheapest first. The same draft always yields the same
-    proof, in later builds too, unless its run was killed or timed out.
+    """Runs drafts for one paper, at most `slots` at a time, cheapest first. The same draft always has the same proof,
+    even in later builds, unless its run was killed or timed out.
 
-    `make` finds the packages for the imports of code and test, plus `base`, the imports of the paper's code, so that
+    `make` finds packages for the imports in the code and test, plus `base`, the imports in the paper's code, so that
     most drafts share an environment. If there are several sets of package versions, the first with the most successful
     `base` imports is used; `installed` returns this environment. If a run fails inside a package, the other versions
     are tried. `final` becomes False if another run may reach a higher level (because a registry was down). Raises the
-    errors of the runner and of `make`, and `StoreError` if `folder` cannot be written. Thread-safe."""
+    same errors as the runner and `make`, and `StoreError` if `folder` cannot be written. Thread-safe."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Trials:
         self._ordered: list[_Versions] | None = None
 
     def __call__(self, draft: Draft) -> Proof:
-        """The proof of the highest level that a draft reaches."""
+        """Returns the proof for the highest level that a draft reaches."""
         code = node(draft)
         proven = tuple(sorted(c.implementation for c in draft.components if c.proven))
         best: Proof | None = None
@@ -70,7 +70,8 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """The proof, and its environment extended with the modules that the code turned out to need at run time."""
+        """Returns the proof, and its environment extended with the modules that the code turned out to need at run
+        time."""
 
         def make(modules: Sequence[str]) -> Environment:
             return self._made({**dict.fromkeys(modules, ()), **self._imports(code)}, lines, day)
@@ -85,13 +86,13 @@ class Trials:
             environment = completed
 
     def installed(self) -> Environment:
-        """The environment for the paper's code, in which most drafts run."""
+        """Returns the environment for the paper's code, in which most drafts run."""
         lines, day = self._versions()[0]
         with self._making:
             return self._make(self._base, lines, day)
 
     def _versions(self) -> list[_Versions]:
-        """Requirement lines with their date, in the order in which drafts try them."""
+        """Returns requirement lines with their date, in the order in which drafts try them."""
         with self._choosing:
             if self._ordered is None:
                 self._ordered = self._by_imports()
@@ -162,7 +163,7 @@ class Trials:
 
 
 def node(draft: Draft) -> Code:
-    """The code node for a draft, without a level."""
+    """Returns the code node for a draft, without a level."""
     return Code(
         id=code_id(draft.technique, draft.implementation, draft.test),
         technique=draft.technique,

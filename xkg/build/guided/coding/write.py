@@ -44,8 +44,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(Value):
-    """A component's code, ready to be called. `proven` says whether its own test has proven it. `sources` and `excerpt`
-    come from its draft; `departures` list how it differs from the paper."""
+    """A component's code, ready to be called. `proven` is whether its own test proves it. `sources` and `excerpt` come
+    from its draft; `departures` list how it differs from the paper."""
 
     name: str
     technique: str
@@ -115,7 +115,7 @@ def together(sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def size_of(task: Task, codebase: Codebase) -> int:
-    """The size of a technique's located code in bytes. Raises `UnknownIdError` as `Writing` does."""
+    """Returns the size of a technique's located code in bytes. Raises `UnknownIdError` like `Writing`."""
     return located_size(codebase, task.located, narrowed(codebase, task.located, task.lines))
 
 
@@ -152,8 +152,8 @@ class Writing:
         )
 
     def answers(self, refused: str = "") -> dict[str, Outcome]:
-        """Each technique's module, or the reason why there is none. The model may first look at other places in the
-        repository.
+        """Returns each technique's module, or the reason why there is none. The model may first look at other places in
+        the repository.
 
         If a technique has no usable module, it is asked about again on its own, with the reason why it was `refused`.
         Raises anything that `ask` raises except `AnswerError`."""
@@ -193,9 +193,9 @@ class Writing:
         return outcomes
 
     def draft(self, task: Task, written: Written) -> Draft | str:
-        """The draft for a module whose task has the code of all its components, or the reason why the module does not
-        fit them. Definitions that it uses from components are inserted before it; the excerpt then includes their
-        sources."""
+        """Returns the draft for a module whose task has the code of all its components, or the reason why the module
+        does not fit them. Definitions that it uses from components are inserted before it; the excerpt then includes
+        their sources."""
         answer = written.module
         if found := "\n".join(faults(answer, task.parts, written.allowed)):
             return found
@@ -224,7 +224,7 @@ class Writing:
         return written.lookup.added_to(draft)
 
     def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
-        """The faults in a module, whose code is added to `made`."""
+        """Returns the faults in a module, whose code is added to `made`."""
         module = _by_number(answer).get(n)
         if module is None:
             return "its module is missing"
@@ -237,7 +237,7 @@ class Writing:
         return material(self._codebase, task.located, self._narrowed([task]), made)
 
     def _narrowed(self, tasks: Sequence[Task]) -> dict[str, Sequence[LineRange]]:
-        """The lines of the located symbols that no task needs whole."""
+        """Returns the lines of the located symbols that no task needs whole."""
         cuts = [narrowed(self._codebase, task.located, task.lines) for task in tasks]
         whole = {symbol for task, cut in zip(tasks, cuts, strict=True) for symbol in task.located if symbol not in cut}
         merged: dict[str, list[LineRange]] = {}
@@ -301,8 +301,8 @@ def _declared(answer: Module) -> Iterator[str]:
 
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
-    """The functions and classes that the answer's plan lists under statements of origin "definition" but never under
-    origin "lines" or "differs", each with the numbers of those statements."""
+    """Returns the functions and classes that the answer's plan lists under statements of origin "definition" but never
+    under origin "lines" or "differs", each with the numbers of these statements."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}
@@ -316,39 +316,39 @@ def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
 
 
 def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:
-    """The faults in an answer, one per line."""
+    """Yields the faults in an answer, one per line."""
     if answer.declined is not None:
         if not answer.declined.strip():
-            yield "declined: give null, or one sentence that says why the code does not do the technique"
+            yield "declined: give null, or one sentence that explains why the code does not implement the technique"
         elif answer.implementation.strip():
-            yield "declined: it says that the code does not do the technique, and an implementation is given; decide"
+            yield "declined: it says that the code does not implement the technique, but has an implementation; decide"
         return
     composed = compose(answer.implementation, parts)
     if composed.problem:
         # Prefer the answer's own errors, if any, because they are clearer.
         own = list(implementation_faults(answer.implementation, allowed))
-        yield from own or [f"implementation: it cannot be put together with the components: {composed.problem}"]
+        yield from own or [f"implementation: it cannot be combined with the components: {composed.problem}"]
         return
     found = list(implementation_faults(composed.source, allowed))
     yield from found
     if not any("does not parse" in fault for fault in found):
         for fault in script_faults(answer.test, composed.source, allowed):
-            only = "; of the components it has only what your code uses" if parts and "does not define" in fault else ""
+            only = "; it contains only component code that you use" if parts and "does not define" in fault else ""
             yield f"{fault}{only}"
     if not answer.documentation.strip():
         yield "documentation: it is empty"
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """An excerpt, followed by any parts of the other excerpts that it does not contain."""
+    """Returns an excerpt, followed by any parts of the other excerpts that it does not contain."""
     known = dict.fromkeys(map(str.strip, _PART.split(own)))
     more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
 
 
 def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
-    """The functions and methods (ids) that components were made from, each with the name of the first such component.
-    Symbols that are located themselves or share lines with a located function are excluded."""
+    """Returns the functions and methods (ids) that components were made from, each with the name of the first such
+    component. Symbols that are located themselves or share lines with a located function are excluded."""
     symbols = codebase.symbols()
     own = [symbols[identity].symbol for identity in located]
     made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
@@ -369,7 +369,7 @@ def _overlap(symbol: Symbol, located: Symbol) -> bool:
 def _allowed(
     source: Material, components: Sequence[Component], installed: Environment | None
 ) -> tuple[list[str], list[str]]:
-    """The packages that may be imported, and a remark for each package that the code imports but that is not
+    """Returns the packages that may be imported, and a remark for each package that the code imports but that is not
     available."""
     packages = {*ALWAYS, *source.packages}
     for component in components:

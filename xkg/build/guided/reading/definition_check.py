@@ -21,13 +21,13 @@ _MANGLED = re.compile(r"[\t\r]\w+|\n(?:abla|eq|eg|u|otin)\b")
 
 
 def mangled(text: str) -> str | None:
-    """The first command in `text` that lost its backslash, or None."""
+    """Returns the first command in `text` that lost its backslash, or None."""
     match = _MANGLED.search(text)
     return match[0].strip() if match else None
 
 
 def pointer(text: str) -> str | None:
-    """The first reference in `text` to a section, an equation, a citation or the like, or None."""
+    """Returns the first reference in `text` to a section, an equation, a citation or similar, or None."""
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None
@@ -39,7 +39,7 @@ _SPELLED = 20
 
 
 def foreign_numbers(definition: str, document: Document) -> list[str]:
-    """The numbers in a definition that do not occur in the paper in any form: 0.50 is .5, 1,000 is 1000, 5 % is
+    """Returns the numbers in a definition that do not occur in the paper in any form: 0.50 is .5, 1,000 is 1000, 5 % is
     0.05."""
     known = _numbers_of(document.title, document.abstract, document.text)
     return [text for text, value in _values(definition).items() if not known & {value, value / 100, value * 100}]

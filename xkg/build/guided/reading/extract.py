@@ -1,4 +1,4 @@
-"""Stage 1 with a language model: a paper's technique tree, findings and resources, in one question.
+"""Stage 1 with a language model: extracts a paper's technique tree, findings and resources with one question.
 
 The definitions are complete, so no later stage reads the paper again."""
 
@@ -76,9 +76,9 @@ class GuidedExtraction(Extraction):
 def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
-    """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
-    answer. Excerpts are the passages cited in the answer. A sentence in a definition that is refused and is still
-    faulty in the next answer is left out. Raises anything that `ask` raises."""
+    """Returns the techniques, findings and resources of a paper, from one question of at most `window` tokens including
+    its answer. Excerpts are the passages cited in the answer. If a definition is refused and a sentence in it is still
+    faulty in the next answer, the sentence is left out. Raises anything that `ask` raises."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -120,8 +120,8 @@ def extract_with_model(
 
 
 def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False) -> str | None:
-    """The definite errors in an answer, worded for the model, or None if there are none. If `is_last`, faulty sentences
-    are errors only in a definition that has no other sentences."""
+    """Returns the definite errors in an answer, worded for the model, or None if there are none. If `is_last`, faulty
+    sentences are errors only in a definition that has no other sentences."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and its components"
@@ -156,7 +156,7 @@ def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False)
 
 
 def _wording(component: Component, document: Document) -> Iterator[str]:
-    """The faults in a definition's wording."""
+    """Yields the faults in a definition's wording."""
     name, text = component.name, component.definition
     if odd := foreign_numbers(text, document):
         yield f"{', '.join(odd)} in the definition of {name!r} does not occur in the paper: leave it out"
@@ -169,7 +169,7 @@ def _wording(component: Component, document: Document) -> Iterator[str]:
 
 
 def _kept(definition: str, document: Document) -> str:
-    """The sentences in a definition that neither point elsewhere nor contain foreign numbers."""
+    """Returns the sentences in a definition that neither point elsewhere nor contain foreign numbers."""
     if not (pointer(definition) or foreign_numbers(definition, document)):
         return definition.strip()
     return " ".join(s for s in statements_of(definition) if not (pointer(s) or foreign_numbers(s, document)))
@@ -182,8 +182,8 @@ def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...
 def _hidden(
     outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
 ) -> Iterator[Technique]:
-    """Procedures outside the method, as hidden techniques below the first technique, each once and with its places in
-    the repository."""
+    """Yields procedures outside the method, as hidden techniques below the first technique, each once and with its
+    places in the repository."""
     top = techniques[0]
     listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
     new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
@@ -226,7 +226,7 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
 
 
 def _parent(component: Component, components: Sequence[Component]) -> int | None:
-    """The index of a component's parent, found by name or else by alias."""
+    """Returns the index of a component's parent, found by name or else by alias."""
     if not component.parent:
         return None
     parent = _folded(component.parent)
@@ -238,7 +238,7 @@ def _parent(component: Component, components: Sequence[Component]) -> int | None
 
 
 def _foreign_addresses(answer: PaperAnswer, document: Document) -> Iterator[str]:
-    """Resource addresses that do not occur in the paper."""
+    """Yields resource addresses that do not occur in the paper."""
     text = re.sub(r"[\s\\{}]", "", document.text).casefold()
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
@@ -255,7 +255,7 @@ def _folded(name: str) -> tuple[str, ...]:
 
 
 def _split(component: Component) -> tuple[str, list[str]]:
-    """A component's name and aliases; "Long form (SHORT)" is split into both."""
+    """Returns a component's name and aliases; "Long form (SHORT)" is split into both."""
     name, aliases = " ".join(component.name.split()), list(component.aliases)
     match = re.fullmatch(r"(.{3,300}?)\s*+\(\s*([^()\s]{2,15})\s*\)", name)
     if match and sum(ch.isupper() for ch in match[2]) > 1:
@@ -265,7 +265,7 @@ def _split(component: Component) -> tuple[str, list[str]]:
 
 
 def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
-    """The top level of the hierarchy. Only top-level nodes can be methodologies."""
+    """Returns the top level of the hierarchy. Only top-level nodes can be methodologies."""
     nodes: dict[int, Node] = {}
     components = answer.components
     own = {_folded(_split(c)[0]) for c in components if c.is_technique}
@@ -289,7 +289,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """The resources that the model lists, plus the addresses of any releases that it omitted."""
+    """Returns the resources that the model lists, plus the addresses of any releases that it omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

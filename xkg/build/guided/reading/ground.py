@@ -58,9 +58,9 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """The located techniques. `why` maps each technique to the model's sentence on which code it needs and where this
-    code is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also does
-    other things. `failed` maps techniques without a usable answer to the reason; they are not located."""
+    """The located techniques. `why` maps each technique to the model's sentence about the code that it needs and where
+    this code is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also
+    does other things. `failed` maps techniques without a usable answer to the reason; they are not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -79,8 +79,8 @@ def ground_with_model(
 ) -> GuidedGrounding:
     """Locates each technique at up to five symbols, or nowhere. The model sees the symbols `named` for it (ids) and the
     ten that the search ranks best, and may look at other places in the repository before it answers. Scores express its
-    confidence: about 0.95, 0.75 or 0.5. One question covers all techniques, at most 24; if there are more or there is
-    no usable answer, two questions cover half of them each. Raises `EmbeddingError`, plus anything that `ask` raises
+    confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques; if there are more, or if there is no
+    usable answer, two questions cover half of them each. Raises `EmbeddingError`, plus anything that `ask` raises
     except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
@@ -143,7 +143,7 @@ class _Judge:
     ask: Ask
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
-        """The places for each technique, and the reason for each technique without an answer."""
+        """Returns the places for each technique, and the reason for each technique without an answer."""
         if len(batch) > _MOST_ASKED:
             return self._halves(batch)
         entries = self._listed(batch)
@@ -191,12 +191,12 @@ class _Judge:
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
-        """The candidates for the batch, in file order."""
+        """Returns the candidates for the batch, in file order."""
         listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
         return [entry for identity, entry in self.index.entries.items() if identity in listed]
 
     def _entry(self, named: str, entries: Sequence[Entry]) -> Entry | None:
-        """The symbol that an answer refers to: a candidate by its number, any other symbol by file and name."""
+        """Returns the symbol that an answer refers to: a candidate by its number, any other symbol by file and name."""
         name = named.strip().strip("[]")
         if name.isdecimal():
             return entries[int(name) - 1] if 0 < int(name) <= len(entries) else None
@@ -252,8 +252,8 @@ class _Judge:
 
 
 def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
-    """A symbol's lines without blank lines and without later lines of docstrings. Any other candidate inside the symbol
-    is replaced by its number and signature."""
+    """Returns a symbol's lines without blank lines and without later lines of docstrings. Any other candidate inside
+    the symbol is replaced by its number and signature."""
     lines = entry.text.split("\n")
     top = entry.source.symbol.start_line
     for (first, last), instead in _inner(entry, entries).items():
@@ -265,8 +265,8 @@ def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """The lines of a source that equal one of the quotes, or else begin with it, ignoring whitespace and numbered from
-    `first`. Empty if any quote does not occur."""
+    """Returns the lines of a source that equal one of the quotes, or else begin with it, ignoring whitespace and
+    numbered from `first`. Empty if any quote does not occur."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
@@ -280,18 +280,19 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
         if ranges and number == ranges[-1].end_line + 1:
             ranges[-1] = ranges[-1].model_copy(update={"end_line": number})
         else:
-            ranges.append(LineRange(start_line=number, end_line=number, why="implements the technique, says the model"))
+            ranges.append(LineRange(start_line=number, end_line=number, why="the model located the technique here"))
     return tuple(ranges)
 
 
 def _reason(judged: Judged) -> str:
-    """The model's sentence, plus the parts of the definition that the model did not find in any of the places."""
+    """Returns the model's sentence, plus the parts of the definition that the model did not find in any of the
+    places."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
     return " ".join([*judged.why.split(), *([f"In none of these places: {lacking}"] if lacking else [])])
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """The outermost other candidates inside this one: first and last line → number and signature."""
+    """Returns the outermost other candidates inside this one: first and last line → number and signature."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):

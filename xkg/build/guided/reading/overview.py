@@ -1,4 +1,4 @@
-"""Gives an overview of a repository: the beginning of its README, and the names its files define."""
+"""Summarizes a repository: the beginning of its README, and the names that its files define."""
 
 import re
 import textwrap
@@ -18,7 +18,7 @@ _ASIDE = re.compile(
 
 
 def overview(codebase: Codebase) -> str:
-    """The README's first paragraph of prose, and the files with the names they define, most imported first, as
+    """Returns the README's first paragraph of prose, and the files with the names they define, most imported first, as
     Markdown. Files that define the same names are listed once. About 2,000 characters at most."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
@@ -40,8 +40,8 @@ def overview(codebase: Codebase) -> str:
 
 
 def by_importance(codebase: Codebase) -> list[Module]:
-    """The modules, with those imported by the most other modules first, and vendored packages, tests and the like
-    last."""
+    """Returns the modules, with those imported by the most other modules first, and vendored packages, tests and
+    similar files last."""
     vendored = vendored_folders(codebase)
     imported = Counter(
         target for module in codebase.modules for target in {i.target for i in module.imports if i.target is not None}
@@ -55,13 +55,13 @@ def by_importance(codebase: Codebase) -> list[Module]:
 
 
 def tops(module: Module) -> list[SourceSymbol]:
-    """The functions and classes that are not nested inside others."""
+    """Returns the functions and classes that are not nested inside others."""
     kinds = ("class", "function")
     return [s for s in module.symbols if s.symbol.kind in kinds and "." not in s.symbol.qualified_name]
 
 
 def described(source: SourceSymbol) -> str:
-    """A symbol's signature and the start of its docstring."""
+    """Returns a symbol's signature and the start of its docstring."""
     symbol = source.symbol
     first = re.split(r"(?<=[.!?])\s|\n\s*\n", source.docstring.strip(), maxsplit=1)[0]
     text = textwrap.shorten(first, _DOCSTRING, placeholder=" …")
@@ -74,7 +74,7 @@ def _is_prose(paragraph: str) -> bool:
 
 
 def _prose(readme: str) -> str:
-    """A README without images, badges and HTML."""
+    """Returns a README without images, badges and HTML."""
     return re.sub(
         r"<!--[\s\S]*?(?:-->|\Z)|<[^>\n]{1,400}>|\[?!\[[^\]]{0,500}+\]\([^)]{0,1000}+\)(?:\]\([^)]{0,1000}+\))?",
         "",

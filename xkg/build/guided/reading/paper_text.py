@@ -1,4 +1,4 @@
-"""The text of a paper as included in the question about it.
+"""Renders a paper's text for the question about it.
 
 Everything that can define a technique is included in full, even experiments, since many papers describe parts of their
 method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and result
@@ -37,8 +37,8 @@ _ORDER = (
 
 
 def paper_text(passages: Passages, window: int) -> str:
-    """Title, headings and numbered passages in reading order. If paper and answer do not fit into `window` tokens,
-    passages far from the method are left out."""
+    """Returns the title, headings and numbered passages in reading order. If the paper and the answer do not fit into
+    `window` tokens, passages far from the method are left out."""
     listed = shown(passages)
     text = rendered(passages, {p.number for p in listed})
     room = _room(passages, window)
@@ -54,7 +54,7 @@ def paper_text(passages: Passages, window: int) -> str:
 
 
 def shown(passages: Passages) -> list[Passage]:
-    """The passages that are shown if the window is large enough."""
+    """Returns the passages that are shown if the window is large enough."""
     equations = [e.start for e in passages.document.equations]
     found: list[Passage] = []
     proved_in: Part | None = None  # a proof continues until the next statement or heading
@@ -72,7 +72,8 @@ def shown(passages: Passages) -> list[Passage]:
 
 
 def rendered(passages: Passages, numbers: Collection[int]) -> str:
-    """These passages for a prompt, in reading order, under the headings of all parts. Omitted passages are marked."""
+    """Renders these passages for a prompt, in reading order, under the headings of all parts. Omitted passages are
+    marked."""
     out: list[str] = []
     ahead = [part for top in passages.parts for part in top.walk()]
     was_cut = False
@@ -98,8 +99,8 @@ def _head(passages: Passages) -> str:
 
 
 def _room(passages: Passages, window: int) -> int:
-    """The number of characters available for passages in a question. In a small window, at most half is reserved for
-    the answer."""
+    """Returns the number of characters available for passages in a question. In a small window, at most half is
+    reserved for the answer."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
 
@@ -120,7 +121,7 @@ def _is_shown(passage: Passage, equations: Sequence[int]) -> bool:
 
 
 def _path(part: Part) -> Iterator[Part]:
-    """The part and its ancestors, innermost first."""
+    """Yields the part and its ancestors, innermost first."""
     at: Part | None = part
     while at is not None:
         yield at

@@ -61,7 +61,7 @@ class Passage:
     kind: Kind
     part: Part | None
     pieces: tuple[Piece, ...]
-    settings: bool = False  # a table of hyper-parameters, of an architecture or of notation
+    settings: bool = False  # a table of hyper-parameters, an architecture or notation
 
     @cached_property
     def text(self) -> str:
@@ -95,7 +95,7 @@ class Passages:
         return 1 <= number <= len(self.listed)
 
     def excerpts(self, numbers: Sequence[int]) -> tuple[Excerpt, ...]:
-        """The spans of these passages, in order. A passage interrupted by a float has two spans."""
+        """Returns the spans of these passages, in order. A passage interrupted by a float has two spans."""
         return tuple(
             excerpt_of(self.document, self[number].part, start, end)
             for number in numbers
@@ -103,7 +103,7 @@ class Passages:
         )
 
     def at(self, excerpts: Sequence[Excerpt]) -> list[int]:
-        """The passages in which these excerpts start, in order."""
+        """Returns the passages in which these excerpts start, in order."""
         return [
             p.number
             for p in self.listed
@@ -121,7 +121,7 @@ class Passages:
 
 
 def read_passages(document: Document) -> Passages:
-    """The passages in a paper, excluding references and acknowledgements."""
+    """Returns the passages in a paper, excluding references and acknowledgements."""
     reader, parts = read(document)
     beside = _asides(document, parts) if document.format == "latex" else _gaps_of(document, reader.sentences, parts)
     blocks = [*_paragraphs(reader.sentences, reader.part_of), *_algorithms(document, parts), *beside]
@@ -134,8 +134,8 @@ _Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
-    """Whether a passage has content. False for lone punctuation, and for references, acknowledgements and the like.
-    Other appendices have content because they may support a definition."""
+    """Whether a passage has content. False for lone punctuation, and for references, acknowledgements and similar
+    sections. Other appendices have content because they may support a definition."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)
@@ -158,7 +158,7 @@ def _algorithms(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
 
 
 def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
-    """The steps of an algorithm, numbered if the paper refers to any of them."""
+    """Returns the steps of an algorithm, numbered if the paper refers to any of them."""
     labels = LABEL.findall(document.text, algorithm.start, algorithm.end)
     if not any(document.labels.get(label.strip(), "").startswith("line ") for label in labels):
         return algorithm.body
@@ -166,7 +166,7 @@ def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
 
 
 def _asides(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
-    """Tables, captions, footnotes, statements and listings in a LaTeX paper."""
+    """Yields tables, captions, footnotes, statements and listings in a LaTeX paper."""
     for aside in document.asides:
         if aside.text:
             part = part_at(parts, aside.start)
@@ -179,7 +179,7 @@ def _is_settings(part: Part | None, table: str) -> bool:
 
 
 def _gaps_of(document: Document, sentences: Sequence[Sentence], parts: Sequence[Part]) -> Iterator[_Block]:
-    """Blocks between the paragraphs of a part: theorem statements, listings, tables, captions, footnotes."""
+    """Yields blocks between the paragraphs of a part: theorem statements, listings, tables, captions, footnotes."""
     text = document.text
     for block in regions(text, mathpix=is_mathpix(text)):
         code = text[block.body_start : block.body_end].strip() if block.kind == "code" else ""
@@ -216,7 +216,7 @@ def _statement(document: Document, part: Part, start: int, end: int) -> Iterator
 
 
 def _cells(table: str) -> str:
-    """The rows of a table written in LaTeX, Markdown or HTML."""
+    """Returns the rows of a table written in LaTeX, Markdown or HTML."""
     if begin := re.match(r"\\begin\{(\w+\*?)\}", table):
         return rows(table[begin.end() : table.rindex("\\end{")], begin[1], latex_text)
     return "\n".join(" ".join(line.split()) for line in table.splitlines() if line.strip())

@@ -1,4 +1,4 @@
-"""Lists the public functions, classes and scripts in a paper's repository, and which of them no technique's code
+"""Lists the public functions, classes and scripts in a paper's repository, and finds those that no technique's code
 reaches."""
 
 import re
@@ -25,8 +25,8 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """Up to forty public functions and classes of at least four lines each, and scripts with at least four lines of
-    calls outside functions and classes. The most important files come first. If several symbols have the same
+    """Returns up to forty public functions and classes of at least four lines each, and scripts with at least four
+    lines of calls outside functions and classes. The most important files come first. If several symbols have the same
     description, only the first is included."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
@@ -42,7 +42,7 @@ def public_code(codebase: Codebase) -> list[PublicCode]:
 
 
 def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) -> tuple[str, ...]:
-    """The path and name of each symbol in `among` (ids) that is not in the slice of any `located` symbol."""
+    """Returns the path and name of each symbol in `among` (ids) that is not in the slice of any `located` symbol."""
     symbols = codebase.symbols()
     reached: set[str] = set()
     for identity in dict.fromkeys(located):
@@ -59,7 +59,8 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
 
 
 def _calls(module: Module) -> str:
-    """The names that a file calls outside its functions and classes; empty if there are only a few such lines."""
+    """Returns the names that a file calls outside its functions and classes; empty if there are only a few such
+    lines."""
     inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
     lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
     is_script = sum(map(bool, lines)) >= _FEWEST_LINES

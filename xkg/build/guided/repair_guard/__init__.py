@@ -1,3 +1,3 @@
 """Prevents repairs that cheat: weakening a test, emptying a function, reading the expected answer.
 
-May import: the layers below build."""
+May import: any layer below `build`."""

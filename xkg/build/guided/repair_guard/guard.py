@@ -1,7 +1,7 @@
 """The repair guard: rejects repairs that hide an error or bypass the test.
 
 Other checks measure a repaired draft: mutants show whether the test still detects changes to the code, and the fidelity
-check whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
+check whether the code still follows the source. The guard rejects cheats that these checks cannot detect."""
 
 import ast
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """The faults in a repair, worded for the model, or None if there are none. If `may_remove` is set, public functions
-    and assertions may be removed."""
+    """Returns the faults in a repair, worded for the model, or None if there are none. If `may_remove` is set, public
+    functions and assertions may be removed."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:
@@ -48,11 +48,11 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
 def _shadowed(old_code: ast.Module, old_test: ast.Module, code: ast.Module, test: ast.Module) -> Iterator[str]:
     names = public_names(code) | public_names(old_code)
     for name in sorted(names & (bound_names(test) - bound_names(old_test)) - {"main"}):
-        yield f"the test binds {name} itself, so that it no longer tests the implementation's"
+        yield f"the test defines {name} itself, so it no longer tests the implementation"
 
 
 def _hollow(old_code: ast.Module, code: ast.Module) -> Iterator[str]:
-    """Functions that used their arguments before the repair but no longer do."""
+    """Yields functions that used their arguments before the repair but no longer do."""
     before = {node.name: node for node in ast.walk(old_code) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(code):
         was = before.get(node.name) if isinstance(node, ast.FunctionDef) else None
@@ -67,7 +67,7 @@ def _uses_arguments(function: ast.FunctionDef) -> bool:
 
 
 def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Module) -> Iterator[str]:
-    """Public functions and assertions that the repair removed; renaming them is allowed."""
+    """Yields public functions and assertions that the repair removed; renaming them is allowed."""
     old_names, names = ({n for n in public_names(tree) if n[0] != "_"} for tree in (old_code, code))
     gone = old_names - names
     if len(gone) > len(names - old_names):
@@ -79,11 +79,11 @@ def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Modul
         else sum(line.lstrip().startswith("assert") for line in before.test.splitlines())
     )
     if (has := _assertions(test)) < had:
-        yield f"the test had {had} assertions and has {has}: keep each one, or replace it with one that is as strict"
+        yield f"the test had {had} assertions and has {has}: keep each one, or replace it with an equally strict one"
 
 
 def _assertions(test: ast.Module) -> int:
-    """The number of assertions, of any kind, that check something."""
+    """Returns the number of assertions, of any kind, that check something."""
     return sum(
         (
             isinstance(node, ast.Assert)

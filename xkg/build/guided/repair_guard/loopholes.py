@@ -17,13 +17,13 @@ def tricks(where: str, old: ast.Module, new: ast.Module) -> Iterator[str]:
     for name in Counter(uses(new)) - Counter(uses(old)):
         yield f"the {where} now uses `{name}`, which {why_not(name)}: repair the cause instead"
     for patched in sorted({*patches(new), *_judges(new)} - {*patches(old), *_judges(old)}):
-        yield f"the {where} overwrites `{patched}` of something that it imports: call what you need instead"
+        yield f"the {where} overwrites `{patched}` in something that it imports: call what you need instead"
     for name in sorted(set(_compared_by(new)) - set(_compared_by(old))):
         yield f"the {where} defines how objects compare (`{name}`): compare plain values"
     if where == "implementation" and _self_references(new) > _self_references(old):
-        yield "the implementation asks how it is run (`__name__`, `__file__`): it has to do the same everywhere"
+        yield "the implementation checks how it is run (`__name__`, `__file__`): it has to behave the same everywhere"
     if {"test.py", "implementation.py", "harness.py"} & texts(new) - texts(old):
-        yield f"the {where} reads the files of its own run"
+        yield f"the {where} reads the files from its own run"
 
 
 def _self_references(tree: ast.Module) -> int:
@@ -31,7 +31,7 @@ def _self_references(tree: ast.Module) -> int:
 
 
 def _judges(tree: ast.Module) -> Iterator[str]:
-    """Builtins and assertion functions that a program redefines."""
+    """Yields builtins and assertion functions that a program redefines."""
     for node in ast.walk(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
@@ -73,7 +73,7 @@ def swallowed(where: str, old: ast.Module, new: ast.Module) -> Iterator[str]:
         caught = ast.unparse(handler.type) if handler.type is not None else "everything"
         yield f"the {where} now catches {caught} and continues: an error has to end the run, so repair its cause"
     if _ended_finally(new) > _ended_finally(old):
-        yield f"the {where} now leaves a `finally` by `return`, which swallows exceptions"
+        yield f"the {where} now leaves a `finally` block early, which swallows exceptions"
     if where == "implementation" and _true_exits(new) > _true_exits(old):
         yield "the implementation returns True from `__exit__`, which swallows exceptions"
 

@@ -4,7 +4,7 @@ import ast
 
 
 def public_names(tree: ast.Module) -> set[str]:
-    """The functions and classes that a test can import."""
+    """Returns the functions and classes that a test can import."""
     return {
         s.name
         for s in tree.body
