@@ -1,4 +1,4 @@
-"""A server's embedding models, loaded on first use and shared by its graphs."""
+"""Embedding models shared by a server's graphs."""
 
 import threading
 
@@ -7,7 +7,7 @@ from xkg.embeddings.base import Embedder
 
 
 class Models:
-    """Thread-safe."""
+    """Embedding models, loaded on first use. Thread-safe."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings
@@ -19,7 +19,7 @@ class Models:
         return self._model(queries=False)
 
     def queries(self) -> Embedder:
-        """Returns the model for queries: a faster form of the same model, if there is one."""
+        """Returns the model for queries, which is a faster variant of the same model if there is one."""
         return self._model(queries=self._settings.provider == "onnx")
 
     def _model(self, *, queries: bool) -> Embedder:

@@ -1,8 +1,9 @@
-"""The sources that remote callers may build: arXiv papers, repositories on known hosts, and paths under roots.
+"""Validates the sources that remote callers may build: arXiv papers, repositories on allowed hosts, and paths under
+`roots`.
 
-A server that fetches sources for untrusted callers can be abused to reach services on its own network, its own files,
-or options of the programs that it runs. So a name must have a form that allows only configured hosts, and is normalized
-before it is passed to any program."""
+Untrusted callers could otherwise make the server access its own network or files, or pass options to the programs it
+runs. Source names therefore have to match strict patterns, must refer to allowed hosts, and are normalized before they
+are passed to any program."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,8 +21,8 @@ _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference
 
 
 def paper_named(name: str, roots: Sequence[Path]) -> str:
-    """Returns the paper in the form that `xkg build --paper` takes: the URL for an arXiv id or URL, or a path under
-    `roots`, with links resolved. Raises `InputError`."""
+    """Returns the argument for `xkg build --paper`: an arXiv URL, or a path under `roots` with links resolved. Raises
+    `InputError` if the paper is not allowed."""
     _refuse_odd(name)
     known = arxiv_id(name)
     if known is not None:
@@ -39,11 +40,11 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
-    """Returns the method in the form that `xkg implement` takes: text of four words or more, the id of a paper or
-    technique in the graph, or a file under `roots`, with links resolved, optionally with `#section`. Raises
-    `InputError`."""
+    """Returns the method for `xkg implement`: text with at least four words, the id of a paper or technique in the
+    graph, or a file under `roots` with links resolved and an optional `#section`. Raises `InputError` if the method is
+    not allowed."""
     if "\n" in method or len(method.split()) > 3:
-        return f"{method.strip()}\n"  # text with a line break is never a file name
+        return f"{method.strip()}\n"  # the line break distinguishes text from a file name
     _refuse_odd(method)
     if _GRAPH_ID.fullmatch(method):
         return method
@@ -57,8 +58,8 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
 
 
 def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
-    """Maps paths in the starter code to data folders, which must be under `roots` with links resolved. Raises
-    `InputError`."""
+    """Maps paths in the starter code to data folders under `roots`, with links resolved. Raises `InputError` if a
+    folder is not allowed."""
     if data and not roots:
         raise InputError("this server opens no folders, so data cannot be used: have serve.roots set")
     for place in data.values():
@@ -67,8 +68,8 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
 
 
 def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
-    """Returns related files in the form that `xkg implement` takes. Paths inside the starter code stay unchanged; any
-    other path must exist under `roots`, with links resolved. Raises `InputError`."""
+    """Returns the related files for `xkg implement`. Paths inside the starter code are returned unchanged. For any
+    other path under `roots`, links are resolved. Raises `InputError` if a path is not allowed."""
     return [
         str(path_under_roots(name, roots)) if name.startswith(("/", "~")) or ".." in name.split("/") else name
         for name in names
@@ -76,8 +77,8 @@ def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
 
 
 def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> str:
-    """Returns the repository in the form that `xkg build --repo` takes: `https://host/owner/name` on one of `hosts`,
-    optionally with `@commit`, or a folder under `roots`, with links resolved. Raises `InputError`."""
+    """Returns the argument for `xkg build --repo`: `https://host/owner/name` with an optional `@commit` on one of
+    `hosts`, or a folder under `roots` with links resolved. Raises `InputError` if the repository is not allowed."""
     _refuse_odd(name)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:

@@ -1,5 +1,5 @@
-"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`, `xkg://answers`. The
-list contains each paper."""
+"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema` and `xkg://answers`. All
+papers are listed."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ PAPERS_OF_A_PAGE = 100
 
 
 def add_resources(server: MCPServer, service: Service) -> None:
-    """Registers papers, techniques, code and the schema as resources: JSON with all their fields."""
+    """Registers papers, techniques, code and the schema as JSON resources with all their fields."""
     unchecked = ResourceSecurity(exempt_params=frozenset(["id"]))  # ids are looked up, never used as paths
 
     graphs = tuple(graphs_of(service))
@@ -87,8 +87,8 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
 
 def _papers(service: Service, cursor: str | None) -> tuple[list[Resource], str | None]:
-    """Returns one page of papers from all graphs that the caller may read, and the cursor for the next page. Skips
-    graphs that are empty or cannot be read."""
+    """Returns a page of papers from all graphs that the caller may read, and the cursor for the next page. Skips graphs
+    that are empty or cannot be opened."""
     first = next(iter(graphs_of(service)))
     papers: list[tuple[str, PaperLine]] = []
     for graph in readable_graphs(service):

@@ -1,6 +1,6 @@
-"""Runs scripts for a server's callers: checks permissions, daily limits, time limits and concurrency.
+"""Runs scripts for a server's callers, with permission checks and limits on runs per day, time and concurrency.
 
-Missing packages are installed in the background. A call waits a while for them, then asks the caller to retry."""
+Missing packages are installed in the background. If this takes too long, the caller is asked to retry."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from xkg.serve.running.runs import Runs
 from xkg.serve.service import Service
 
 INSTALLING_SECONDS = 30.0
-"""Seconds that a call waits for packages; most clients give up after a minute."""
+"""How long a call waits for packages to be installed. Most clients time out after a minute."""
 MOST_INSTALLING = 4
 TURN_SECONDS = 15.0
 DEFAULT_SECONDS = 30.0
@@ -29,17 +29,17 @@ DEFAULT_SECONDS = 30.0
 
 @dataclass
 class _Installation:
-    """Packages that are being installed. `at` describes the progress."""
+    """An installation in progress. `at` describes how far it is."""
 
     made: "Future[Environment]"
     at: str = "its packages are being looked up"
 
 
 class CallersRuns:
-    """The runs of a server's callers. Thread-safe.
+    """Runs scripts for a server's callers. Thread-safe.
 
-    Raises `ConfigError` if the settings would run scripts without a sandbox. If the caller lacks the scope, methods
-    raise `NotAllowedError` before they look anything up; otherwise they raise the same errors as `Runs`."""
+    Raises `ConfigError` if no sandbox is configured. Methods raise `NotAllowedError` if the caller lacks the scope, and
+    the same errors as `Runs`."""
 
     def __init__(self, service: Service, settings: Settings) -> None:
         if settings.sandbox.runner == "unsafe-subprocess":
@@ -53,13 +53,14 @@ class CallersRuns:
         self._installing: dict[str, _Installation] = {}
 
     def example(self, reference: str, caller: Caller) -> str:
-        """Returns an example script."""
+        """Returns an example script for this code."""
         require(caller, "ask", ["run"])
         return self._runs.example(reference)
 
     def run(self, reference: str, script: str, caller: Caller, seconds: float | None = None) -> RunAnswer:
-        """Runs the script and returns the result. Also raises `InputError` if the caller has used up the daily runs or
-        already has a run in progress, while packages are being installed, or if all slots are taken."""
+        """Runs the script and returns the result. Also raises `InputError` if the caller's daily limit is reached, the
+        caller already has a run in progress, or all slots are taken, and `PackagesError` if packages are still being
+        installed."""
         require(caller, "ask", ["run"])
         most = self.bounds.seconds
         if seconds is not None and seconds > most:
@@ -83,7 +84,7 @@ class CallersRuns:
                 if len(self._installing) >= MOST_INSTALLING:
                     raise InputError("packages for other code are being installed: ask again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
-                # The server's shutdown does not wait for it.
+                # a daemon thread, so that shutdown does not wait for it
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
         try:
             under_way.made.result(INSTALLING_SECONDS)
