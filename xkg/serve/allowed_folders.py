@@ -43,7 +43,7 @@ def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
 def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], kind: str) -> Path:
     if not roots:
         raise InputError(
-            "this server opens no folders: set serve.roots, or, over stdio, start it in the repository's folder"
+            "this server cannot open folders: set serve.roots, or start a stdio server in the repository's folder"
         )
     for root in roots:
         try:
@@ -53,4 +53,6 @@ def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], ki
         if lies_under(path, roots) and fits(path):
             return path
     opened = ", ".join(str(root) for root in roots)
-    raise InputError(f"{named[:200]!a} is not a {kind} under {opened}: use one that is, or have serve.roots extended")
+    raise InputError(
+        f"{named[:200]!a} is not a {kind} under {opened}: choose one that is, or have serve.roots extended"
+    )

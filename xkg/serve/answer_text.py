@@ -102,9 +102,9 @@ _NOT_SHOWN = frozenset(("component_ids", "content", "depth", "notice", "query"))
 _NOTHING: Mapping[type[BaseModel], tuple[str, str]] = {
     SearchAnswer: ("rows", "Nothing in {papers} does this."),
     PapersAnswer: ("rows", "No such paper."),
-    RelatedAnswer: ("rows", "Nothing is related to it."),
-    LocateAnswer: ("locations", "Nothing is located."),
-    JobsAnswer: ("jobs", "Nothing was asked for."),
+    RelatedAnswer: ("rows", "There are no related papers."),
+    LocateAnswer: ("locations", "Nothing was located."),
+    JobsAnswer: ("jobs", "There are no jobs."),
     RunAnswer: ("output", "It printed nothing."),
 }
 """For each answer type, a field and the message to show if the field is empty."""

@@ -132,7 +132,7 @@ def query_refused(hidden: Mapping[str, str]) -> str | None:
     if not hidden:
         return None
     return (
-        f"this graph contains {len(hidden)} papers that serve.exclude hides, so Cypher, which could reach them, is "
+        f"serve.exclude hides {len(hidden)} papers in this graph, so Cypher, which could reach them, is "
         f"off: "
         f"use the other tools, or serve a graph without them (xkg remove)"
     )

@@ -245,7 +245,7 @@ def _departures(fidelity: Fidelity) -> str:
         return f"; not compared with the statements of its definition{inherited}"
     statements = plural(fidelity.statements, "statement")
     if not own:
-        return f"; paper and repository agree in the {statements} of its definition{inherited}"
+        return f"; paper and repository agree on the {statements} of its definition{inherited}"
     parted = len({departure.statement for departure in own})
     return f"; departs from the paper in {parted} of {statements} of its definition: {_listed(own)}{inherited}"
 

@@ -143,14 +143,14 @@ def _counted(number: int, noun: str) -> str:
 
 
 _ORDERED = "In build order: dependencies come first."
-_TOO_LONG = "\n## Too long for this budget, to be asked for by id\n\n"
+_TOO_LONG = "\n## Too long for this budget: ask for it by id\n\n"
 _EXPLAINED: dict[CodeForm, str] = {
-    "raw": "Code: the lines of the repository that the graph made its own from, unchanged.",
+    "raw": "Code: the repository lines from which the graph's code was generated, unchanged.",
     "rewritten": "Levels of the code are in brackets: none, parsed, imported, executed, tested or faithful.",
-    "verified": "The test of all code here has run; levels are in brackets: executed, tested or faithful.",
+    "verified": "The tests of all code here have run; levels are in brackets: executed, tested or faithful.",
 }
 _WITHOUT_CODE: dict[CodeForm, str] = {
-    "raw": "without lines of the repository",
+    "raw": "without lines in the repository",
     "rewritten": "without code",
     "verified": "without code whose test has run",
 }

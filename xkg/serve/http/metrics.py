@@ -42,7 +42,7 @@ class Metrics:
         self.calls = Counter("xkg_calls", "Tool calls, by outcome.", ("tool", "outcome"), registry=own)
         self.seconds = Histogram("xkg_call_seconds", "Duration of calls.", ("tool",), registry=own, buckets=SECONDS)
         self.requests = Counter("xkg_http_requests", "HTTP requests, by response.", ("path", "status"), registry=own)
-        self.rejected = Counter("xkg_rejected", "Requests refused.", ("reason",), registry=own)
+        self.rejected = Counter("xkg_rejected", "Rejected requests.", ("reason",), registry=own)
         self.in_flight = Gauge(
             "xkg_requests_in_flight", "HTTP requests in progress.", registry=own, multiprocess_mode="livesum"
         )

@@ -90,9 +90,11 @@ class Issuer:
             return None
         claims = whole["payload"]
         name = _caller(claims)
-        problem = "it identifies nobody (sub, client_id)" if name is None else self._problem(whole["header"], claims)
+        problem = (
+            "it identifies no caller (sub or client_id)" if name is None else self._problem(whole["header"], claims)
+        )
         if name is None or problem is not None:
-            log.warning("a token from %s is refused: %s", self.issuer, problem)
+            log.warning("rejected a token from %s: %s", self.issuer, problem)
             return None
         self._good[_digest(token)] = claims["exp"]
         if len(self._good) > MOST_CACHED_TOKENS:
@@ -104,9 +106,9 @@ class Issuer:
         kind = header.get("typ", "JWT")
         if not isinstance(kind, str) or _plain_type(kind) not in self._types:
             taken = " or ".join(sorted(self._types))
-            return f"its type is {str(kind)[:60]!a}, not {taken}: add it to serve.oauth.types if access tokens have it"
+            return f"its type is {str(kind)[:60]!a}, not {taken}: add it to serve.oauth.types if access tokens use it"
         if "cnf" in claims:
-            return "it is bound to a key of the client (cnf), which is not checked: issue plain bearer tokens"
+            return "it is bound to a client's key (cnf), which is not supported: issue plain bearer tokens"
         for name in ("exp", "nbf", "iat"):
             value = claims.get(name, 0)
             if type(value) not in (int, float) or not 0 <= value <= LAST_MOMENT:
@@ -152,7 +154,7 @@ class _Keys:
                 self._keys = await self._fetch()
             self._since = time.monotonic()
         except _UNUSABLE as error:
-            log.error("the keys from %s cannot be fetched (%s)", self._issuer, type(error).__name__)
+            log.error("cannot fetch the keys from %s (%s)", self._issuer, type(error).__name__)
         except ConfigError as error:
             log.error(str(error))
         finally:
@@ -207,7 +209,7 @@ async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
     body = bytearray()
     async with web.stream("GET", address) as answer:
         if answer.status_code != 200:
-            raise ValueError(f"{address} answers {answer.status_code}")
+            raise ValueError(f"{address} responded with {answer.status_code}")
         async for piece in answer.aiter_raw():
             body += piece
             if len(body) > LARGEST_ANSWER:

@@ -99,7 +99,7 @@ def parse(address: str) -> tuple[str, int]:
     elif ":" in host:
         host = ""
     if not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(f"--http {address!r} is not an address: write HOST:PORT, as in 127.0.0.1:8321 or [::1]:8321")
+        raise ConfigError(f"--http {address!r} is not an address: use HOST:PORT, such as 127.0.0.1:8321 or [::1]:8321")
     return host, int(port)
 
 
@@ -111,8 +111,8 @@ def _refuse_the_open(settings: Settings, host: str) -> None:
             raise ConfigError("serve.oauth needs the address that clients use: set serve.http.url, https://HOST/mcp")
     elif not Tokens(settings.kg).valid():
         raise ConfigError(
-            f"{settings.serve.http.url or host} can be reached from other machines, and nobody would need a token: run "
-            "`xkg token create NAME`, or set serve.oauth.issuer; or serve only 127.0.0.1"
+            f"{settings.serve.http.url or host} can be reached from other machines, but no token would be required: "
+            "run `xkg token create NAME`, or set serve.oauth.issuer, or serve only on 127.0.0.1"
         )
 
 

@@ -105,7 +105,7 @@ class Tokens:
         )
         with self._changing() as known:
             if any(other.name == name and other.state(now) == "valid" for other in known):
-                raise InputError(f"there is a token {name!r}: revoke it first, or choose another name")
+                raise InputError(f"the token {name!r} already exists: revoke it first, or choose another name")
             self._write((*(other for other in known if other.name != name), token))
         return secret
 
@@ -115,7 +115,7 @@ class Tokens:
         with self._changing() as known:
             if not any(token.name == name and token.revoked is None for token in known):
                 names = ", ".join(token.name for token in known if token.revoked is None) or "none"
-                raise InputError(f"no token {name[:80]!r} to revoke: there is {names}")
+                raise InputError(f"there is no token {name[:80]!r} to revoke; tokens: {names}")
             self._write(
                 tuple(token.model_copy(update={"revoked": now}) if token.name == name else token for token in known)
             )
@@ -155,7 +155,7 @@ class Tokens:
             raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
         except ValidationError:
             raise CorruptStoreError(
-                f"{self._path} is damaged, so all access is refused: remove it and create the tokens again"
+                f"{self._path} is damaged, so all access is denied: remove it and create the tokens again"
             ) from None
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
@@ -169,7 +169,7 @@ class Tokens:
                 yield self.all()
         except OSError as error:
             raise StoreError(
-                f"{self._path} cannot be written ({error.strerror}), and nothing was changed: choose another --kg"
+                f"{self._path} cannot be written ({error.strerror}), so nothing was changed: choose another --kg"
             ) from error
 
 

@@ -147,7 +147,7 @@ class Jobs:
         if model == "server" and callers:
             raise InputError('this server has no language model: omit llm, or pass llm="caller"')
         if self._closing.is_set():
-            raise StoreError("the server is shutting down: ask again when it is back")
+            raise StoreError("the server is shutting down: try again when it is back")
         job = self._table.add(
             paper,
             repository or "",
@@ -253,7 +253,7 @@ class Jobs:
                     self._work_off()
                     return
                 except XkgError as error:
-                    log.error("jobs wait, for a while: %s", error)
+                    log.error("jobs cannot be run, and will be retried: %s", error)
                     self._closing.wait(_PAUSE_SECONDS)
         finally:
             with self._turn:
@@ -305,9 +305,9 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server ended while the job ran: start it again to continue"
+                state, why = "failed", "the server stopped while the job was running: start it again to continue"
             elif time.monotonic() - start > LONGEST_SECONDS:
-                state, why = "failed", f"it was ended after {LONGEST_SECONDS / 3600:.0f} hours: ask again to continue"
+                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours: start it again to continue"
             if state is not None:
                 build.end(LAST_GRACE_SECONDS if self._closing.is_set() else GRACE_SECONDS)
                 break
@@ -384,7 +384,7 @@ class Jobs:
             )
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error line{signalled}: start it again to continue"
+            ended = f"its process ended without an error message{signalled}: start it again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):

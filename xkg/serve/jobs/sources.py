@@ -31,7 +31,8 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
         raise InputError(f"{name[:200]!a} is not an arXiv address: give an arXiv id, such as arxiv:1608.04471")
     if not roots:
         raise InputError(
-            f"{name[:200]!a} is not an arXiv id, and this server opens no folders: give an id such as arxiv:1608.04471"
+            f"{name[:200]!a} is not an arXiv id, and this server cannot open folders: use an id such as "
+            f"arxiv:1608.04471"
         )
     try:
         return str(path_under_roots(name, roots))
@@ -50,7 +51,7 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
         return method
     if not roots:
         raise InputError(
-            f"{method[:200]!a} is neither text nor an id, and this server opens no folders: give the method's text, "
+            f"{method[:200]!a} is neither text nor an id, and this server cannot open folders: give the method's text, "
             f"or an id such as arxiv:1608.04471"
         )
     path, mark, section = method.partition("#")
@@ -61,7 +62,7 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
     """Maps paths in the starter code to data folders under `roots`, with links resolved. Raises `InputError` if a
     folder is not allowed."""
     if data and not roots:
-        raise InputError("this server opens no folders, so data cannot be used: have serve.roots set")
+        raise InputError("this server cannot open folders, so data cannot be used: ask the operator to set serve.roots")
     for place in data.values():
         _refuse_odd(place)
     return {name: str(path_under_roots(place, roots)) for name, place in data.items()}
@@ -83,7 +84,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:
             raise InputError(
-                f"{name[:200]!a} is not an address, and this server opens no folders: give https://HOST/OWNER/NAME"
+                f"{name[:200]!a} is not a URL, and this server cannot open folders: give https://HOST/OWNER/NAME"
             )
         folder = path_under_roots(name, roots)
         if not folder.is_dir():
@@ -99,7 +100,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     if not any(same_server(name, f"https://{known}") for known in hosts):
         raise InputError(
             f"{place.server[:100]!a} is not a host that this server fetches from ({', '.join(hosts) or 'none'}): "
-            "use one of these, or have serve.build.hosts extended"
+            "use one of these, or ask the operator to extend serve.build.hosts"
         )
     return f"https://{place.server}{place.path}"
 

@@ -12,7 +12,7 @@ _MOST_NAMES = 12
 def example(code: Code, name: str) -> str:
     """Returns the code's test, which shows how to call it. If there is no test, returns a call to the last public
     function or class with `...` for required arguments."""
-    head = [f"# {one_line(name)}: its names are there already, as after `from implementation import *`."]
+    head = [f"# {one_line(name)}: its names are already defined, as if by `from implementation import *`."]
     if code.test.strip():
         return "\n".join([*head, "# This is its stored test.", code.test.strip(), ""])
     defined = [
@@ -21,7 +21,7 @@ def example(code: Code, name: str) -> str:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
     ]
     if not defined:
-        return "\n".join([*head, "# It defines no function and no class:", "sorted(vars(implementation))", ""])
+        return "\n".join([*head, "# It does not define any functions or classes:", "sorted(vars(implementation))", ""])
     head += [f"#   {_signature(node)}" for node in defined[-_MOST_NAMES:]]
     call = _call(defined[-1])
     head += ["# Replace `...` with values."] if "..." in call else []
