@@ -136,7 +136,7 @@ def test_a_context_never_is_above_its_budget_and_always_the_same(
     try:
         answer = ask(bundle, budget, view, include=include, code=form)
     except InputError as error:
-        least = int(re.search(r"give (\d+) tokens", str(error))[1])  # type: ignore[index]
+        least = int(re.search(r"at least (\d+) tokens", str(error))[1])  # type: ignore[index]
         assert least > budget
         assert ask(bundle, least, view, include=include, code=form).tokens <= least
         return

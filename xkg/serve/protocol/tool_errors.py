@@ -163,7 +163,7 @@ class PlainErrors(MCPServer[Any]):
             return None
         near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
         instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted) or 'none'}"
-        return f"{name}: there is no argument {unknown[:80]!a}: {instead}"
+        return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
 
 
 def _takes_list(tool: Tool | None, argument: str) -> bool:

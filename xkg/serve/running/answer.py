@@ -16,8 +16,11 @@ MediaType = Literal["image/png", "image/jpeg", "image/svg+xml", "text/plain", "a
 
 
 class RunFile(Value):
-    """A file that the script created. `name` is its path relative to the working folder. `written` is the text, if it
-    is a text file. Tools return text and pictures. Commands and Python also return `content`, the file's bytes (base64 in JSON)."""
+    """A file that the script created.
+
+    - `name`: the path relative to the working folder
+    - `written`: the content, if it is a text file
+    - `content`: the file's bytes (base64 in JSON), only for commands and Python. Tools return text and pictures"""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
