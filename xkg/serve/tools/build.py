@@ -1,5 +1,5 @@
-"""Tools that build papers and implement methods. Each is registered only if the operator allows it;
-`xkg.serve.jobs.authority` decides which callers may use it."""
+"""Tools that build papers and implement methods. They are registered only if the operator allows it.
+`xkg.serve.jobs.authority` decides which callers may use them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ _Llm = Annotated[
 ]
 
 _BUILDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)
-"""Replaces a paper's earlier build; repeating a request returns the running job."""
+"""A build replaces the paper's earlier build. Repeating a request returns the running job."""
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 _ANSWERS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -46,8 +46,8 @@ _LOOKS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 
 
 def _asking(served: Served, kind: Kind) -> Caller:
-    """Returns the caller. Raises `NotAllowedError` if the caller may not request jobs of this kind, before looking up
-    anything that the caller named."""
+    """Returns the caller. Raises `NotAllowedError` if the caller may not request jobs of this kind. Must be called
+    before looking up anything for the caller."""
     caller = served.caller()
     require(caller, "ask", [kind])
     return caller

@@ -1,4 +1,4 @@
-"""Tools for questions across papers: the graph's tables, and queries over them."""
+"""Tools for questions across papers: the graph's schema and Cypher queries."""
 
 from typing import Annotated, Any
 
@@ -54,7 +54,7 @@ def add(server: MCPServer, service: Service) -> None:
             raise InputError(f"no more than {MOST_ROWS} rows are read by cursor: add ORDER BY, SKIP and LIMIT")
         answer = service.cypher(query, parameters, page.reached + limit)
         empty = "" if answer.rows else "nothing: no row matches; names and ids are exact, graph_schema has the tables"
-        # ORDER BY and LIMIT, which the service names for more rows, cannot be added to a named query
+        # the service suggests ORDER BY and LIMIT for more rows, but they cannot be added to a named query
         further = f"all after the first {len(answer.rows)} rows: ask with the cursor" if answer.cut else ""
         answer = answer.model_copy(update={"cut": further or empty})
         return on_page(answer, page, detail, service.short_ids, further=bool(further))

@@ -1,4 +1,4 @@
-"""Tools that read one node: a paper, a technique, code."""
+"""Tools that return a paper, a technique or code, and the list of papers."""
 
 import json
 from dataclasses import astuple
@@ -102,7 +102,7 @@ def add(server: MCPServer, service: Service) -> None:
 
 
 def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
-    """Returns the answer for a page after the first, without the fields that only the first page has."""
+    """Returns the answer with the techniques from `start`. Pages after the first omit the other fields."""
     if start == 0:
         return answer
     techniques = answer.techniques[start:]
