@@ -88,7 +88,7 @@ class Service:
         to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no model, the answer
         contains the verifier's question for the reader."""
         if not query.strip():
-            raise InputError("the query is empty: give a technique's name, or say what the code should do")
+            raise InputError("the query is empty: give a technique's name, or describe what the code should do")
         chosen = filters or Filters()
         if not verify:
             with self.snapshot() as snapshot:
@@ -181,7 +181,7 @@ class Service:
         from xkg.serve.search.locate import locate
 
         if not text.strip():
-            raise InputError("the technique is empty: give its name, or say what the code should do")
+            raise InputError("the technique is empty: give its name, or describe what the code should do")
         copy = None if repository is None else self._working_copies().read(repository, roots)
         with self.snapshot(empty=copy is not None) as snapshot:
             return locate(

@@ -53,7 +53,7 @@ class Runs:
             raise InputError(f"this code is {code.language}, but only Python can be run")
         parsed = check_parsed(code.implementation)
         if parsed.level is Level.NONE:
-            raise InputError(f"this code does not run by itself: {one_line(parsed.reason or '')}")
+            raise InputError(f"this code cannot run on its own: {one_line(parsed.reason or '')}")
         return code, name
 
     def example(self, reference: str) -> str:
@@ -95,7 +95,7 @@ class Runs:
         if not script.strip():
             raise InputError("the script is empty: give lines of Python that use the code")
         if len(script) > LONGEST_SCRIPT:
-            raise InputError(f"the script has {len(script):,} characters: give at most {LONGEST_SCRIPT:,}")
+            raise InputError(f"the script has {len(script):,} characters: use at most {LONGEST_SCRIPT:,}")
         code, name = self.code(reference)
         runner, limits = self._runner(), limits_for(self._settings.sandbox)
         if seconds is not None:
@@ -120,7 +120,7 @@ def _error(outcome: Outcome, why: str) -> str:
     status = f"status {outcome.exit_code}: " if outcome.ended == "exited" else ""
     remedy = " (runs have no network)" if cause_of(outcome) is Cause.DOWNLOAD else ""
     if outcome.ended == "timeout":
-        remedy += "; allow more seconds, or do less"
+        remedy += "; allow more time, or do less"
     return f"{status}{one_line(why)}{remedy}"
 
 
@@ -159,7 +159,7 @@ def _refused_name(path: str) -> str | None:
         return "its name is too long"
     for part in path.split("/"):
         if not part or part.startswith(".") or part != part.strip(" ").rstrip("."):
-            return "its name is hidden, or means a different file on other systems"
+            return "its name is hidden, or refers to a different file on other systems"
         if not all(sign.isalnum() or sign in _SIGNS for sign in part):
             return "its name contains more than letters, digits and _ - . + = @ , ( ) [ ]"
     return None

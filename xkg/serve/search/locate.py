@@ -60,9 +60,9 @@ def locate(
     return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
-_NOTHING = "nothing in this folder matches its words or meaning; rephrase it, or use a technique's name"
+_NOTHING = "nothing in this folder matches the text; rephrase it, or use a technique's name"
 _UNCERTAIN = "none of these places is certain: read them before you edit"
-_NO_FIT = "no technique located in the graph fits"
+_NO_FIT = "no technique with places in the graph fits"
 _NAME_FOLDER = "name the folder of a repository to search that"
 
 
@@ -108,9 +108,9 @@ class Known:
     def places(self, copy: "WorkingCopy | None", embedder: Callable[[], Embedder]) -> tuple[list[LocatedPlace], str]:
         """Returns the techniques' places, or their components' places if there are none, and a note."""
         places, missing, changed = self.stored(self._techniques, copy)
-        note = "" if places else "the graph stores no place for it"
+        note = "" if places else "the graph contains no places for it"
         if missing:
-            note = f"{missing} of {missing + len(places)} stored places are gone from this folder"
+            note = f"{missing} of {missing + len(places)} stored places are missing from this folder"
         if copy is not None and (changed or not places):
             known = {(place.path, place.start_line, place.end_line) for place in places}
             found = self._retrieved(copy, embedder())

@@ -103,7 +103,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
         )
         for other in best[:k]
     ]
-    cut = f"{more} less related after the first {k}; {MORE_ROWS}" if more > 0 else ""
+    cut = f"{more} less closely related papers after the first {k}; {MORE_ROWS}" if more > 0 else ""
     return RelatedAnswer(
         paper=own,
         rows=tuple(rows),

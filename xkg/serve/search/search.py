@@ -35,7 +35,7 @@ MOST_NEAREST = 5
 _SPELLED = 5
 """Minimum length of a word to respell. Shorter words resemble too many other words."""
 
-_NONE_LEFT = "nothing: no technique passes the filters; drop one of them"
+_NONE_LEFT = "nothing: no technique passes the filters; remove some of them"
 
 
 class Seek(Protocol):
@@ -124,7 +124,7 @@ class _Search:
         if not groups and self.filters.chosen:
             return _NONE_LEFT
         if not rows:
-            return "weaker matches; rephrase the query, or drop filters"
+            return "weaker matches; rephrase the query, or remove filters"
         more = groups - rows if rows == self.k else 0
         matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
         return f"{matches} after the first {self.k}; {MORE_ROWS}" if more > 0 else ""

@@ -111,7 +111,7 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
 
 def _note(row: Row, new: bool) -> str:
     known = "" if new else "This job was started by an earlier request."
-    return f"{known} You answer its questions: ask `questions` with job={row.id}.".strip() if row.llm else known
+    return f"{known} You answer its questions: call `questions` with job={row.id}.".strip() if row.llm else known
 
 
 def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:
@@ -254,5 +254,5 @@ def _add_jobs(tool: Tool, served: Served, jobs: Jobs) -> None:
         """Ends a waiting or running job. Finished work is kept, and the same request continues the job. Does not
         change a job that has already ended."""
         row = jobs.cancel(job, served.caller())
-        note = "The job is being ended: job_status shows when it has ended." if row.state == "running" else ""
+        note = "The job is being cancelled: job_status shows when it has ended." if row.state == "running" else ""
         return job_answer(jobs, row, note)

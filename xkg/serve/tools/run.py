@@ -49,9 +49,9 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
         output = without_middle(answer.output, _OUTPUT_SHARE * TOKENS[detail])
         cut = [] if output == answer.output else ["the middle of output: print less"]
         if len(answer.shown_to_models) == MOST_PICTURES:
-            cut.append(f"pictures after the first {MOST_PICTURES}: leave fewer")
+            cut.append(f"pictures after the first {MOST_PICTURES}: create fewer")
         if any(file.media_type == "application/octet-stream" for file in answer.files):
-            cut.append("bytes of files that are neither text nor a picture: print what you need of them")
+            cut.append("the contents of binary files: print the parts that you need")
         # The output takes precedence over files, because its end says what went wrong.
         rest = answer.model_copy(update={"output": "", "cut": "; ".join(cut)})
         room = TOKENS[detail] - tokens(json.dumps(visible(output), ensure_ascii=False))
