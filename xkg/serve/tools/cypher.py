@@ -56,7 +56,7 @@ def add(server: MCPServer, service: Service) -> None:
         empty = (
             ""
             if answer.rows
-            else "nothing: no rows match; names and ids must be exact, and graph_schema lists the tables"
+            else "nothing: no rows match; names and ids are exact; graph_schema lists the tables"
         )
         # the service suggests ORDER BY and LIMIT for more rows, but they cannot be added to a named query
         further = f"all after the first {len(answer.rows)} rows: ask with the cursor" if answer.cut else ""
