@@ -1,4 +1,4 @@
-"""A full check of a stored graph, for `xkg index check`."""
+"""Fully checks a stored graph, for `xkg index check`."""
 
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +15,8 @@ from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS,
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
-    """One line for each problem with the bundles, file hashes, counts across the indexes, or the embedding `model`."""
+    """Returns one line for each problem with the bundles, file hashes, counts in the indexes, or the embedding
+    `model`."""
     try:
         opened = generation.open_current(root)
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""Rewords errors from Neo4j, or from the connection to it, as one line with a remedy."""
+"""Converts errors from Neo4j or its connection to one-line messages with a remedy."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """The error to raise instead of a driver's error; it never contains the password."""
+    """Returns the error to raise instead of a driver's error. It never contains the password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
     chain = [type(cause).__name__ for cause in _chain(error)]
@@ -110,7 +110,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """The reason why the server does not answer, in a few words; the operating system's reason if there is one."""
+    """Returns the reason why the server does not answer in a few words, preferably the operating system's reason."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
@@ -125,4 +125,4 @@ def _line(error: BaseException) -> str:
 
 
 DRIVER_ERRORS = (Neo4jError, DriverError, OSError, OverflowError)
-"""The error classes of the driver. The driver raises `ValueError` only while connecting."""
+"""The driver's error classes. The driver also raises `ValueError`, but only while connecting."""
