@@ -1,4 +1,4 @@
-"""The list of papers, filtered and ordered."""
+"""The list of papers, with filters and sorting."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def choice_of(request: Request) -> PaperFilters:
-    """Returns the filters in an address. Raises `InputError`."""
+    """Parses the filters in a URL. Raises `InputError` if a value is invalid."""
     asked = request.query_params
     order = asked.get("order", "proven")
     if order not in ORDERS:
@@ -45,7 +45,7 @@ def choice_of(request: Request) -> PaperFilters:
 
 
 def parameters(choice: PaperFilters) -> Mapping[str, Any]:
-    """Returns the address parameters for the same choice."""
+    """Returns the URL parameters for these filters."""
     return {
         "q": choice.text,
         "from": choice.years[0],
