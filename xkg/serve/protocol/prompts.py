@@ -131,7 +131,7 @@ def add_prompts(
             paper: Annotated[str, Field(min_length=1, max_length=1000, description="arXiv id, or a file or folder")],
             repository: Annotated[str, Field(max_length=1000, description="address or folder; or empty")] = "",
         ) -> str:
-            """Build a paper and its repository, and answer the build's questions yourself, without a key."""
+            """Build a paper and its repository, and answer the build's questions yourself, with no API key."""
             quoted_paper, quoted_repository = (
                 json.dumps(one_line(each), ensure_ascii=False) for each in (paper, repository)
             )
@@ -143,13 +143,13 @@ def add_prompts(
 
     @prompt("Replicate a paper")
     def replicate_paper(paper: _Paper, repository: _Repository = "") -> str:
-        """Build a paper's method component by component, each tested, from the code that the graph has."""
+        """Build a paper's method from the graph's code, component by component, and test each one."""
         where = f" in {repository}" if repository else ""
         return _REPLICATE.format(paper=known(paper), where=where)
 
     @prompt("Plan ablations")
     def plan_ablations(paper: _Paper, repository: _Repository = "") -> list[UserMessage]:
-        """Find the lines that do each component of a paper, and plan what to change and what it would show."""
+        """Find the lines that implement each component of a paper, and plan what to change and what that would show."""
         where = f", whose code is in {repository}" if repository else ""
         in_folder = f" and repository={repository}" if repository else ""
         quoted_id = known(paper)
