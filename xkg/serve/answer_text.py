@@ -68,7 +68,7 @@ _HEADS: Mapping[type[BaseModel], str] = {
     PartAnswer: "Part {number}: {step}",
     Relative: "{relation}: {name} {id}",
     RelatedRow: "{title}  [score {score:g}]\n{id}",
-    RunAnswer: "The script over {name}: {ended}  [{seconds:.1f} s, {peak_memory_mb:.0f} MB]",
+    RunAnswer: "Script on {name}: {ended}  [{seconds:.1f} s, {peak_memory_mb:.0f} MB]",
     RunFile: "File {name}: {media_type}, {size:,} bytes",
     SearchRow: "{name}  [score {score:g}, level {level}]\n{id}",
     StageDone: "{name}: {summary}, {seconds:.1f} s",
@@ -78,10 +78,10 @@ _HEADS: Mapping[type[BaseModel], str] = {
 """The head line for each type. A value's other fields follow its head line."""
 
 _NAMES = {
-    "at": "now", "claims": "claims of the imported file, not checked", "cut": "Left out",
+    "at": "now", "claims": "claims of the imported file (not checked)", "cut": "Left out",
     "cursor": "More with cursor", "derived_from": "made from", "guidance": "apply",
     "nearest": "probably not what you asked for", "no_code": "no code, because",
-    "nothing_in": "asked about, and no technique found there", "reason": "why", "searched": "Searched",
+    "nothing_in": "papers without a matching technique", "reason": "why", "searched": "Searched",
     "uri": "All of it", "verified": "Verification", "without_code": "components without code",
 }  # fmt: skip
 """Labels for fields whose label is not simply the field name."""

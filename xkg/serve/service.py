@@ -115,7 +115,7 @@ class Service:
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
-            raise InputError("the task is empty: say what to implement")
+            raise InputError("the task is empty: describe what to implement")
         chosen = filters or Filters()
         return find_implementations(self.snapshot, self._seek, self.questions(), task, k, chosen, full)
 
@@ -325,7 +325,7 @@ class Service:
         what = f"there is no folder {self.folder}" if nowhere else f"the graph in {self._place} is empty"
         return (
             f"{what}: run `xkg build --paper FILE --repo URL` or "
-            "`xkg import FOLDER`, then ask again; to use another graph, pass --kg"
+            "`xkg import FOLDER`, then try again; to use another graph, pass --kg"
         )
 
     def _working_copies(self) -> "WorkingCopies":

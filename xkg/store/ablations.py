@@ -19,7 +19,7 @@ _FILES = HashedFiles(
     "ablations",
     Ablation,
     lambda ablation: ablation.id,
-    "`xkg ablate report` of a run stores its measurements again",
+    "`xkg ablate report` stores a run's measurements again",
 )
 FOLDER = _FILES.folder
 write, read, readable = _FILES.write, _FILES.read, _FILES.readable

@@ -60,7 +60,7 @@ class PaperChange(Value):
     def __str__(self) -> str:
         lines = [f"{self.title}\n  {self.paper}", *(f"  {line}" for line in self.sources)]
         if self.is_empty:
-            return f"{lines[0]}: no technique, place or level differs"
+            return f"{lines[0]}: techniques, places and levels are the same"
         lines += _section("techniques", self.techniques, [_technique_line(each) for each in self.techniques])
         lines += _section("places", self.places, [_place_line(each) for each in self.places])
         lines += _section("levels", self.levels, [_level_line(each) for each in self.levels])
@@ -72,7 +72,7 @@ def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> Paper
     path in the hierarchy. Hidden techniques are ignored. None means that the paper does not exist in that state."""
     last = after or before
     if last is None:
-        raise ValueError("neither state has a paper")
+        raise ValueError("neither state contains a paper")
     first, second = _State.of(before), _State.of(after)
     ids = list(dict.fromkeys((*second.techniques, *first.techniques)))
     return PaperChange(
@@ -114,7 +114,7 @@ class _State(NamedTuple):
 
 def _sources(before: PaperBundle | None, after: PaperBundle | None) -> Iterator[str]:
     if before is None or after is None:
-        yield "the paper is new" if before is None else "the paper is gone"
+        yield "the paper was added" if before is None else "the paper was removed"
         return
     for name in ("id", "title", "arxiv_version", "state"):
         old, new = getattr(before.paper, name), getattr(after.paper, name)

@@ -62,7 +62,7 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
     """Parses a bundle file's bytes. `path` and `paper` are only used in the message of a `CorruptStoreError`."""
     payload = data[_HASH_END + len(_MIDDLE) : -2]
     if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
-        raise CorruptStoreError(_damaged(path, "is cut short or is not a bundle file", paper))
+        raise CorruptStoreError(_damaged(path, "is truncated or is not a bundle file", paper))
     if hashlib.sha256(payload).hexdigest().encode("ascii") != data[len(_HEAD) : _HASH_END]:
         raise CorruptStoreError(_damaged(path, "has changed since it was written", paper))
     try:
@@ -162,7 +162,7 @@ def validate(bundle: PaperBundle) -> None:
     code = unique("code", [c.id for c in bundle.code])
     unique("the code of technique", [c.technique for c in bundle.code])
     if any(c.attested for c in bundle.code):
-        raise refuse("`attested` must be empty, since it depends on whom the reader trusts")
+        raise refuse("`attested` must be empty, because it depends on which keys the reader trusts")
     repositories = unique("repository", [r.id for r in bundle.repositories])
     symbols = unique("symbol", [s.id for s in bundle.symbols])
     findings = unique("finding", [f.id for f in bundle.findings])

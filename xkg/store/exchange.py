@@ -77,7 +77,7 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
     except CorruptStoreError as error:
         raise InputError(f"{path}: is not a complete bundle file of this version of xkg; export it again") from error
     if len(bundle.techniques) > MOST_TECHNIQUES:
-        raise InputError(f"{path}: has more than {MOST_TECHNIQUES:,} techniques, which no paper has; leave it out")
+        raise InputError(f"{path}: exceeds the limit of {MOST_TECHNIQUES:,} techniques; leave it out")
     return received(bundle) if claims else bundle
 
 

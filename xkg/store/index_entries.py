@@ -11,7 +11,7 @@ VECTOR_TEXT_CHARACTERS = 2000
 rest."""
 
 
-PART_OF_HIDDEN = "it is part of a hidden one"
+PART_OF_HIDDEN = "it is part of a hidden technique"
 
 
 @dataclass(frozen=True)

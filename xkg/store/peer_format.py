@@ -160,7 +160,7 @@ def _load(path: Path) -> Object:
         data = read_regular(path, LARGEST)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise UnsafeInputError(f"{path}: {error.strerror}, which no graph file has; leave it out") from error
+            raise UnsafeInputError(f"{path}: {error.strerror}; leave it out") from error
         raise _Wrong(f"cannot be read ({error.strerror})") from error
     if not data.strip():
         raise _Wrong("is empty")
@@ -260,7 +260,7 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
     while stack:
         value, node, where, parent, depth = stack.pop()
         if (walked := walked + 1) > MOST_TECHNIQUES:
-            raise _Wrong(f"has more than {MOST_TECHNIQUES:,} techniques, which no paper has")
+            raise _Wrong(f"exceeds the limit of {MOST_TECHNIQUES:,} techniques")
         below = _siblings(value, "components", where, f"{node}/", node, depth + 1)
         technique = Technique(
             id=node,

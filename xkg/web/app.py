@@ -161,7 +161,7 @@ class _Form:
             response = await self._handler(self._site, request)
         except XkgError as error:
             log.error(str(error))
-            response = Response("sessions cannot be stored: the log of the server says why\n", 503, SECURITY)
+            response = Response("sessions cannot be stored: see the server's log\n", 503, SECURITY)
         await response(scope, receive, send)
 
 

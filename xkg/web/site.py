@@ -179,14 +179,14 @@ def integer(request: Request, name: str, default: int | None = None) -> int | No
     if not text:
         return default
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise InputError(f"{name} is a whole number, not {text[:40]!r}")
+        raise InputError(f"{name} must be a whole number, not {text[:40]!r}")
     return int(text)
 
 
 def level_of(request: Request) -> Level | None:
     text = request.query_params.get("level", "")
     if text not in (*Level, ""):
-        raise InputError(f"level is one of {', '.join(Level)}, not {text[:40]!r}")
+        raise InputError(f"level must be one of {', '.join(Level)}, not {text[:40]!r}")
     return Level(text) if text else None
 
 

@@ -40,7 +40,7 @@ _STEP = 1.12
 _LOSSES: Mapping[Kind, str] = {
     "prose": "texts after {} characters",
     "lists": "lists after {} items",
-    "codes": "the code of all techniques but {}",
+    "codes": "the code of all techniques except {}",
     "lines": "the code after line {}",
 }
 

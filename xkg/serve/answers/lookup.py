@@ -204,7 +204,7 @@ def _detected(evidence: Evidence) -> str:
     tried = evidence.mutants or 0
     detected = round(tried * (evidence.mutation_score or 0.0))
     few = " (all there are)" if tried + evidence.excused < _ENOUGH else ""
-    same = f" ({evidence.excused} more compute the same)" if evidence.excused else ""
+    same = f" ({evidence.excused} more are equivalent to the original)" if evidence.excused else ""
     return f"its test detects {detected} of {tried} changes to the code{few}{same}"
 
 
@@ -214,7 +214,7 @@ def _proven(code: Code) -> str:
         return f"{code.level.value}; no evidence is stored"
     summary = f"{code.standing}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
     if code.level is Level.CLAIMED:
-        summary = f"claimed to be {last.level.value}, and not run here{_unknown_keys(code)}"
+        summary = f"claimed to be {last.level.value}, but not run here{_unknown_keys(code)}"
     if last.repairs:
         summary += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
     if last.mutation_score is not None:
@@ -240,14 +240,14 @@ def _departures(fidelity: Fidelity) -> str:
     compared."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
-    inherited = f"; its components depart from the paper, too: {_listed(components)}" if components else ""
+    inherited = f"; its components also differ from the paper: {_listed(components)}" if components else ""
     if fidelity.statements is None:
         return f"; not compared with the statements of its definition{inherited}"
     statements = plural(fidelity.statements, "statement")
     if not own:
         return f"; paper and repository agree on the {statements} of its definition{inherited}"
     parted = len({departure.statement for departure in own})
-    return f"; departs from the paper in {parted} of {statements} of its definition: {_listed(own)}{inherited}"
+    return f"; differs from the paper in {parted} of {statements} of its definition: {_listed(own)}{inherited}"
 
 
 def _listed(departures: Iterable[Departure]) -> str:

@@ -45,7 +45,7 @@ def implementation(
     def left_out(pairs_in: int, names_in: int = 0, tests_in: int = 0) -> str:
         missed = len(pairs) - pairs_in
         what = "pairs" if with_code else "techniques"
-        parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them not named" * (names_in < missed)]
+        parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them unnamed" * (names_in < missed)]
         parts = parts if missed else []
         parts += [_counted(tests - tests_in, "test")] if tests > tests_in else []
         rendered = f"{_counted(len(without), 'technique')} {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)
@@ -109,7 +109,7 @@ def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list
 
 
 def _departures(code: Code) -> list[str]:
-    return ["Departs from the paper:", ""] + [
+    return ["Differs from the paper:", ""] + [
         f"- {inline(each.kind_in_words, 200)}: {inline(each.statement, 160)} ({inline(each.remark, 200)})"
         for each in code.departures
     ]
@@ -142,7 +142,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-_ORDERED = "In build order: dependencies come first."
+_ORDERED = "In build order (dependencies first)."
 _TOO_LONG = "\n## Too long for this budget: ask for it by id\n\n"
 _EXPLAINED: dict[CodeForm, str] = {
     "raw": "Code: the repository lines from which the graph's code was generated, unchanged.",

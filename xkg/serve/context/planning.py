@@ -96,7 +96,7 @@ def _coverage(chosen: Chosen) -> str:
     return (
         f"\nCode for {len(chosen.code)} of {len(chosen.techniques)} components"
         + (f": {by_level}" if by_level else "")
-        + (f"; {len(chosen.hidden)} more ha{'ve' if len(chosen.hidden) > 1 else 's'} none" if chosen.hidden else "")
+        + (f"; {len(chosen.hidden)} more ha{'ve' if len(chosen.hidden) > 1 else 's'} no code" if chosen.hidden else "")
         + f".{partial}"
     )
 
@@ -159,7 +159,7 @@ def _packages(chosen: Chosen) -> str:
     counts = Counter(package for code in chosen.code.values() for package in dict.fromkeys(code.versions))
     named = [f"{inline(name, 60)} ({n})" for name, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
     more = f" and {len(named) - _MOST_PACKAGES} more" if len(named) > _MOST_PACKAGES else ""
-    title = "\n## Packages (and how many pieces of code need them)\n\n- "
+    title = "\n## Packages (with the number of techniques whose code needs them)\n\n- "
     return title + ", ".join(named[:_MOST_PACKAGES]) + more if named else ""
 
 
@@ -172,7 +172,7 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
             f"license {inline(repository.license, 60)}" if repository.license else "",
             "the authors' own" if repository.is_official else "",
             f"{plural(repository.stars, 'star')} on GitHub" if repository.stars is not None else "",
-            "archived: its authors no longer change it" if repository.archived else "",
+            "archived (read-only)" if repository.archived else "",
         ]
         title = "\n## Repositories\n\n" * (n == 0)
         named = inline(repository.url or repository.id, 300)
@@ -199,9 +199,9 @@ def _related(answer: RelatedAnswer) -> Iterator[Step]:
             "is cited here" if row.cites else "",
             "cites this paper" if row.cited else "",
             f"has the same {shared}" if shared else "",
-            f"has something like {nearest}" if nearest and not shared else "",
+            f"has something similar to {nearest}" if nearest and not shared else "",
         ]
         year = f", {row.year}" if row.year else ""
-        title = "\n## Related papers of this graph\n\n" * (n == 0)
+        title = "\n## Related papers in this graph\n\n" * (n == 0)
         text = f"- {inline(row.title, 120)} ({span(row.id)}{year}, {row.score:g}): {'; '.join(filter(None, why))}"
         yield Step("related papers", (_RELATED, n), title + text)

@@ -75,9 +75,9 @@ class _Graph(Collector):
         try:
             generation, papers = self._state()
         except XkgError:
-            yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and holds a paper.", value=0)
+            yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and contains a paper.", value=0)
             return
-        yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and holds a paper.", value=1)
+        yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and contains a paper.", value=1)
         yield GaugeMetricFamily("xkg_generation", "Current generation of the graph.", value=generation)
         yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
 

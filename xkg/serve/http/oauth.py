@@ -200,7 +200,8 @@ def _safe(issuer: str, address: object) -> str:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:
         raise ConfigError(
-            f"{issuer} publishes its keys at {str(address)[:200]!a}, not an https address: set serve.oauth.jwks"
+            f"{issuer} publishes its keys at {str(address)[:200]!a}, which is not an https address: "
+            "set serve.oauth.jwks"
         ) from None
 
 

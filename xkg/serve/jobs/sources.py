@@ -28,7 +28,7 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
     if known is not None:
         return f"https://arxiv.org/abs/{known}"
     if "://" in name:
-        raise InputError(f"{name[:200]!a} is not an arXiv address: give an arXiv id, such as arxiv:1608.04471")
+        raise InputError(f"{name[:200]!a} is not an arXiv address: use an arXiv id, such as arxiv:1608.04471")
     if not roots:
         raise InputError(
             f"{name[:200]!a} is not an arXiv id, and this server cannot open folders: use an id such as "
@@ -37,7 +37,7 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
     try:
         return str(path_under_roots(name, roots))
     except InputError as error:
-        raise InputError(f"{error}; or give an arXiv id, such as arxiv:1608.04471") from error
+        raise InputError(f"{error}; or use an arXiv id, such as arxiv:1608.04471") from error
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
@@ -84,11 +84,11 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:
             raise InputError(
-                f"{name[:200]!a} is not a URL, and this server cannot open folders: give https://HOST/OWNER/NAME"
+                f"{name[:200]!a} is not a URL, and this server cannot open folders: use https://HOST/OWNER/NAME"
             )
         folder = path_under_roots(name, roots)
         if not folder.is_dir():
-            raise InputError(f"{name[:200]!a} is a file: give the folder of a repository")
+            raise InputError(f"{name[:200]!a} is a file: use the folder of a repository")
         return str(folder)
     try:
         place = address(name)
@@ -96,7 +96,7 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     except ValueError:
         plain = None
     if not plain or "?" in name or "#" in name:
-        raise InputError(f"{name[:200]!a} is not accepted: give https://HOST/OWNER/NAME, optionally with @COMMIT")
+        raise InputError(f"{name[:200]!a} is not accepted: use https://HOST/OWNER/NAME, optionally with @COMMIT")
     if not any(same_server(name, f"https://{known}") for known in hosts):
         raise InputError(
             f"{place.server[:100]!a} is not a host that this server fetches from ({', '.join(hosts) or 'none'}): "

@@ -93,7 +93,7 @@ class Runs:
         `sandbox.seconds`. `file_name` is the script's name in tracebacks. Raises the same errors as `code` and
         `environment`, and `InputError` if the script is empty or too long."""
         if not script.strip():
-            raise InputError("the script is empty: give lines of Python that use the code")
+            raise InputError("the script is empty: pass lines of Python that use the code")
         if len(script) > LONGEST_SCRIPT:
             raise InputError(f"the script has {len(script):,} characters: use at most {LONGEST_SCRIPT:,}")
         code, name = self.code(reference)

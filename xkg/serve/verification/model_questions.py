@@ -36,7 +36,7 @@ CLOSING_SECONDS = 10.0
 """How long closing waits for running questions to be aborted."""
 
 
-_NO_KEY = "no key for the language model is set on this machine"
+_NO_KEY = "no API key for the language model is set on this machine"
 
 
 class NoModelError(ModelUnavailableError):
@@ -98,7 +98,7 @@ class Questions:
                 return answer
             with self._turn:
                 if self._under_way >= MOST_OPEN:
-                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open: ask again later")
+                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open: try again later")
                 self._under_way += 1
         except MissingKeyError:
             answer.set_exception(ModelUnavailableError(_NO_KEY))

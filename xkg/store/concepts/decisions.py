@@ -10,7 +10,7 @@ from xkg.model import Technique
 from xkg.store.graph_store import Decision
 from xkg.store.hashed_files import HashedFiles
 
-_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` repeats the lost decisions")
+_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` makes the lost decisions again")
 FOLDER = _FILES.folder
 write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 

@@ -132,7 +132,7 @@ def check_pattern(pattern: str) -> None:
         if kind in ("unbounded", "optional") and kinds[-1:] != ["atom"]:
             raise _refused(pattern, f"repeats something other than a single character at {piece[0]!r}")
         if kind == "flags" and position:
-            raise _refused(pattern, f"has {piece[0]} after its beginning")
+            raise _refused(pattern, f"has {piece[0]} after its start")
         if int(piece["most"] or 0) > LARGEST_COUNT:
             raise _refused(pattern, f"repeats more than {LARGEST_COUNT} times at {piece[0]!r}")
         kinds.append(kind)

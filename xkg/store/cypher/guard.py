@@ -226,7 +226,7 @@ class _Reader:
             if subquery and not (self.mark(i + 1) == "(" or (self.at(i + 1) or _NOTHING).word in _STARTERS):
                 raise refused(f"{self.keyword(i - 1)} {{", "must contain a query that starts with MATCH")
         elif token.text in _PAIRS and (not self.nesting or self.nesting.pop()[-1] != _PAIRS[token.text]):
-            raise refused(repr(token.text), "closes nothing that is open; balance the brackets")
+            raise refused(repr(token.text), "has no matching opening bracket; balance the brackets")
 
     def _check_word(self, i: int, token: Token) -> None:
         word = self.keyword(i)

@@ -132,7 +132,7 @@ class QueryProcess:
             self._worker.stdin.flush()
         except BrokenPipeError:
             self._stop()
-            return {"error": "the query engine ended; try again"}
+            return {"error": "the query engine stopped unexpectedly; try again"}
         answer = self._read(seconds)
         if answer is None:
             ended = self._worker.poll() is not None

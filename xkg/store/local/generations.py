@@ -217,7 +217,7 @@ def one_line(folder: Path) -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
         raise StoreError(
-            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or correct "
+            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free up space or fix the "
             "permissions, then try again"
         ) from error
 
@@ -232,4 +232,4 @@ def _reason(error: Exception) -> str:
     if full in text:
         return full
     # When it reads the file back, the engine detects a write that was truncated by a full disk.
-    return "input or output error, the disk may be full" if "IO exception" in text else text or type(error).__name__
+    return "I/O error, the disk may be full" if "IO exception" in text else text or type(error).__name__

@@ -39,7 +39,9 @@ def problems(root: Path, model: str | None = None) -> list[str]:
                 found.append(str(error))
                 broken = True
         if model is not None and manifest.model not in ("", model):
-            found.append(f"the vectors were made with model {manifest.model!r}, but {model!r} is configured: {REBUILD}")
+            found.append(
+                f"the vectors were computed with model {manifest.model!r}, but {model!r} is configured: {REBUILD}"
+            )
         return found if broken else found + _count_problems(opened)
 
 

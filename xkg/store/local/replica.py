@@ -145,7 +145,7 @@ class Replica:
         if manifest.position is None:
             raise StoreError(f"{self.folder} contains an original graph, not a copy: choose another folder")
         if self._model is not None and manifest.model not in ("", self._model):
-            raise ModelMismatchError(f"the copy was made with embedding model {manifest.model!r}")
+            raise ModelMismatchError(f"the copy was built with embedding model {manifest.model!r}")
         opened.verify(*manifest.files)
 
     # --- following ----------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class Replica:
     def _embedder_of(self, model: str) -> Embedder:
         embedder = self._embedder()
         if model and embedder.model != model:
-            raise ModelMismatchError(f"the copy was made with embedding model {model!r}, not {embedder.model!r}")
+            raise ModelMismatchError(f"the copy was built with embedding model {model!r}, not {embedder.model!r}")
         return embedder
 
     def _begin(self, behind: bool, *, compact: bool = False) -> None:

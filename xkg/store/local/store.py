@@ -173,7 +173,9 @@ class EmbeddedStore:
                 generation=manifest.previous, highest=current.highest, manifest_sha256=manifest.previous_sha256
             )
             if target.generation not in generation.numbers(self.folder):
-                raise StoreError(f"no generation before {current.generation} is kept: there is nothing to go back to")
+                raise StoreError(
+                    f"no generation before {current.generation} was kept: there is nothing to roll back to"
+                )
             earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
             generation.verify_all(self.folder, earlier)
             decisions.read(self.folder, earlier.decisions)
@@ -281,7 +283,9 @@ class EmbeddedStore:
     def _require_content(self, purpose: str) -> None:
         if not any((self.folder / name).exists() for name in ("CURRENT", "bundles", "generations")):
             generation.read_current(self.folder)
-            raise StoreError(f"{self.folder} has no graph yet, nothing to {purpose}: build or import a paper first")
+            raise StoreError(
+                f"{self.folder} has no graph yet, so there is nothing to {purpose}: build or import a paper first"
+            )
 
     def _check_model(self, opened: Generation) -> None:
         if self._model is not None and opened.manifest.model not in ("", self._model):
@@ -357,6 +361,6 @@ class EmbeddedStore:
 
 def _mismatch(stored: str, in_force: str) -> str:
     return (
-        f"the indexes were made with embedding model {stored!r}, but {in_force!r} is configured: set {stored!r} "
+        f"the indexes were built with embedding model {stored!r}, but {in_force!r} is configured: set {stored!r} "
         f"again, or {REBUILD} to embed everything again"
     )

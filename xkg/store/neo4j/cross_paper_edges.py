@@ -70,8 +70,8 @@ def connect(connection: Connection, snapshot: Callable[[], AbstractContextManage
             if connection.write(lambda transaction, g=generation: transaction.run(_REACHED, generation=g).single()):  # type: ignore[misc]
                 return generation
     raise StoreBusyError(
-        f"others keep writing to {connection.address}: the papers are stored; `xkg concepts` or the next build adds "
-        "citations between them"
+        f"other processes keep writing to {connection.address}: the papers are stored; `xkg concepts` or the next "
+        "build adds citations between them"
     )
 
 

@@ -100,7 +100,10 @@ def differences(
 def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, second: int | None) -> tuple[int, int]:
     record = transaction.run(_SPAN).single()
     if record is None:
-        raise StoreError(f"the Neo4j at {place} has no graph yet, nothing to compare: build or import a paper first")
+        raise StoreError(
+            f"the Neo4j server at {place} has no graph yet, so there is nothing to compare: build or import "
+            "a paper first"
+        )
     earliest, present = record["earliest"], record["generation"]
     if second is None:
         second = present
@@ -110,8 +113,9 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
     for number in (first, second):
         if not earliest <= number <= present:
             raise StoreError(
-                f"generation {number} of the Neo4j at {place} cannot be compared, but {earliest} to {present} can: to "
-                "compare older states, export bundles (`xkg export --format bundle`) and compare with their folder"
+                f"generation {number} of the Neo4j server at {place} cannot be compared, but {earliest} to {present} "
+                "can: to compare older states, export bundles (`xkg export --format bundle`) and compare with their "
+                "folder"
             )
     return first, second
 

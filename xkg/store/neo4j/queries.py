@@ -127,7 +127,7 @@ class _Turn:
             connection.kill()
         if self.end():
             _Turn.cut_off += 1
-            log.warning("Neo4j did not end a query in time: its connection was closed (%s so far)", _Turn.cut_off)
+            log.warning("Neo4j did not stop a query in time: its connection was closed (%s so far)", _Turn.cut_off)
 
 
 def _table(

@@ -173,8 +173,8 @@ class Neo4jStore:
     def rollback(self) -> int:
         """Always raises `StoreError`, because papers are replaced one by one, often by several machines."""
         raise StoreError(
-            f"the Neo4j at {self.place} has no generation to go back to: restore a backup of the database, or build or "
-            "import the paper again"
+            f"the Neo4j server at {self.place} has no generation to roll back to: restore a backup of the database, "
+            "or build or import the paper again"
         )
 
     def differences(

@@ -115,7 +115,12 @@ class OwnPostsOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST" and not is_own(Request(scope)):
             await refuse(
-                scope, receive, send, 403, "origin", "forms from other sites are refused: use the form on this site"
+                scope,
+                receive,
+                send,
+                403,
+                "origin",
+                "forms from other sites are not accepted: use the form on this site",
             )
             return
         await self._app(scope, receive, send)

@@ -58,7 +58,9 @@ def ask(site: Site, request: Request) -> Response:
     jobs = _taking(site)
     require(caller, "ask", ["build"])
     if not _may_build(site, caller):
-        raise NotAllowedError("this server accepts no builds from pages: an agent can start one with the tool build")
+        raise NotAllowedError(
+            "this server does not accept builds from web pages: an agent can start one with the build tool"
+        )
     try:
         named = paper_named(paper, ())
         source = repository_named(repository, (), jobs.hosts) if repository else None
@@ -83,14 +85,14 @@ def _may_build(site: Site, caller: Caller) -> bool:
 
 def _taking(site: Site) -> Jobs:
     if site.jobs is None:
-        raise UnknownIdError("this server accepts no builds: start it with --allow-build")
+        raise UnknownIdError("this server does not accept builds: start it with --allow-build")
     return site.jobs
 
 
 def _page(site: Site, request: Request, form: Form, status: int = 200) -> Response:
     by = request.query_params.get("by", "paper")
     if by not in _BILLS:
-        raise InputError(f"by is one of {', '.join(_BILLS)}, not {by[:40]!r}")
+        raise InputError(f"by must be one of {', '.join(_BILLS)}, not {by[:40]!r}")
     causes: Sequence[Cause] = ()
     newest: Sequence[Any] = ()
     caller = page_caller(request)

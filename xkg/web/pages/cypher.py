@@ -129,7 +129,7 @@ def _asked(request: Request) -> tuple[str, str, dict[str, Any]]:
         except ValueError:
             own = None
         if not isinstance(own, dict):
-            raise InputError('parameters of a statement are a JSON object, such as {"word": "kernel"}')
+            raise InputError('parameters must be a JSON object, such as {"word": "kernel"}')
         values = own
     return asked.get("name", "").strip(), statement, values
 

@@ -153,7 +153,9 @@ def _why(bundle: PaperBundle, technique: Technique, located: bool) -> str:
     if not bundle.repositories:
         return "the paper was built without a repository"
     if technique.grounding == "doubtful":
-        return "the lines that were found for it have little support"
+        return "the lines found for it may not be the right ones"
     return (
-        "its lines were found, but no code was generated from them" if located else "no lines in the repository do it"
+        "its lines were found, but no code was generated from them"
+        if located
+        else "no lines in the repository implement it"
     )

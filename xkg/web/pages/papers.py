@@ -30,10 +30,10 @@ def choice_of(request: Request) -> PaperFilters:
     asked = request.query_params
     order = asked.get("order", "proven")
     if order not in ORDERS:
-        raise InputError(f"order is one of {', '.join(ORDERS)}, not {order[:40]!r}")
+        raise InputError(f"order must be one of {', '.join(ORDERS)}, not {order[:40]!r}")
     origin = asked.get("origin", "")
     if origin not in ("", "build", "import"):
-        raise InputError(f"origin is build or import, not {origin[:40]!r}")
+        raise InputError(f"origin must be build or import, not {origin[:40]!r}")
     return PaperFilters(
         text=asked.get("q", "").strip()[:_LONGEST_TEXT],
         years=(integer(request, "from"), integer(request, "to")),

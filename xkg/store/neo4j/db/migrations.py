@@ -172,6 +172,6 @@ def _require_empty(connection: Connection) -> None:
     found = connection.read(lambda transaction: transaction.run(_OCCUPIED).single())
     if found is not None:
         raise StoreError(
-            f"database {connection.database!r} at {connection.address} has nodes from another program: give xkg a "
-            "separate database with store.database, or empty this one"
+            f"database {connection.database!r} at {connection.address} contains nodes from another program: set "
+            "store.database to a separate database for xkg, or empty this one"
         )
