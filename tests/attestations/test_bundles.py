@@ -64,5 +64,5 @@ def test_a_flood_of_keys_drives_no_trusted_one_out(statement: Statement) -> None
 
 def test_words_about_attestations_are_never_stored() -> None:
     boast = code().model_copy(update={"level": Level.TESTED, "attested": "attested by LAB"})
-    with pytest.raises(InputError, match="depends on whom the reader trusts"):
+    with pytest.raises(InputError, match="depends on which keys the reader trusts"):
         bundles.validate(paper(boast))

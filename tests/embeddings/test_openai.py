@@ -228,7 +228,7 @@ def test_another_provider_is_refused_until_the_index_is_rebuilt(
     with open_service(chosen) as service, pytest.raises(ModelMismatchError) as caught:
         service.search("kernel", 1)
     assert str(caught.value).startswith(
-        "the indexes were made with embedding model 'all-MiniLM-L6-v2', but 'openai:some-model' is configured"
+        "the indexes were built with embedding model 'all-MiniLM-L6-v2', but 'openai:some-model' is configured"
     )
     assert "`xkg index rebuild`" in str(caught.value)
     assert not server.requests

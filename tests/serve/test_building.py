@@ -153,7 +153,7 @@ def test_an_http_server_that_is_told_to_end_ends_its_build(graph_copy: Path) -> 
         assert server.returncode == 0
     row = table.get(1)
     assert row is not None
-    assert (row.state, "the server ended" in row.error) == ("failed", True)
+    assert (row.state, "the server stopped" in row.error) == ("failed", True)
     assert row.pid is not None
     with pytest.raises(ProcessLookupError):
         os.killpg(row.pid, 0)

@@ -158,10 +158,10 @@ def test_each_caller_has_so_many_runs_a_day_and_so_many_seconds(runs: CallersRun
     ada, grace = (Caller(name, frozenset(("read", "run"))) for name in ("ada", "grace"))
     for _ in range(2):
         assert runs.run(STEAM, "steam(1)", ada).output == "1700\n"
-    with pytest.raises(InputError, match=r"2 scripts within a day.*ask again tomorrow"):
+    with pytest.raises(InputError, match=r"2 scripts within a day.*try again tomorrow"):
         runs.run(STEAM, "steam(1)", ada)
     assert runs.run(STEAM, "steam(1)", grace).ok
-    with pytest.raises(InputError, match="ask for at most 10"):
+    with pytest.raises(InputError, match="use at most 10"):
         runs.run(STEAM, "steam(1)", grace, 11)
     ended = runs.run(STEAM, "import time\nprint('begun')\ntime.sleep(60)", grace, 2)
     assert (ended.ended, ended.output, ended.ok) == ("timeout", "begun\n", False)
@@ -186,7 +186,7 @@ def test_a_caller_has_one_run_at_a_time_and_installations_are_not_waited_for(
     with pytest.raises(InputError, match="another of your runs is in progress"):
         runs.run(STEAM, "steam(1)", OPERATOR)
     monkeypatch.setattr(callers_runs, "INSTALLING_SECONDS", 0.01)
-    with pytest.raises(PackagesError, match="ask again in a minute"):
+    with pytest.raises(PackagesError, match="try again in a minute"):
         runs.run(STEAM, "steam(1)", Caller("ada", frozenset(("run",))))
     go_on.set()
     first.join()

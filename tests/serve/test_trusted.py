@@ -52,7 +52,7 @@ def levels(service: Service) -> list[str]:
 def test_all_answers_follow_trust_at_once(service: Service) -> None:
     assert levels(service) == ["claimed"] * 4
     keys = f"(?:{re.escape(LAB.key.fingerprint)}|{re.escape(UNI.key.fingerprint)}) and 1 more"
-    claim = f"claimed to be executed, and not run here; attested by {keys}, not trusted here"
+    claim = f"claimed to be executed, but not run here; attested by {keys}, not trusted here"
     assert re.match(claim, service.code(STEAM).proven)
     trust.add(LAB.key, "LAB")
     assert levels(service) == ["executed, attested by LAB"] * 4

@@ -45,7 +45,7 @@ def test_a_paper_that_comes_or_goes_brings_and_takes_its_techniques() -> None:
     visible = [each.name for each in a_paper().techniques if each.hidden is None]
     new, gone = paper_change(None, a_paper()), paper_change(a_paper(), None)
     assert [each.after for each in new.techniques] == [each.before for each in gone.techniques] == visible
-    assert (new.sources, gone.sources) == (("the paper is new",), ("the paper is gone",))
+    assert (new.sources, gone.sources) == (("the paper was added",), ("the paper was removed",))
 
 
 def test_a_technique_that_is_hidden_now_is_gone() -> None:

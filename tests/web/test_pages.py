@@ -144,7 +144,7 @@ def test_search_shows_what_agents_get(browser: Browser, pages: Running) -> None:
         page.get_by_text("Filters and verification").click()
         page.get_by_label("Code at least").select_option("faithful")
         page.get_by_role("button", name="Search", exact=True).click()
-        expect(page.get_by_role("heading", name="Nothing here does this")).to_be_visible()
+        expect(page.get_by_role("heading", name="No technique here does this")).to_be_visible()
 
 
 def test_cypher_as_table_graph_and_file(browser: Browser, pages: Running) -> None:
@@ -183,7 +183,7 @@ def test_a_statement_is_completed_and_remembered(browser: Browser, pages: Runnin
         field.press("Control+Enter")
         expect(page.locator("#results")).to_contain_text("3 rows")
         page.goto("/cypher")
-        page.get_by_text("Asked before in this browser").click()
+        page.get_by_text("History in this browser").click()
         page.get_by_role("link", name="MATCH (p:Paper) RETURN p.id").click()
         expect(page.locator("#results")).to_contain_text("3 rows")
 

@@ -43,4 +43,4 @@ def test_the_report_has_each_paper_and_the_scores_of_tests(browser: Browser, web
         row = page.get_by_role("row").filter(has_text="A Short Account of Stein")
         expect(row.get_by_role("img", name="8 tested")).to_be_visible()
         expect(page.locator("tbody")).to_contain_text(SCRIPT[:20])
-        expect(page.get_by_text("The 8 tests of code notice 90 % of its mutants (median); 8 notice")).to_be_visible()
+        expect(page.get_by_text("The median mutation score of 8 tests is 90 %; 8 detect")).to_be_visible()

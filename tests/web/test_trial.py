@@ -48,7 +48,7 @@ def test_a_script_is_run_and_its_pictures_are_shown(browser: Browser, server: Ru
         page.goto(f"/sign-in?next={quote(page_of(server, token))}")
         page.locator("input[name=token]").fill(token)
         page.keyboard.press("Enter")
-        page.get_by_text("Run a script over it").click()
+        page.get_by_text("Run a script on this code").click()
         script = page.locator("textarea[name=script]")
         assert "from implementation import *" in script.input_value()
         script.fill(SCRIPT)

@@ -1,4 +1,4 @@
-"""The folders on this machine that a caller may name."""
+"""Folders on this machine that callers are allowed to use."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ from xkg.files import lies_under
 
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
-    """Returns the folders that may contain working copies, with links resolved. By default this is the folder in which
-    the server was started, unless that folder is the file system's root or contains the home folder, which should not
-    be open by accident.
+    """Returns the folders that may contain working copies, with links resolved. By default, only the folder in which
+    the server was started is allowed. It is not allowed if it is the file system's root or contains the home folder,
+    which must not be exposed by accident.
 
     Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:
@@ -24,14 +24,14 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
 
 
 def may_be_opened(folder: Path) -> bool:
-    """Whether a folder may be open without being named in the settings: not the file system's root, and not a folder
-    that contains the home folder."""
+    """Whether a folder may be opened without being listed in the settings. The file system's root and folders that
+    contain the home folder may not."""
     return not Path.home().resolve().is_relative_to(folder)
 
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:
-    """Returns the folder that a caller named, with links resolved. A relative name is tried under each root. Raises
-    `InputError`, with the same message, if the folder does not exist or lies outside the roots."""
+    """Returns the folder that a caller requested, with links resolved. A relative path is tried under each root. Raises
+    `InputError` if the folder does not exist or lies outside the roots; the message is the same in both cases."""
     return _resolve(named, roots, Path.is_dir, "folder")
 
 
@@ -43,7 +43,7 @@ def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
 def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], kind: str) -> Path:
     if not roots:
         raise InputError(
-            "this server opens no folders: set serve.roots, or, over stdio, start it in the repository's folder"
+            "this server cannot open folders: set serve.roots, or start a stdio server in the repository's folder"
         )
     for root in roots:
         try:
@@ -53,4 +53,6 @@ def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], ki
         if lies_under(path, roots) and fits(path):
             return path
     opened = ", ".join(str(root) for root in roots)
-    raise InputError(f"{named[:200]!a} is not a {kind} under {opened}: use one that is, or have serve.roots extended")
+    raise InputError(
+        f"{named[:200]!a} is not a {kind} under {opened}: choose one that is, or have serve.roots extended"
+    )

@@ -1,7 +1,7 @@
-"""Renders answers as text, for people and for models. Quoted text is kept apart from the server's own lines.
+"""Renders answers as text, for people and for models. Quoted text is kept separate from the server's own lines.
 
-The text of an answer is a head line, if its type has one, followed by its other non-empty fields, in order. Multi-line
-text is a Markdown quote and code is fenced, so that no text can imitate another line."""
+An answer starts with a head line, if its type has one, followed by its other non-empty fields in order. Multi-line text
+is quoted and code is fenced, so that neither can imitate the server's lines."""
 
 import functools
 import json
@@ -68,46 +68,46 @@ _HEADS: Mapping[type[BaseModel], str] = {
     PartAnswer: "Part {number}: {step}",
     Relative: "{relation}: {name} {id}",
     RelatedRow: "{title}  [score {score:g}]\n{id}",
-    RunAnswer: "The script over {name}: {ended}  [{seconds:.1f} s, {peak_memory_mb:.0f} MB]",
+    RunAnswer: "Script on {name}: {ended}  [{seconds:.1f} s, {peak_memory_mb:.0f} MB]",
     RunFile: "File {name}: {media_type}, {size:,} bytes",
     SearchRow: "{name}  [score {score:g}, level {level}]\n{id}",
     StageDone: "{name}: {summary}, {seconds:.1f} s",
     TechniqueAnswer: "Technique: {name}\n{id}",
     TechniqueLine: "{name}  [{level}] {id}",
 }
-"""The head line for each type of value; the value's other fields follow it."""
+"""The head line for each type. A value's other fields follow its head line."""
 
 _NAMES = {
-    "at": "now", "claims": "claims of the imported file, not checked", "cut": "Left out",
+    "at": "now", "claims": "claims of the imported file (not checked)", "cut": "Left out",
     "cursor": "More with cursor", "derived_from": "made from", "guidance": "apply",
     "nearest": "probably not what you asked for", "no_code": "no code, because",
-    "nothing_in": "asked about, and no technique found there", "reason": "why", "searched": "Searched",
+    "nothing_in": "papers without a matching technique", "reason": "why", "searched": "Searched",
     "uri": "All of it", "verified": "Verification", "without_code": "components without code",
 }  # fmt: skip
-"""Labels for fields that are not shown under their own name."""
+"""Labels for fields whose label is not simply the field name."""
 
 _OWN = frozenset(("cut", "cursor", "note", "searched", "uri", "verified"))
-"""Fields of an answer that contain the server's own lines."""
+"""Answer fields that contain the server's own lines."""
 
 _AS_IT_IS = frozenset(("instructions", "prompt", "schema_text"))
-"""Fields whose text has its own format."""
+"""Fields whose text is already formatted."""
 
 _FENCED = frozenset(("output", "written", "diff", "patch"))
 _SHORT = 80
 """The maximum length of text in a row's head line."""
 
 _NOT_SHOWN = frozenset(("component_ids", "content", "depth", "notice", "query"))
-"""Fields that the text form leaves out."""
+"""Fields omitted from the text."""
 
 _NOTHING: Mapping[type[BaseModel], tuple[str, str]] = {
     SearchAnswer: ("rows", "Nothing in {papers} does this."),
     PapersAnswer: ("rows", "No such paper."),
-    RelatedAnswer: ("rows", "Nothing is related to it."),
-    LocateAnswer: ("locations", "Nothing is located."),
-    JobsAnswer: ("jobs", "Nothing was asked for."),
+    RelatedAnswer: ("rows", "There are no related papers."),
+    LocateAnswer: ("locations", "Nothing was located."),
+    JobsAnswer: ("jobs", "There are no jobs."),
     RunAnswer: ("output", "It printed nothing."),
 }
-"""The server's message if a field is empty."""
+"""For each answer type, a field and the message to show if the field is empty."""
 
 
 def text(answer: AnyAnswer) -> str:
@@ -117,8 +117,8 @@ def text(answer: AnyAnswer) -> str:
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
-    """Renders the answer for a model, with the verifier's question if the model should judge. Text quoted from papers
-    and repositories is placed between marks (`framed`)."""
+    """Renders the answer for a model, including the verifier's question if the model should judge the rows. Text quoted
+    from papers and repositories is placed between marks (`framed`)."""
     shown, own = _parts(answer)
     if isinstance(answer, SearchAnswer | ImplementationsAnswer):
         shown += ["", answer.candidates] if answer.candidates else []
@@ -139,8 +139,8 @@ def _nothing(answer: AnyAnswer) -> list[str]:
 
 
 def _quotes(answer: AnyAnswer) -> bool:
-    """Whether the answer quotes papers or repositories, as results and errors from builds do. Questions from jobs have
-    their own marks."""
+    """Whether the answer quotes papers or repositories. Build results and errors do; questions from jobs already
+    contain marks."""
     if isinstance(answer, JobAnswer | JobsAnswer):
         jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,)
         return any(job.error or job.result or job.curated for job in jobs)
@@ -148,13 +148,13 @@ def _quotes(answer: AnyAnswer) -> bool:
 
 
 def _parts(answer: AnyAnswer) -> tuple[list[str], list[str]]:
-    """Returns the lines of an answer, and the server's own lines."""
+    """Returns an answer's lines and, separately, the server's own lines."""
     if isinstance(answer, ContextAnswer):
         return [answer.context], []
     fields = answer.__dict__
     own_names = _OWN
     if isinstance(answer, LocateAnswer) and not answer.searched.startswith("stored places"):
-        own_names = _OWN - {"searched", "note"}  # the authors of a repository chose the names of its folders
+        own_names = _OWN - {"searched", "note"}  # folder names come from the repository's authors
     said = {name: one_line(fields[name]) for name in fields if name in own_names and fields[name]}
     own = [f"{_named(name)}: {value}" for name, value in said.items()]
     if isinstance(answer, CypherAnswer):
@@ -165,11 +165,11 @@ def _parts(answer: AnyAnswer) -> tuple[list[str], list[str]]:
 
 
 def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) -> Iterator[str]:
-    """Yields a value's head and its other fields. In a row, the head includes short fields."""
+    """Yields a value's head line and its other fields. In a row, short fields are appended to the head line."""
     head, in_head = _head(type(value))
     rest = {name: item for name, item in fields.items() if item and name not in in_head and name not in _NOT_SHOWN}
     line = head.format_map({name: _scalar(fields[name]) for name in in_head}).replace(":  ", ": ").removesuffix(": ")
-    line = one_line(str(value)) if isinstance(value, Measured) else line  # it has a form for its interval
+    line = one_line(str(value)) if isinstance(value, Measured) else line  # formats its own interval
     if row:
         inline = {name: item for name, item in rest.items() if _is_short(name, item)}
         short = "; ".join(f"{_named(name)} {_scalar(item)}" for name, item in inline.items())
@@ -183,7 +183,7 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
 
 @functools.cache
 def _head(kind: type[BaseModel]) -> tuple[str, frozenset[str]]:
-    """Returns the head line for a type, and the fields that it includes."""
+    """Returns the head line for a type, and the fields used in it."""
     head = _HEADS.get(kind, "")
     return head, frozenset(name for _, name, _, _ in Formatter().parse(head) if name)
 
@@ -226,7 +226,7 @@ def _field(name: str, item: Any, owner: BaseModel) -> Iterator[str]:
 
 
 def _item(mark: str, item: BaseModel) -> Iterator[str]:
-    """Yields the lines for a list item. Code is not indented, so that it can be copied."""
+    """Yields the lines of a list item. Code is not indented, so that it can be copied."""
     if isinstance(item, CodeAnswer | Implementation | JobQuestion):
         yield from ("", *_value(item, item.__dict__))
         return
@@ -267,7 +267,7 @@ def _is_short(name: str, item: Any) -> bool:
 
 
 def _scalar(item: Any) -> Any:
-    """Returns numbers unchanged, for formatting, and any other value as one line."""
+    """Returns numbers unchanged, for formatting, and other values as one line of text."""
     match item:
         case bool():
             return "yes" if item else "no"

@@ -1,5 +1,6 @@
-"""Applies the setting `serve.exclude`, which keeps papers out of every answer: papers that a blacklist lists, and
-papers built from a repository that it lists. This lets agents under test use a graph that others need in full."""
+"""Applies the setting `serve.exclude`, which hides papers from all answers. It is a blacklist of papers and
+repositories; papers built from a listed repository are hidden too. This allows agents to be tested on a graph that
+others need in full."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -18,11 +19,11 @@ _REPOSITORIES = (
 )
 _MOST = 10_000
 _MORE_HITS = 2
-"""Factor by which more hits are requested, because some are left out."""
+"""Factor by which to increase the number of requested hits if too many are hidden."""
 
 
 def excluded_papers(store: GraphStore, snapshot: Snapshot, blacklist: Blacklist) -> dict[str, str]:
-    """Maps the ids of papers that a blacklist excludes to the reason. Reads the metadata of all papers in the graph."""
+    """Maps the ids of papers excluded by a blacklist to the reason. Reads the metadata of all papers in the graph."""
     found: dict[str, str] = {}
     for paper in snapshot.papers():
         reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
@@ -47,12 +48,12 @@ _SEARCHES = frozenset({"find_text", "find_code", "find_vector"})
 
 
 def without(snapshot: Snapshot, hidden: Mapping[str, str]) -> Snapshot:
-    """The snapshot without the papers `hidden`."""
+    """Returns the snapshot without the `hidden` papers."""
     return cast(Snapshot, _Without(snapshot, hidden)) if hidden else snapshot
 
 
 class _Without:
-    """Has only the methods that are named here, so that no other shows a hidden paper."""
+    """Exposes only the methods listed here, so that no other method can reveal a hidden paper."""
 
     def __init__(self, snapshot: Snapshot, hidden: Mapping[str, str]) -> None:
         self._inner, self._hidden = snapshot, hidden
@@ -93,7 +94,7 @@ class _Without:
         return cites - self._hidden.keys(), cited - self._hidden.keys()
 
     def _visible(self, each: Iterable[T]) -> list[T]:
-        """Ids, or values with an `id`, of papers that are not hidden."""
+        """Filters out ids, or values with an `id`, that belong to hidden papers."""
         return [one for one in each if paper_of(getattr(one, "id", str(one))) not in self._hidden]
 
     def _linked(self, links: Sequence[Link]) -> list[Link]:
@@ -106,7 +107,7 @@ class _Without:
         if papers and not within:
             return []
         more = k
-        while True:  # until k hits can be shown, or none are left
+        while True:  # until there are k visible hits, or no more hits
             hits = find(query, more, within)
             shown = self._visible(hits)
             if len(shown) >= k or len(hits) < more:
@@ -114,7 +115,7 @@ class _Without:
             more *= _MORE_HITS
 
     def _known(self, ask: Callable[[Any], R], given: Any, ids: Sequence[str]) -> R:
-        """Treats a hidden id as unknown. The error suggests similar ids, but never a hidden one."""
+        """Treats a hidden id as unknown. Errors never suggest hidden ids."""
         for each in ids:
             if paper_of(each) in self._hidden:
                 raise UnknownIdError(f"there is no {each} in this graph; search for it, or list the papers")
@@ -127,11 +128,11 @@ class _Without:
 
 
 def query_refused(hidden: Mapping[str, str]) -> str | None:
-    """Returns why Cypher, which reaches every node, is off; None if nothing is hidden."""
+    """Returns the reason why Cypher, which can reach every node, is disabled, or None if nothing is hidden."""
     if not hidden:
         return None
     return (
-        f"this graph contains {len(hidden)} papers that serve.exclude hides, so Cypher, which could reach them, is "
+        f"serve.exclude hides {len(hidden)} papers in this graph, so Cypher, which could reach them, is "
         f"off: "
         f"use the other tools, or serve a graph without them (xkg remove)"
     )

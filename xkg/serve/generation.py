@@ -1,4 +1,4 @@
-"""State that all answers from one generation of a graph share."""
+"""State shared by all answers from the same generation of a graph."""
 
 from functools import cached_property
 from pathlib import Path
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 ANSWERS = 256
-"""Number of cached search answers, about ten kilobytes each."""
+"""Number of cached search answers, each about 10 kB."""
 
 
 class Generation:
-    """A snapshot as seen by a user who trusts the keys in `trust`, without the papers that the file `exclude` lists;
-    unchanged if both are None. Everything is computed on first use. Raises `InputError` if that file cannot be read,
-    because an unfiltered answer could contain excluded papers."""
+    """A snapshot as seen by a user who trusts the keys in `trust`, without the papers listed in the file `exclude`.
+    Either may be None. Everything is computed on first use. Raises `InputError` if `exclude` cannot be read, because an
+    unfiltered answer could contain excluded papers."""
 
     def __init__(self, store: GraphStore, snapshot: Snapshot, trust: Trust | None, exclude: Path | None) -> None:
         self.snapshot, self.trust = snapshot, trust
@@ -35,14 +35,14 @@ class Generation:
 
     @cached_property
     def hidden(self) -> "Mapping[str, str]":
-        """The excluded papers, each with the reason."""
+        """The excluded papers' ids, mapped to the reasons."""
         if self._exclude is None or self.snapshot.generation == 0:
             return {}
         return excluded_papers(self._store, self.snapshot, read_blacklist(self._exclude))
 
     @cached_property
     def shown(self) -> Snapshot:
-        """The snapshot without excluded papers, including levels that trusted keys attest."""
+        """The snapshot without excluded papers, and with the levels attested by trusted keys."""
         attested = self.snapshot if self.trust is None else with_trust(self.snapshot, self.trust)
         return without(attested, self.hidden)
 

@@ -1,7 +1,7 @@
-"""Several graphs behind one server: selects the graph for each call and checks who may read it.
+"""Serves several graphs from one server: selects the graph for each call and checks whether the caller may read it.
 
-Tools and prompts then take an argument `graph`. Resources of graphs other than the first begin with `xkg://NAME/`. A
-token with scopes `graph:NAME` reads only these graphs."""
+If there are several graphs, tools and prompts have a `graph` argument, and the resources of all graphs except the first
+begin with `xkg://NAME/`. A token with `graph:NAME` scopes can read only the graphs in its scopes."""
 
 import functools
 import inspect
@@ -24,20 +24,20 @@ _chosen: ContextVar[str | None] = ContextVar("graph", default=None)
 
 
 def served_folders(settings: Settings) -> dict[str, Path]:
-    """Returns the folders of the graphs to serve, keyed by name, in order. Raises `InputError` if two graphs share a
-    name, or if one of several graphs is not a folder."""
+    """Returns the folders of the graphs to serve, in order and keyed by name. Raises `InputError` if two graphs have
+    the same name, or if several graphs are requested and `store.url` is set."""
     folders = (settings.kg, *settings.serve.graphs)
     named = {folder.resolve().name: folder for folder in folders}
     if len(named) < len(folders):
-        raise InputError("two graphs have the same name, which is the folder's: rename one folder")
+        raise InputError("two graphs have the same name, because their folders do: rename one folder")
     if len(folders) > 1 and settings.store.url is not None:
-        raise InputError("only folders can be served together: store.url is a single graph, so give one --kg")
+        raise InputError("only graphs in folders can be served together: store.url is a single graph, so pass one --kg")
     return named
 
 
 def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
-    """Returns the result of `make` for the name and settings of the only graph. If there are several graphs, returns an
-    object that delegates to the result for the graph that a call selects. Raises the same errors as
+    """Calls `make` with the name and settings of each graph. Returns the result if there is a single graph. Otherwise,
+    returns an object that delegates to the result for the graph that a call selects. Raises the same errors as
     `served_folders`."""
     folders = served_folders(settings)
     made = {name: make(name, settings.model_copy(update={"kg": folder})) for name, folder in folders.items()}
@@ -45,16 +45,15 @@ def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
 
 
 def open_graphs(settings: Settings) -> Service:
-    """Opens the graph or graphs in the settings, with a shared embedding model. Raises the same errors as
-    `served_folders`."""
+    """Opens all graphs in the settings, with a shared embedding model. Raises the same errors as `served_folders`."""
     model = SharedModel(settings.embedding)
     return of_each_graph(settings, lambda _, own: Service(own, model=model))
 
 
 class Graphs:
-    """Delegates to the `Service`, jobs or runs of the graph that a call selects: the first graph unless `asking`
-    selects another. Server-wide methods apply to all graphs. Raises `NotAllowedError` if the caller's token is for
-    other graphs."""
+    """Delegates to the `Service`, jobs or runs of the graph that a call selects with `asking`, by default the first
+    graph. Server-wide methods apply to all graphs. Raises `NotAllowedError` if the caller's token does not cover the
+    graph."""
 
     def __init__(self, of: Mapping[str, Any]) -> None:
         self.of = of
@@ -84,7 +83,7 @@ class Graphs:
 
 
 def graphs_of(service: Service) -> Mapping[str, Service]:
-    """Returns the graphs behind a service, keyed by name, in order. A single graph is named after its folder."""
+    """Returns a service's graphs, in order and keyed by name. A single graph is named after its folder."""
     return service.of if isinstance(service, Graphs) else {service.folder.resolve().name: service}
 
 
@@ -100,7 +99,8 @@ def readable_graphs(service: Service) -> list[str]:
 
 @contextmanager
 def asking(name: str, first: str) -> Iterator[None]:
-    """Selects the graph for calls within the context. Resource addresses name it unless it is the first."""
+    """Selects the graph for calls within the context. Its resource addresses contain its name unless it is the
+    first."""
     token, address = _chosen.set(name), uri_of_graph.set("" if name == first else f"{name}/")
     try:
         yield
@@ -110,7 +110,8 @@ def asking(name: str, first: str) -> Iterator[None]:
 
 
 def with_graph(ask: Callable[..., T], graphs: Sequence[str]) -> Callable[..., T]:
-    """Adds an argument to a tool's or prompt's function that selects one of several graphs, by default the first."""
+    """Adds a `graph` argument to a tool's or prompt's function if there are several graphs. The default is the
+    first."""
     if len(graphs) < 2:
         return ask
 
@@ -128,7 +129,7 @@ def with_graph(ask: Callable[..., T], graphs: Sequence[str]) -> Callable[..., T]
 
 
 def require_graph(name: str) -> None:
-    """Raises `NotAllowedError` if the token of the current MCP request is for other graphs."""
+    """Raises `NotAllowedError` if the current MCP request's token does not cover this graph."""
     if not _may_read(name):
         from xkg.serve.jobs.authority import NotAllowedError
 
@@ -145,7 +146,7 @@ def _may_read(graph: str) -> bool:
 
 
 def may_read(scopes: Collection[str], graphs: Sequence[str]) -> bool:
-    """Whether a token with these scopes may read one of these graphs. A token without graph scopes may read all
-    graphs."""
+    """Whether a token with these scopes may read at least one of these graphs. A token without graph scopes may read
+    all graphs."""
     named = [scope for scope in scopes if scope.startswith(GRAPH_SCOPE)]
     return not named or any(f"{GRAPH_SCOPE}{graph}" in named for graph in graphs)

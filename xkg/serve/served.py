@@ -1,4 +1,4 @@
-"""The parts that an MCP server serves, over stdio or HTTP."""
+"""What an MCP server serves over stdio or HTTP."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from xkg.serve.running.callers_runs import CallersRuns
 
 PlanAblations = Callable[[str, Path | None], str]
-"""Plans a paper's ablations, given its id and a repository folder, and returns Markdown. Raises `InputError` if the
-folder may not or cannot be read."""
+"""Plans ablations for a paper id and an optional repository folder, and returns Markdown. Raises `InputError` if the
+folder cannot be read or access is not allowed."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A server's graph, and what callers may request. Paths that callers name must be under `roots`. If `jobs` is None,
-    there are no build tools; if `runs` is None, no tool that runs scripts; if `planner` is None, no plan in the
-    ablation prompt. With `by_token`, callers are identified by their token; otherwise the caller is the user who
-    started the server."""
+    """A server's graph, and what callers may request. Paths from callers must be under `roots`. If `jobs` is None,
+    there are no build tools. If `runs` is None, there is no tool that runs scripts. If `planner` is None, the ablation
+    prompt contains no plan. If `by_token` is set, callers are identified by their token. Otherwise, the caller is the
+    user who started the server."""
 
     service: Service
     roots: Sequence[Path] = ()
@@ -44,11 +44,11 @@ class Served:
 
     @property
     def asked(self) -> tuple[Asked, ...]:
-        """The kinds of requests that callers may make."""
+        """The kinds of requests that callers may make, including script runs."""
         return (*self.kinds, "run") if self.runs is not None else self.kinds
 
     def caller(self) -> Caller:
-        """The caller of the current MCP request."""
+        """Returns the current MCP request's caller."""
         from mcp.server.auth.middleware.auth_context import get_access_token
 
         return caller_of(get_access_token()) if self.by_token else OPERATOR

@@ -1,4 +1,4 @@
-"""One graph, open for reading, for the tools. Heavy libraries and the model load on first use."""
+"""Answers questions about a graph. Heavy libraries and the model are loaded on first use."""
 
 import contextlib
 import gc
@@ -43,17 +43,17 @@ if TYPE_CHECKING:
     from xkg.serve.verification.model_questions import Questions
 
 USER_TEXTS = 50_000
-"""Number of texts whose vectors the user's cache keeps, independent of any graph: about 100 MB."""
+"""Maximum number of texts with vectors in the user's cache, about 100 MB."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
-"""A graph of a million techniques loads within this time."""
+"""How long to wait for a background load when closing. A graph with a million techniques loads within this time."""
 
 
 class Service:
-    """Answers questions about the current generation of the graph.
+    """Answers questions about the graph's current generation.
 
-    Every method raises subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. Starts `parsers`
-    if none are given, and closes them with the graph. `model` may be shared with other graphs."""
+    All methods raise subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. If no `parsers` are
+    given, they are started when needed. They are closed together with the graph. Graphs may share a `model`."""
 
     def __init__(self, settings: Settings, parsers: "Parsers | None" = None, model: SharedModel | None = None) -> None:
         self.folder = settings.kg
@@ -83,10 +83,11 @@ class Service:
         filters: Filters | None = None,
         verify: bool = False,
     ) -> types.SearchAnswer:
-        """`verify` asks the language model, for at most `serve.questions.wait_seconds`; the answer says if it did not
-        reply. Without a model, the answer contains the verifier's question for the reader."""
+        """Returns up to `k` techniques that fit the query. `verify` asks the language model to judge them, and waits up
+        to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no model, the answer
+        contains the verifier's question for the reader."""
         if not query.strip():
-            raise InputError("the query is empty: give a technique's name, or say what the code should do")
+            raise InputError("the query is empty: give a technique's name, or describe what the code should do")
         chosen = filters or Filters()
         if not verify:
             with self.snapshot() as snapshot:
@@ -109,11 +110,11 @@ class Service:
     def find_implementations(
         self, task: str, k: int = 1, *, filters: Filters | None = None, full: bool = False
     ) -> types.ImplementationsAnswer:
-        """Returns at most `k` techniques for each part of a task, and how to apply them. `full` adds their code."""
+        """Returns up to `k` techniques for each part of a task, and how to apply them. `full` adds their code."""
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
-            raise InputError("the task is empty: say what to implement")
+            raise InputError("the task is empty: describe what to implement")
         chosen = filters or Filters()
         return find_implementations(self.snapshot, self._seek, self.questions(), task, k, chosen, full)
 
@@ -153,8 +154,8 @@ class Service:
         code: CodeForm = "rewritten",
         repository: Path | None = None,
     ) -> ContextAnswer:
-        """Renders a paper as Markdown for a prompt, with all kinds of nodes, or those in `include`. If `repository`, a
-        clone of the paper's repository, is given, raw code is read from it instead of the build outputs."""
+        """Renders a paper as Markdown for a prompt. `include` selects the kinds of nodes, by default all. `repository`
+        is a clone of the paper's repository. If it is given, raw code is read from it instead of the build outputs."""
         with self.snapshot() as snapshot:
             kinds = KINDS if include is None else include
             return paper_context(
@@ -173,13 +174,13 @@ class Service:
     def locate(
         self, text: str, repository: Path | None = None, k: int = 10, *, roots: Sequence[Path] | None = None
     ) -> types.LocateAnswer:
-        """Returns a technique's places, in the graph or in the working copy at `repository`. Runs nothing from the
-        copy, and reads nothing outside `roots`, if given. A copy can be searched without a graph. Also raises
-        `InputError` if the folder has no readable source."""
+        """Returns a technique's places, either in the graph or in the working copy at `repository`. Never runs code
+        from the copy or reads files outside `roots`, if given. A copy can be searched even if the graph is empty.
+        Raises `InputError` if the folder has no readable source files."""
         from xkg.serve.search.locate import locate
 
         if not text.strip():
-            raise InputError("the technique is empty: give its name, or say what the code should do")
+            raise InputError("the technique is empty: give its name, or describe what the code should do")
         copy = None if repository is None else self._working_copies().read(repository, roots)
         with self.snapshot(empty=copy is not None) as snapshot:
             return locate(
@@ -192,7 +193,7 @@ class Service:
             )
 
     def list_papers(self, k: int | None, filters: PaperFilters | None = None) -> types.PapersAnswer:
-        """Returns the first `k` papers ordered by title; all papers if `k` is None."""
+        """Returns the first `k` papers in the requested order, or all papers if `k` is None."""
         with self.snapshot() as snapshot:
             return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
 
@@ -202,8 +203,8 @@ class Service:
 
     @contextmanager
     def snapshot(self, *, empty: bool = False) -> Iterator[Snapshot]:
-        """Yields one state of the graph as this user sees it, without excluded papers. Raises `EmptyGraphError` unless
-        it may be `empty`."""
+        """Yields a consistent state of the graph as this user sees it, without excluded papers. Raises
+        `EmptyGraphError` if the graph is empty, unless `empty` is set."""
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0 and not empty:
                 raise EmptyGraphError(self._empty())
@@ -219,18 +220,18 @@ class Service:
             return schema_answer(snapshot, embedded_schema(), map(str, named_queries.queries()), full=full)
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> types.CypherAnswer:
-        """Returns the rows of a statement, or of the named query with that name."""
+        """Returns the rows for a Cypher statement or named query."""
         self._require_cypher()
         with self.snapshot() as snapshot:
             known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
         statement, values = named_queries.prepare(query, known, named_queries.engine(self._settings.store))
         table = self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS)
-        self._require_cypher()  # a paper may have been published in the meantime
+        self._require_cypher()  # an excluded paper may have been published in the meantime
         return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
-        """Runs `first`, then `warm`, on a separate thread that `close` waits for. The loaded objects live as long as
-        the process, so the garbage collector no longer scans them."""
+        """Runs `first`, then `warm`, on a background thread that `close` waits for. The loaded objects live as long as
+        the process, so they are then excluded from garbage collection."""
 
         def work() -> None:
             if first is not None:
@@ -242,8 +243,8 @@ class Service:
         self._warming.start()
 
     def warm(self) -> None:
-        """Loads the data that the first search and the first query need. Ignores errors, which those calls will
-        raise."""
+        """Loads the data needed by the first search and the first query. Ignores errors, because the search or query
+        will raise them."""
         try:
             if not self._closed:
                 self.search("warm", 1)
@@ -252,12 +253,12 @@ class Service:
         except XkgError:
             pass
         finally:
-            if self._closed:  # closed in the meantime: close what was opened since
+            if self._closed:  # closed in the meantime, so close anything opened since
                 self.close()
 
     def close(self) -> None:
-        """Closes the graph permanently. Running calls finish normally, except questions to a language model and parsing
-        of folders, which are aborted."""
+        """Closes the graph permanently. Running calls finish normally, except that questions to a language model and
+        the parsing of folders are aborted."""
         with self._turn:
             self._closed = True
             questions, parsers = self._questions, self._parsers
@@ -267,7 +268,7 @@ class Service:
             parsers.close()
         warming = self._warming
         if warming is not None and warming is not threading.current_thread():
-            # A thread inside the model's library crashes the process when Python exits.
+            # Python crashes on exit if a thread is still running code in the model's library.
             warming.join(WARMING_SECONDS)
         with self._turn:
             if self._store is not None:
@@ -276,7 +277,7 @@ class Service:
                 self._cached.close()
 
     def _of(self, snapshot: Snapshot) -> Generation:
-        """Returns the state that answers from this snapshot share, until it or the trusted keys change."""
+        """Returns the state shared by all answers from this snapshot, until the snapshot or the trusted keys change."""
         store, trust = self._opened(), trusted()
         with self._turn:
             known = self._generation
@@ -285,14 +286,14 @@ class Service:
         return known
 
     def _shared(self, snapshot: Snapshot) -> Generation:
-        """Like `_of`, for an open snapshot from `snapshot`, which may no longer be the newest."""
+        """Like `_of`, for a snapshot yielded by `snapshot`, which may not be the newest."""
         known = self._generation
         if known is not None and known.shown is snapshot:
             return known
         return Generation(self._opened(), snapshot, None, None)
 
     def ablations(self, snapshot: Snapshot) -> Ablations:
-        """All measurements."""
+        """Returns all ablations."""
         return self._shared(snapshot).ablations
 
     def _require_cypher(self) -> None:
@@ -303,7 +304,7 @@ class Service:
                 raise QueryRefusedError(reason)
 
     def _cached_search(self, snapshot: Snapshot, query: str, k: int, filters: Filters) -> types.SearchAnswer:
-        """Like `_seek`, with a least-recently-used cache for each snapshot."""
+        """Like `_seek`, but cached for each snapshot."""
         key = (query, k, repr(filters))
         answers = self._shared(snapshot).answers
         with self._turn:
@@ -323,7 +324,7 @@ class Service:
         what = f"there is no folder {self.folder}" if nowhere else f"the graph in {self._place} is empty"
         return (
             f"{what}: run `xkg build --paper FILE --repo URL` or "
-            "`xkg import FOLDER`, then ask again; to use another graph, pass --kg"
+            "`xkg import FOLDER`, then try again; to use another graph, pass --kg"
         )
 
     def _working_copies(self) -> "WorkingCopies":
@@ -336,7 +337,7 @@ class Service:
             return self._copies
 
     def parsers(self) -> "Parsers":
-        """Returns the confined parsers. Their process starts with the first parse."""
+        """Returns the sandboxed parsers. Their process is started by the first parse."""
         with self._turn:
             self._require_open()
             if self._parsers is None:
@@ -357,12 +358,12 @@ class Service:
             raise StoreError(f"the graph in {self._place} was closed: open it again")
 
     def questions(self) -> "Questions":
-        """Returns the configured language model, for agents' questions."""
+        """Returns the configured language model for agents' questions."""
         with self._turn:
             if self._questions is None:
                 from xkg.serve.verification.model_questions import Questions
 
-                # At most half of the concurrent calls wait for a model.
+                # At most half of the concurrent calls may wait for a model.
                 waiting = max(1, self._settings.serve.http.concurrency // 2)
                 seconds = self._settings.serve.questions.wait_seconds
                 self._questions = Questions(self._settings.llm, self.folder, waiting, seconds)
@@ -383,13 +384,13 @@ class Service:
         return search(snapshot, self._read, query, k, chosen, bar=least)
 
     def _cached_model(self) -> Embedder:
-        """Returns the model with a cache of vectors (the graph's, or the user's if there is no graph), so that a
-        repository is embedded only once."""
+        """Returns the embedding model with a cache, so that a repository is embedded only once. The cache is in the
+        graph's folder, or in the user's cache folder if there is no graph."""
         with self._turn:
             if self._cached is None:
                 own = self.folder.is_dir()
                 folder = self.folder if own else user_cache_folder()
-                with contextlib.suppress(OSError):  # if a cache cannot be written, that only costs time
+                with contextlib.suppress(OSError):  # if the cache cannot be written, it is only slower
                     private_folder(folder)
                 self._cached = CachedEmbedder(
                     self._model,

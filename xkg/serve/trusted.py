@@ -1,7 +1,7 @@
-"""A snapshot as seen by a user who trusts certain keys: claimed code has the level that these keys attest, and names
-the attesting keys.
+"""A snapshot as seen by a user who trusts certain keys. Claimed code has the level attested by these keys, and lists
+them.
 
-Trust is applied on reading and never stored, so a revoked key stops counting at once."""
+Trust is applied when reading and never stored, so revoking a key takes effect immediately."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from xkg.store.graph_store import Facts, PaperLine, Snapshot, TechniqueView
 
 
 def with_trust(snapshot: Snapshot, trust: Trust) -> Snapshot:
-    """Returns the snapshot with the levels that keys in `trust` attest."""
+    """Returns the snapshot with the levels attested by the keys in `trust`."""
     return cast(Snapshot, _Trusted(snapshot, trust)) if trust.names else snapshot
 
 
 class _Trusted:
-    """Revises answers that contain a level; all other answers come from the snapshot."""
+    """Revises answers that contain a level. All other calls are delegated to the snapshot."""
 
     def __init__(self, snapshot: Snapshot, trust: Trust) -> None:
         self._inner, self._trust = snapshot, trust

@@ -1,3 +1,3 @@
-"""Stores `PaperBundle`s as a graph with side indexes, and reads them back.
+"""Stores `PaperBundle`s as a graph with side indexes.
 
-May import: embeddings, llm, and the layers below. Does not depend on any paper format."""
+May import from `embeddings`, `llm`, and the layers below. Does not depend on any paper format."""

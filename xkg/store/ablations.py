@@ -1,6 +1,6 @@
-"""Measured importance of techniques, stored in files next to the bundles so that rebuilding a paper does not lose it.
+"""Ablation results, stored in files next to the bundles so that they are not lost when a paper is rebuilt.
 
-An export includes the same values in `ablations.json`, as a list."""
+Exports contain the same values as a list in `ablations.json`."""
 
 import json
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _FILES = HashedFiles(
     "ablations",
     Ablation,
     lambda ablation: ablation.id,
-    "`xkg ablate report` of a run stores its measurements again",
+    "`xkg ablate report` stores a run's measurements again",
 )
 FOLDER = _FILES.folder
 write, read, readable = _FILES.write, _FILES.read, _FILES.readable
@@ -27,7 +27,7 @@ write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 
 def export(folder: Path, ablations: Iterable[Ablation]) -> Path | None:
     """Writes the measurements into an export folder. Returns the file, or None if there are no measurements. Raises
-    `InputError`."""
+    `InputError` if the file cannot be written."""
     data = _FILES.data(ablations)
     path = folder / EXPORTED
     if data is None:
@@ -40,7 +40,7 @@ def export(folder: Path, ablations: Iterable[Ablation]) -> Path | None:
 
 
 def exported(folder: Path) -> tuple[Ablation, ...]:
-    """The measurements in an export folder; empty if it has no such file. Raises `InputError`."""
+    """Returns the measurements in an export folder, if any. Raises `InputError` if the file is invalid."""
     path = folder / EXPORTED
     if not path.exists():
         return ()

@@ -1,4 +1,4 @@
-"""Exports a graph's papers for reference managers: BibTeX, and CSL-JSON
+"""Exports a graph's papers for reference managers, as BibTeX or CSL-JSON
 (https://citeproc-js.readthedocs.io/en/latest/csl-json)."""
 
 import json
@@ -13,7 +13,8 @@ _TEX |= {char: f"\\{char}" for char in "&%$#_"}
 
 
 def bibtex(papers: Iterable[Paper]) -> str:
-    """An `@misc` entry for each paper, since the graph does not record where a paper was published. Keys are unique."""
+    """Returns BibTeX with an `@misc` entry for each paper, because the graph does not record where papers were
+    published. Keys are unique."""
     entries, keys = [], set[str]()
     for paper in papers:
         first = key = _key(paper)
@@ -38,7 +39,7 @@ def bibtex(papers: Iterable[Paper]) -> str:
 
 
 def csl_json(papers: Iterable[Paper]) -> str:
-    """One item per paper, with the paper's id in the graph as its id."""
+    """Returns CSL-JSON with an item for each paper. The item's id is the paper's id in the graph."""
     items = []
     for paper in papers:
         item: dict[str, object] = {"id": paper.id, "type": "article", "title": paper.title}

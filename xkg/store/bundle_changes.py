@@ -1,4 +1,5 @@
-"""Differences between two states of a paper: its version, repositories, techniques, code locations and levels."""
+"""Computes the differences between two states of a paper: its version, repositories, techniques, code locations and
+levels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -10,8 +11,8 @@ _LISTED = 20
 
 
 class TechniqueChange(Value):
-    """A technique before and after. A name is None if the technique does not exist in that state; `fields` lists the
-    changed values."""
+    """A changed technique. `before` and `after` are its names, or None if it does not exist in that state. `fields`
+    lists the changed fields."""
 
     id: str
     before: str | None
@@ -20,8 +21,8 @@ class TechniqueChange(Value):
 
 
 class PlaceChange(Value):
-    """The best code location for a technique before and after, as `path::symbol:first-last`, or None if it has none.
-    `moved` means that the same symbol is now on different lines of the same file."""
+    """A change in a technique's best code location. `before` and `after` have the form `path::symbol:first-last`, or
+    are None if there is no location. `moved` means that the same symbol is now on different lines of the same file."""
 
     id: str
     name: str
@@ -31,8 +32,8 @@ class PlaceChange(Value):
 
 
 class LevelChange(Value):
-    """The level of a technique's code before and after; `none` if it has no code. `rewritten` means that the
-    implementation or test changed."""
+    """A change in a technique's code. `before` and `after` are its levels, or `none` if there is no code. `rewritten`
+    means that the implementation or test changed."""
 
     id: str
     name: str
@@ -42,8 +43,8 @@ class LevelChange(Value):
 
 
 class PaperChange(Value):
-    """The differences between two states of a paper. Technique ids omit the paper's id. Each line in `sources`
-    describes a changed version, repository or title."""
+    """The differences between two states of a paper. `sources` describes changes in the version, repository or title,
+    one per line. Technique ids do not include the paper's id."""
 
     paper: str
     title: str
@@ -59,7 +60,7 @@ class PaperChange(Value):
     def __str__(self) -> str:
         lines = [f"{self.title}\n  {self.paper}", *(f"  {line}" for line in self.sources)]
         if self.is_empty:
-            return f"{lines[0]}: no technique, place or level differs"
+            return f"{lines[0]}: techniques, places and levels are the same"
         lines += _section("techniques", self.techniques, [_technique_line(each) for each in self.techniques])
         lines += _section("places", self.places, [_place_line(each) for each in self.places])
         lines += _section("levels", self.levels, [_level_line(each) for each in self.levels])
@@ -67,11 +68,11 @@ class PaperChange(Value):
 
 
 def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> PaperChange:
-    """The differences between two states of one paper, or between two papers. Techniques are matched by their path in
-    the hierarchy, and hidden techniques are ignored. None stands for a missing paper."""
+    """Returns the differences between two states of a paper, or between two papers. Techniques are matched by their
+    path in the hierarchy. Hidden techniques are ignored. None means that the paper does not exist in that state."""
     last = after or before
     if last is None:
-        raise ValueError("neither state has a paper")
+        raise ValueError("neither state contains a paper")
     first, second = _State.of(before), _State.of(after)
     ids = list(dict.fromkeys((*second.techniques, *first.techniques)))
     return PaperChange(
@@ -85,7 +86,7 @@ def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> Paper
 
 
 class _State(NamedTuple):
-    """Visible techniques with their code and best locations, keyed by path in the hierarchy."""
+    """A paper's visible techniques, with their code and best locations, keyed by path in the hierarchy."""
 
     techniques: Mapping[str, Technique]
     code: Mapping[str, Code]
@@ -103,7 +104,7 @@ class _State(NamedTuple):
         return cls(techniques, {_path(each.technique): each for each in bundle.code}, places)
 
     def place(self, path: str) -> tuple[str, str] | None:
-        """The best location: its symbol without the commit, and the symbol with its lines."""
+        """Returns the best location's symbol, without and with its lines."""
         if path not in self.techniques or path not in self.places:
             return None
         symbol = self.places[path][1]
@@ -113,7 +114,7 @@ class _State(NamedTuple):
 
 def _sources(before: PaperBundle | None, after: PaperBundle | None) -> Iterator[str]:
     if before is None or after is None:
-        yield "the paper is new" if before is None else "the paper is gone"
+        yield "the paper was added" if before is None else "the paper was removed"
         return
     for name in ("id", "title", "arxiv_version", "state"):
         old, new = getattr(before.paper, name), getattr(after.paper, name)

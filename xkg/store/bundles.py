@@ -1,8 +1,8 @@
-"""Bundle files: the source of truth of an embedded graph, one immutable file for each state of a paper.
+"""Bundle files, which are an embedded graph's source of truth. There is an immutable file for each state of a paper.
 
-A file is one JSON object, `{"format", "sha256", "bundle"}`; the hash covers the bundle's bytes in the file. All text is
-ASCII, so control characters and lone surrogates survive. The file name combines a readable prefix of the paper's id, a
-hash of the id and a hash of the content, so a file with a given name never changes."""
+A file is a JSON object, `{"format", "sha256", "bundle"}`. The hash covers the bundle's bytes in the file. All text is
+ASCII, so that control characters and lone surrogates are preserved. The file name consists of a readable prefix of the
+paper's id, a hash of the id and a hash of the content, so a file with a given name never changes."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ _HASH_END = len(_HEAD) + 64
 
 
 class BundleFile(Value):
-    """A bundle file as listed in a manifest; `sha256` is the hash of the bundle inside."""
+    """A bundle file's entry in a manifest. `sha256` is the bundle's hash."""
 
     name: str
     size: int
@@ -31,8 +31,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle under `folder`, which must exist. Copies of data that is also stored elsewhere need not be
-    `durable`: a power cut may damage them, but the hash reveals it. Raises `OSError`."""
+    """Stores a bundle in `folder`, which must exist. Files that are not `durable` may be damaged by a power failure,
+    which the hash detects. This is sufficient for copies. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
@@ -50,7 +50,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """Reads the bundle in a file. Raises `CorruptStoreError` with the file and, if known, its `paper`."""
+    """Reads a bundle file. Raises `CorruptStoreError` with the file and, if given, the paper."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -59,10 +59,10 @@ def read(path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
-    """Parses the bundle in a file's bytes; `path` is used only in the message of `CorruptStoreError`."""
+    """Parses a bundle file's bytes. `path` and `paper` are only used in the message of a `CorruptStoreError`."""
     payload = data[_HASH_END + len(_MIDDLE) : -2]
     if not (data.startswith(_HEAD) and data[_HASH_END:].startswith(_MIDDLE) and data.endswith(b"}\n")):
-        raise CorruptStoreError(_damaged(path, "is cut short or is not a bundle file", paper))
+        raise CorruptStoreError(_damaged(path, "is truncated or is not a bundle file", paper))
     if hashlib.sha256(payload).hexdigest().encode("ascii") != data[len(_HEAD) : _HASH_END]:
         raise CorruptStoreError(_damaged(path, "has changed since it was written", paper))
     try:
@@ -72,24 +72,24 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def serialise(bundle: PaperBundle) -> bytes:
-    """Serialises a bundle; equal bundles yield equal bytes."""
+    """Serialises a bundle as a file's bytes, which are equal for equal bundles."""
     payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
 
 
 def stated_sha256(data: bytes) -> str:
-    """The hash recorded in a bundle file's bytes, which `parse` checks."""
+    """Returns the hash recorded in a bundle file, without checking it."""
     return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 
 def sha256(bundle: PaperBundle) -> str:
-    """The hash stored in a bundle's file; equal bundles have equal hashes."""
+    """Returns a bundle's hash, as stored in its file. Equal bundles have equal hashes."""
     return hashlib.sha256(_payload(bundle)).hexdigest()
 
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Omitted if empty, so that bundles from versions without these fields keep their hashes.
+    # Omit these fields if empty, so that bundles from versions without them keep their hashes.
     later = ("reference", "stars", "archived", "default_branch", "file_licenses", "license_texts")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]
@@ -104,8 +104,8 @@ def _payload(bundle: PaperBundle) -> bytes:
 
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
-    """The newest readable bundle of each paper under `folder`, and one line for each unreadable file. Unreadable files
-    are renamed to `*.damaged` so that no clean-up removes them."""
+    """Returns each paper's newest readable bundle in `folder`, and one line for each unreadable file. Unreadable files
+    are renamed to `*.damaged` so that they are not deleted automatically."""
     found: dict[str, PaperBundle] = {}
     problems = []
     for path in sorted(folder.glob("[!.]*.json"), key=lambda p: (p.stat().st_mtime_ns, p.name)):
@@ -131,7 +131,7 @@ def _damaged(path: Path, problem: str, paper: str | None) -> str:
 
 
 def validate(bundle: PaperBundle) -> None:
-    """Raises `InputError` for the first value in a bundle that a graph cannot store."""
+    """Raises `InputError` for the first value in a bundle that cannot be stored in a graph."""
     paper = bundle.paper.id
 
     def refuse(what: str) -> InputError:
@@ -162,7 +162,7 @@ def validate(bundle: PaperBundle) -> None:
     code = unique("code", [c.id for c in bundle.code])
     unique("the code of technique", [c.technique for c in bundle.code])
     if any(c.attested for c in bundle.code):
-        raise refuse("`attested` must be empty, since it depends on whom the reader trusts")
+        raise refuse("`attested` must be empty, because it depends on which keys the reader trusts")
     repositories = unique("repository", [r.id for r in bundle.repositories])
     symbols = unique("symbol", [s.id for s in bundle.symbols])
     findings = unique("finding", [f.id for f in bundle.findings])

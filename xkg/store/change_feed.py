@@ -1,4 +1,4 @@
-"""Lets a copy follow a graph, using the graph's current position and the changes since an earlier one."""
+"""Keeps a copy of a graph up to date, using the graph's position and the changes since an earlier position."""
 
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
@@ -8,17 +8,18 @@ from xkg.store.graph_store import Decision
 
 
 class Position(NamedTuple):
-    """A state of a graph. `graph` is a random name chosen when the graph is created, which reveals whether a different
-    graph is now at the same address. `counter` grows with every commit and is 0 before the first."""
+    """A state of a graph. `graph` is a random name assigned when the graph was created, so that a different graph at
+    the same address can be detected. `counter` is incremented by every commit and starts at 0."""
 
     graph: str
     counter: int
 
 
 class Changes(NamedTuple):
-    """The changes that lead to position `to`. If `whole`, `bundles` contains every paper in the graph; otherwise
-    `removed` lists the ids of deleted papers. `bundles` is read lazily, and each bundle reflects `to` or a later state.
-    `decisions` contains all valid decisions, or is None if they did not change."""
+    """The changes up to position `to`. If `whole` is set, `bundles` contains every paper in the graph. Otherwise, it
+    contains the changed papers, and `removed` contains the ids of deleted papers. `bundles` is read lazily, and each
+    bundle reflects `to` or a later state. `decisions` contains all valid decisions, or is None if they have not
+    changed."""
 
     to: Position
     whole: bool
@@ -28,11 +29,11 @@ class Changes(NamedTuple):
 
 
 class Feed(Protocol):
-    """A graph that can be followed. Methods raise `StoreError` if the graph cannot be reached."""
+    """A graph whose changes can be followed. Methods raise `StoreError` if the graph cannot be reached."""
 
     def position(self) -> Position:
-        """The graph's current position. Takes one round trip and is called before every answer."""
+        """Returns the graph's current position. Called before every answer, so it takes only one round trip."""
 
     def changes(self, since: Position | None) -> Changes:
-        """The changes since a position. Returns everything if `since` is None or belongs to another graph, or if the
-        tombstones since then are gone."""
+        """Returns the changes since a position. Returns everything if `since` is None or belongs to a different graph,
+        or if tombstones since then have been deleted."""

@@ -1,4 +1,4 @@
-"""Imports and exports papers as files: the peer system's graph files, and lossless bundle files."""
+"""Imports and exports papers as graph files in the peer system's format, or as lossless bundle files."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -18,8 +18,8 @@ _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 
 def graph_files(place: Path) -> list[Path]:
-    """The file itself, or all `*.json` files in a folder except the list of ablations, ordered by name. Raises
-    `InputError` if there are none."""
+    """Returns all `*.json` files in a folder except the list of ablations, ordered by name, or the file itself if
+    `place` is a file. Raises `InputError` if there are none."""
     if not place.is_dir():
         if not (place.exists() or place.is_symlink()):
             raise InputError(f"{place}: no such file or folder; pass graph files (*.json) or folders that contain them")
@@ -37,10 +37,12 @@ def import_files(
     *,
     claims: bool = False,
 ) -> tuple[list[PaperBundle], list[str]]:
-    """Reads the papers in graph files. Also returns one line for each file that is unreadable or repeats a paper from
-    an earlier file. `check` determines the level of the code in the peer's files; bundles are imported unchanged,
-    except that `claims` turns their levels into claims. `notify` is called before each file with the number read so
-    far, the total, and the file's name."""
+    """Reads the papers in graph files. Also returns one line for each file that is unreadable or contains a paper from
+    an earlier file.
+
+    `check` determines the level of code in the peer's files. Bundles are imported unchanged, except that `claims` turns
+    their levels into claims. Before each file, `notify` is called with the number of files read so far, the total, and
+    the file's name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
@@ -62,8 +64,8 @@ def import_files(
 
 
 def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
-    """The paper in a bundle file (its levels as `claims` if requested) or in a peer's graph file. Raises `InputError`
-    with the file and the problem."""
+    """Reads the paper in a bundle file or a peer's graph file. `claims` turns the bundle's levels into claims. Raises
+    `InputError` with the file and the problem."""
     try:
         data = read_regular(path, _LARGEST_BUNDLE)
         if not data.startswith(_BUNDLE):
@@ -75,20 +77,20 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
     except CorruptStoreError as error:
         raise InputError(f"{path}: is not a complete bundle file of this version of xkg; export it again") from error
     if len(bundle.techniques) > MOST_TECHNIQUES:
-        raise InputError(f"{path}: has more than {MOST_TECHNIQUES:,} techniques, which no paper has; leave it out")
+        raise InputError(f"{path}: exceeds the limit of {MOST_TECHNIQUES:,} techniques; leave it out")
     return received(bundle) if claims else bundle
 
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """The bundle, plus the evidence and attestations in `stored` for the same code. Stored evidence from a run replaces
-    missing evidence or a claim; stored evidence from a check replaces an equal check made at another time."""
+    """Returns the bundle with the evidence and attestations in `stored` for the same code. Stored evidence from a run
+    replaces missing evidence or a claim. Stored evidence from a check replaces the same check at a different time."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])
 
 
 def _proven(code: Code, stored: Code | None) -> Code:
-    # Ids in a file are arbitrary, so the code itself is compared.
+    # Compare the code itself, because ids in a file are arbitrary.
     if stored is None or (code.implementation, code.test) != (stored.implementation, stored.test):
         return code
     if code.level is Level.CLAIMED:
@@ -104,9 +106,9 @@ def _proven(code: Code, stored: Code | None) -> Code:
 
 
 def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:
-    """Atomically writes one file per paper into `folder`, creating the folder if necessary, and returns the files'
-    paths. A file name combines a readable part of the title with a hash of the paper's id, so a new export of a paper
-    replaces the earlier one.
+    """Atomically writes one file per paper to `folder`, which is created if necessary, and returns the paths. A file
+    name consists of a readable part of the title and a hash of the paper's id, so exporting a paper again replaces its
+    file.
 
     Raises `InputError` if the folder cannot be written."""
     paths = []
@@ -123,7 +125,7 @@ def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["pe
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> Path:
-    """Writes a file atomically, creating its folder if necessary. Raises `InputError`."""
+    """Writes a file atomically, creating its folder if necessary. Raises `InputError` if it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, "".join(pieces).encode())

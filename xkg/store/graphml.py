@@ -1,6 +1,6 @@
-"""Papers as one GraphML file (http://graphml.graphdrawing.org/specification.html) for Gephi, yEd, Cytoscape and
-networkx: the nodes, edges and properties of `xkg.store.rows`. GraphML has no lists, so lists are stored as JSON
-strings."""
+"""Exports papers as a GraphML file (http://graphml.graphdrawing.org/specification.html) for Gephi, yEd, Cytoscape and
+networkx. The file contains the nodes, edges and properties defined in `xkg.store.rows`. GraphML has no lists, so they
+are stored as JSON strings."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -28,10 +28,10 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.
 
 
 def graphml(bundles: Iterable[PaperBundle], links: Iterable[Link], ablations: Iterable[Ablation]) -> Iterator[str]:
-    """Yields the file in pieces: the visible techniques in these papers with everything connected to them, the papers'
-    citations, and the related concepts and measurements."""
+    """Yields the file in pieces. It contains the papers' visible techniques with everything connected to them, the
+    papers' citations, and related concepts and measurements."""
     yield _HEAD
-    # GraphML must declare each property with its type first, and types are only known after all rows are read.
+    # GraphML must declare all properties with their types first, but types are only known after all rows are read.
     kinds: dict[tuple[str, str], str] = {}
     papers, seen, body = [], set[str](), list[str]()
     edge_number = count()

@@ -1,5 +1,5 @@
 """Immutable files of values, stored next to the bundles. Each file is named after the hash of its bytes, and a manifest
-records which file is valid."""
+says which file is valid."""
 
 import hashlib
 import json
@@ -17,8 +17,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class HashedFiles(Generic[K, V]):
-    """Files for one kind of value in a graph's `folder`. `key` identifies a value, and `remedy` explains how to restore
-    lost values."""
+    """Files for one kind of value. `folder` is their folder in a graph's folder, `key` returns a value's key, and
+    `remedy` says how to restore lost values."""
 
     def __init__(self, folder: str, kind: type[V], key: Callable[[V], K], remedy: str) -> None:
         self.folder = folder
@@ -27,12 +27,13 @@ class HashedFiles(Generic[K, V]):
         self._remedy = remedy
 
     def data(self, values: Iterable[V]) -> bytes | None:
-        """Serialises values, ordered by key; if a key is repeated, the last value wins. None if there are no values."""
+        """Serialises values, ordered by key. If a key is repeated, the last value wins. Returns None if there are no
+        values."""
         ordered = sorted({self._key(value): value for value in values}.values(), key=self._key)
         return json.dumps([value.model_dump() for value in ordered], indent=0).encode("ascii") if ordered else None
 
     def write(self, root: Path, values: Iterable[V]) -> str:
-        """Stores values under `root` and returns the file's name, or '' if there are no values. Raises `OSError`."""
+        """Stores values in `root` and returns the file's name, or '' if there are no values. Raises `OSError`."""
         data = self.data(values)
         if data is None:
             return ""
@@ -42,7 +43,7 @@ class HashedFiles(Generic[K, V]):
         return path.name
 
     def read(self, root: Path, name: str) -> Mapping[K, V]:
-        """Reads values, keyed and ordered by key; empty if `name` is ''. Raises `CorruptStoreError` if the file is
+        """Reads values as a mapping, ordered by key. Empty if `name` is ''. Raises `CorruptStoreError` if the file is
         damaged."""
         if not name:
             return {}
@@ -59,8 +60,8 @@ class HashedFiles(Generic[K, V]):
         return {self._key(value): value for value in found}
 
     def readable(self, root: Path, name: str | None) -> tuple[str, list[str]]:
-        """The name of the file, or of the newest readable one if the file is damaged or `name` is None; '' if there is
-        none. Also returns a line for each damaged file, which is renamed to `*.damaged`."""
+        """Returns `name`, or the name of the newest readable file if that file is damaged or `name` is None, or '' if
+        there is none. Also returns a line for each damaged file. Damaged files are renamed to `*.damaged`."""
         notes = []
         folder = root / self.folder
         files = folder.glob("[!.]*.json") if name != "" and folder.is_dir() else ()

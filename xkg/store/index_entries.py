@@ -1,4 +1,4 @@
-"""A bundle's visible and searchable techniques, and the texts that searches match."""
+"""Returns a bundle's visible and searchable techniques, and the texts to search."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,16 +7,17 @@ from xkg.embeddings.base import Text
 from xkg.model import Code, PaperBundle, Technique
 
 VECTOR_TEXT_CHARACTERS = 2000
-"""Longer than the 256 word pieces that the default model reads; the model ignores the rest."""
+"""Maximum length of a text. This is longer than the default model's limit of 256 word pieces. The model ignores the
+rest."""
 
 
-PART_OF_HIDDEN = "it is part of a hidden one"
+PART_OF_HIDDEN = "it is part of a hidden technique"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A technique. `order` is its position among its visible siblings, from 0, and `path` lists the names from the top
-    down. Hidden techniques have no code here, even if code was built for them."""
+    """A technique. `order` is its position among its visible siblings, starting at 0, and `path` lists the names from
+    the top down. Hidden techniques have no code here, even if code was built for them."""
 
     technique: Technique
     order: int
@@ -26,7 +27,8 @@ class Entry:
 
 
 def entries(bundle: PaperBundle) -> Iterator[Entry]:
-    """The visible techniques (neither hidden nor under a hidden one), in preorder."""
+    """Yields the visible techniques in preorder. A technique is visible if neither it nor any technique above it is
+    hidden."""
     code = {c.technique: c for c in bundle.code}
     paths: dict[str | None, tuple[str, ...]] = {None: ()}
     siblings: dict[str | None, int] = {}
@@ -41,7 +43,8 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
 
 
 def hidden_techniques(bundle: PaperBundle) -> list[Technique]:
-    """The hidden techniques and the techniques under them, in preorder, each with the reason why it is hidden."""
+    """Returns the hidden techniques and all techniques below them, in preorder, each with the reason why it is
+    hidden."""
     found: dict[str, Technique] = {}
     for technique in bundle.techniques:
         if technique.hidden is not None or technique.parent in found:
@@ -51,8 +54,8 @@ def hidden_techniques(bundle: PaperBundle) -> list[Technique]:
 
 
 def searched_entries(bundle: PaperBundle) -> list[Entry]:
-    """The visible techniques in preorder, then the hidden ones, so that a search for a hidden technique can explain why
-    it has no code."""
+    """Returns the visible techniques in preorder, followed by the hidden ones. Hidden techniques are searchable so that
+    an answer can explain why they have no code."""
     by_id = {technique.id: technique for technique in bundle.techniques}
 
     def path(technique: Technique) -> tuple[str, ...]:
@@ -67,9 +70,9 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 
 
 def vector_text(entry: Entry) -> Text:
-    """The text that a technique's vector is computed from, with the most informative part first, since models cut off
-    the end. The names of its ancestors provide context. Identifiers from its code are only in the text index, since
-    adding them to the vector text broke as many queries as it fixed."""
+    """Returns the text for a technique's vector. The most informative part comes first, because models cut off the end.
+    The names of its ancestors provide context. Identifiers from its code are only in the text index, because adding
+    them to this text made as many queries worse as better."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))
@@ -80,5 +83,5 @@ def vector_text(entry: Entry) -> Text:
 
 
 def encodable(text: str) -> str:
-    """`text` in a form that UTF-8 can encode: lone surrogates become U+FFFD, and NUL is removed."""
+    """Returns the text in a form that can be encoded as UTF-8: lone surrogates and NUL become U+FFFD."""
     return text.replace("\0", "\ufffd").encode("utf-8", "surrogatepass").decode("utf-8", "replace")

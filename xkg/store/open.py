@@ -11,9 +11,11 @@ def open_graph(
     settings: Settings, embedder: Callable[[], Embedder], *, background: bool = False, connect: bool = True
 ) -> GraphStore:
     """Opens the configured graph without reading anything. `embedder` is called when something must be embedded. If
-    `connect` is false, closing leaves the work of `GraphStore.connect` to another writer. If `background` is true,
-    indexes that are far out of date are updated while the graph answers from them, and missing indexes are built while
-    the graph raises `StoreBusyError`. Otherwise, the first answer waits. Raises `ConfigError`."""
+     `connect` is false, closing the graph does not call `GraphStore.connect`, which is left to another writer.
+
+     If `background` is true, outdated indexes are updated in the background while the graph keeps answering from them,
+     and missing indexes are built in the background while it raises `StoreBusyError`. Otherwise, the first call waits.
+    ."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

@@ -1,4 +1,4 @@
-"""Papers that were built while their graph's server was unreachable, stored as bundle files to be sent later."""
+"""Stores papers that were built while the graph's server was unreachable as bundle files, to be sent later."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +12,8 @@ FOLDER = "outbox"
 
 
 def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
-    """Stores papers under the graph's folder, replacing earlier files for the same papers. Raises `StoreError`."""
+    """Stores papers in the graph's folder, replacing earlier files for the same papers. Raises `StoreError` if the
+    folder cannot be written."""
     folder = kg / FOLDER
     try:
         private_folder(folder)
@@ -23,11 +24,11 @@ def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
                 if path.name != new:
                     path.unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be written ({error.strerror}): free space, then run again") from error
+        raise StoreError(f"{folder} cannot be written ({error.strerror}): free up space, then try again") from error
 
 
 def waiting(kg: Path) -> list[Path]:
-    """The files of papers waiting to be sent, oldest first."""
+    """Returns the files of papers waiting to be sent, oldest first."""
     return sorted((kg / FOLDER).glob("[!.]*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
 
 
@@ -36,4 +37,4 @@ def _papers(folder: Path) -> Iterator[tuple[Path, str]]:
         try:
             yield path, bundles.read(path).paper.id
         except StoreError:
-            continue  # sending this file will report the damage
+            continue  # the damage is reported when the file is sent

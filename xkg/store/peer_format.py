@@ -1,7 +1,7 @@
-"""Reads the peer system's graph files (one JSON file per paper) into bundles, and writes them back.
+"""Converts between the peer system's graph files (one JSON file per paper) and bundles.
 
-The written JSON equals the JSON that was read, including values and their types, nulls, absent keys, the order of lists
-and keys, and code points. The bundle alone is enough for this: the model's fields contain the format's regular content,
+The round trip is lossless: values and their types, nulls, missing keys, the order of lists and keys, and code points
+are preserved. The bundle contains everything needed for this. The model's fields contain the format's regular content,
 and `Paper.claims` contains everything else."""
 
 import errno
@@ -34,10 +34,10 @@ Check = Callable[[str], Evidence]
 Object = dict[str, Any]
 
 LARGEST = 32 * 1024 * 1024
-"""The maximum size of a graph file, in bytes."""
+"""Maximum size of a graph file in bytes."""
 
 MOST_TECHNIQUES = 20_000
-"""The maximum number of techniques in a paper; real papers have hundreds."""
+"""Maximum number of techniques in a paper. Real papers have hundreds."""
 
 _MAX_NESTING = 200
 _LOST_ESCAPE = re.compile(r"[\x08\f](?=[a-z])")
@@ -45,9 +45,9 @@ _CODE_FIELDS = ("implementation", "test", "documentation", "package")
 
 
 def read_peer(path: Path, check: Check) -> PaperBundle:
-    """Reads the paper in a graph file unchanged: nothing is pruned, and the file's own `pass_exec` is kept in
-    `Code.claims`. `check` judges each implementation; imported code gets at most the level `parsed`. Top-level
-    techniques with components become methodologies.
+    """Reads the paper in a graph file. Nothing is pruned, and the file's own `pass_exec` is kept in `Code.claims`.
+    `check` is called for each implementation, but imported code has at most the level `parsed`. Top-level techniques
+    with components become methodologies.
 
     Raises `InputError` with the file and the problem."""
     try:
@@ -57,8 +57,8 @@ def read_peer(path: Path, check: Check) -> PaperBundle:
 
 
 def write_peer(bundle: PaperBundle) -> Object:
-    """The content of a graph file. Hidden techniques are omitted. For papers built by xkg, `pass_exec` indicates
-    whether the code was executed."""
+    """Returns the content of a graph file. Hidden techniques are omitted. For papers built by xkg, `pass_exec` says
+    whether the code has been executed."""
     paper, claims = bundle.paper, bundle.paper.claims
     code = {c.technique: c for c in bundle.code}
     top: list[Object] = []
@@ -79,8 +79,8 @@ def write_peer(bundle: PaperBundle) -> Object:
 
 
 def peer_bytes(bundle: PaperBundle) -> bytes:
-    """The bytes of a graph file: UTF-8, indented."""
-    # A lone surrogate becomes its escape, which means the same inside a JSON string.
+    """Returns a graph file's bytes, as indented JSON in UTF-8."""
+    # A lone surrogate is written as an escape, which is equivalent in a JSON string.
     return json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -124,7 +124,8 @@ def _joined(item: Finding | Resource) -> str:
 
 
 def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
-    """The fields of a finding or resource: a name and, after a colon, its description."""
+    """Yields the fields of each finding or resource. A text consists of a name and optionally a colon and
+    description."""
     for number, text in enumerate(_texts(file, key, ""), start=1):
         name, colon, description = text.partition(": ")
         yield {"id": f"{prefix}/{number}", "name": name, "description": description if colon else None}
@@ -134,8 +135,8 @@ def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
 
 
 def _beyond(original: Object, regular: Object) -> Object:
-    """The changes that turn an object's regular form into the original: `values` that differ, and `keys` if they differ
-    or are in a different order. Empty for a regular object."""
+    """Returns the changes that turn an object's regular form into the original: any `values` that differ, and `keys` if
+    they or their order differ. Empty for a regular object."""
     values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
     keys = list(original)
     return ({"values": values} if values else {}) | ({"keys": keys} if keys != list({**regular, **values}) else {})
@@ -159,7 +160,7 @@ def _load(path: Path) -> Object:
         data = read_regular(path, LARGEST)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise UnsafeInputError(f"{path}: {error.strerror}, which no graph file has; leave it out") from error
+            raise UnsafeInputError(f"{path}: {error.strerror}; leave it out") from error
         raise _Wrong(f"cannot be read ({error.strerror})") from error
     if not data.strip():
         raise _Wrong("is empty")
@@ -173,7 +174,7 @@ def _load(path: Path) -> Object:
         raise _Wrong(f"is not complete JSON (line {error.lineno}: {error.msg})") from error
     except RecursionError as error:
         raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
-    except ValueError as error:  # an integer with more digits than Python converts
+    except ValueError as error:  # an integer with too many digits for Python
         raise _Wrong("contains a number that is too long") from error
     _bound_nesting(value)
     if not isinstance(value, dict):
@@ -254,12 +255,12 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
 
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
-    """Each technique, in preorder, with its code and the irregular content of both objects."""
+    """Yields techniques in preorder, each with its code and the irregular content of both objects."""
     stack, walked = _siblings(file, "techniques", "", f"{paper}#", None, 0), 0
     while stack:
         value, node, where, parent, depth = stack.pop()
         if (walked := walked + 1) > MOST_TECHNIQUES:
-            raise _Wrong(f"has more than {MOST_TECHNIQUES:,} techniques, which no paper has")
+            raise _Wrong(f"exceeds the limit of {MOST_TECHNIQUES:,} techniques")
         below = _siblings(value, "components", where, f"{node}/", node, depth + 1)
         technique = Technique(
             id=node,
@@ -287,7 +288,7 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
 def _siblings(
     value: Object, key: str, where: str, prefix: str, parent: str | None, depth: int
 ) -> list[tuple[Object, str, str, str | None, int]]:
-    """The techniques under `key`, in reverse order, each with its id and its location in the file."""
+    """Returns the techniques under `key`, in reverse order, each with its id and its location in the file."""
     items = _list(value, key, where)
     for i, item in enumerate(items):
         if not isinstance(item, dict):
@@ -327,8 +328,8 @@ def _text(value: Object, key: str, where: str, *, required: bool = False) -> str
 
 
 def _restored(text: str) -> str:
-    """`text` with `\\bar` and `\\frac` restored after a program read JSON's `\\b` and `\\f` as control characters.
-    `_beyond` keeps the file's original."""
+    """Restores commands such as `\\bar` and `\\frac`, if JSON's `\\b` and `\\f` were parsed as control characters.
+    `_beyond` keeps the original text."""
     return _LOST_ESCAPE.sub(lambda match: {"\b": "\\b", "\f": "\\f"}[match[0]], text)
 
 

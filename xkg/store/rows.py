@@ -1,6 +1,6 @@
-"""A paper as rows of a property graph, with the same names and values for both engines.
+"""Converts a paper to rows in a property graph, with the same names and values for both engines.
 
-Values are strings, numbers, booleans and tuples of strings; nested values are JSON strings."""
+Values are strings, numbers, booleans and tuples of strings. Nested values are JSON strings."""
 
 import hashlib
 import json
@@ -27,10 +27,10 @@ NODES = {
     "Ablation": "id technique metric direction baseline value change low high seeds kind description diff commit "
     "command measured_at",
 }
-"""The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` was cited
-but not built. The name of `Code` is the name of its technique. `claimed` is the level claimed for code whose level is
-`claimed`. `attested_by` lists the fingerprints of keys that attest at least that level or, for other code, the code's
-own level."""
+"""The properties of each label, in the order of a row's values. `[]` marks lists of strings. A `CitedWork` is cited but
+has not been built. The name of `Code` is its technique's name. `claimed` is the claimed level of code whose level is
+`claimed`. `attested_by` lists the fingerprints of keys that attest at least that level or, for any other code, its own
+level."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -46,16 +46,16 @@ EDGES = {
     "RELEASES": ("Paper", "Resource", ""),
     "ABLATED_IN": ("Technique", "Ablation", ""),
 }
-"""For each edge type, the labels at both ends and the properties. The values in a row are both ids, followed by the
-properties. `|` separates alternative labels for an end."""
+"""Each edge type's labels at both ends and properties. The values in a row are both ids, followed by the properties.
+`|` separates alternative labels."""
 
 LONGEST_KEY = 1500
-"""In characters; Neo4j cannot index strings larger than 8 KB."""
+"""Maximum length of a key in characters. Neo4j cannot index strings larger than 8 KB."""
 
 
 class Row(NamedTuple):
-    """A node or an edge. `table` is its label or type, and `to` is the label at an edge's second end if the type allows
-    several labels."""
+    """A node or edge. `table` is its label or type. `to` is the label of an edge's target, if the type allows several
+    labels."""
 
     table: str
     values: tuple[Value, ...]
@@ -63,8 +63,8 @@ class Row(NamedTuple):
 
 
 def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
-    """A paper with its visible techniques and all its repositories and symbols; edges follow the nodes that they join.
-    Other papers may yield the same repositories and symbols."""
+    """Yields rows for a paper, its visible techniques, and all its repositories and symbols. Edges come after the nodes
+    that they connect. Repositories and symbols may be shared with other papers."""
     paper = bundle.paper
     own = key(paper.id)
     yield Row(
@@ -122,7 +122,7 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
 
 
 def ablation_rows(ablation: Ablation) -> Iterator[Row]:
-    """A measurement, then the edge from its technique."""
+    """Yields rows for a measurement and the edge from its technique."""
     own, technique = key(ablation.id), key(ablation.technique)
     yield Row(
         "Ablation",
@@ -137,7 +137,7 @@ def ablation_rows(ablation: Ablation) -> Iterator[Row]:
 
 
 def citation_rows(works: Iterable[Work], edges: Iterable[tuple[str, str]]) -> Iterator[Row]:
-    """The cited works outside the graph, then the citations (`works_and_citations`)."""
+    """Yields rows for cited works that are not in the graph, followed by the citations (`works_and_citations`)."""
     outside = set()
     for work in works:
         outside.add(work.id)
@@ -147,13 +147,13 @@ def citation_rows(works: Iterable[Work], edges: Iterable[tuple[str, str]]) -> It
 
 
 def same_concept_row(first: str, second: str, score: float, how: str) -> Row:
-    """An edge between two techniques, lower id first."""
+    """Returns the row for an edge between two techniques. The lower id must come first."""
     return Row("SAME_CONCEPT", (key(first), key(second), score, how))
 
 
 def key(node_id: str) -> str:
-    """An id in a form that the engines can store and index. Distinct ids remain distinct, even if they differ only in
-    characters that the engines cannot store."""
+    """Converts an id to a form that the engines can store and index. Distinct ids remain distinct, even if they differ
+    only in characters that the engines cannot store."""
     clean = encodable(node_id)
     if len(clean) > LONGEST_KEY:
         clean = clean[:LONGEST_KEY]
@@ -198,10 +198,11 @@ def _text(text: str | None) -> str | None:
 
 
 def texts(several: Iterable[str]) -> tuple[str, ...]:
-    """A list in a form that both engines can store, since LadybugDB drops empty strings from lists."""
+    """Converts a list to a form that both engines can store. Empty strings are dropped, because LadybugDB drops them
+    too."""
     return tuple(encodable(text) for text in several if text)
 
 
 def nested(value: object) -> str:
-    """A nested value in the form in which the engines store it."""
+    """Converts a nested value to a JSON string that the engines can store."""
     return encodable(json.dumps(value, ensure_ascii=False))

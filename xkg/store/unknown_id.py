@@ -1,4 +1,4 @@
-"""Builds the error for an id that is not in the graph, with the reason or the nearest ids."""
+"""Creates the error for an id that is not in the graph, with the reason or the nearest ids."""
 
 import difflib
 import re
@@ -29,7 +29,7 @@ class Known(Protocol):
 
 
 def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: Known) -> UnknownIdError:
-    """The error for an id that is not in the graph, or hidden there."""
+    """Returns the error for an id that is hidden or not in the graph."""
     quoted = repr(wanted[:120])
     papers = known.paper_ids()
     if not papers:
@@ -44,7 +44,7 @@ def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: 
     inside = () if kind == "paper" else known.technique_ids(owner)
     if kind == "paper" or inside:
         near = nearest(wanted, inside or papers)
-    else:  # a paper is no substitute for a technique
+    else:  # do not suggest papers in place of a technique
         near = list(known.named(technique.rpartition("/")[2]))[:NEAREST]
     if not near:
         return UnknownIdError(f"no {kind} {quoted} in this graph, nor any similar one: {LIST_PAPERS}")
@@ -52,7 +52,7 @@ def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: 
 
 
 def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
-    """The ids that are most similar to a reference or have the same beginning, best first; empty if there are none."""
+    """Returns the ids that are most similar to a reference or start with it, best first."""
     own = _without_scheme(wanted)[:_LONGEST]
     if not own:
         return []
@@ -71,7 +71,8 @@ def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
 
 
 def _sharing(own: str, ids: Sequence[str]) -> list[str]:
-    """The ids that share the most character trigrams with a reference: comparing all ids in full would take seconds."""
+    """Returns the ids that share the most character trigrams with a reference. Comparing all ids in full would take
+    seconds."""
     pieces = _pieces(own)
     shared = ((len(pieces & _pieces(_without_scheme(each)[:_LONGEST])), each) for each in ids)
     return [each for _, each in nsmallest(_CLOSEST, (found for found in shared if found[0]), key=lambda x: -x[0])]

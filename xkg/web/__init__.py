@@ -1,4 +1,4 @@
 """Web pages that show a graph to people.
 
-May import: agents, serve, and the layers below them.
+May import from `agents`, `serve`, and the layers below them.
 """

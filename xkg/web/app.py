@@ -1,4 +1,4 @@
-"""The routes for all pages: `pages` is for the server behind `xkg serve --http` and `xkg explore`."""
+"""The routes for all pages, which `xkg serve --http` and `xkg explore` serve."""
 
 import contextlib
 import functools
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 LARGEST_FORM = 32 * 1024
 GRAPH = "xkg-graph"
-"""Name of the cookie that stores the reader's chosen graph."""
+"""Name of the cookie with the reader's chosen graph."""
 _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 _PAGES: dict[str, Handler] = {
@@ -49,7 +49,7 @@ _PAGES: dict[str, Handler] = {
 
 
 def pages(settings: Settings, served: Served, access: Access) -> Beside:
-    """Returns the routes for all pages, behind the same tokens and limits as MCP."""
+    """Returns the routes for all pages, which have the same authentication and limits as MCP."""
     jobs, runs = served.jobs, served.runs
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
     graphs = graphs_of(served.service)
@@ -90,7 +90,7 @@ def pages(settings: Settings, served: Served, access: Access) -> Beside:
 
 
 class _Elsewhere(Route):
-    """Handles any other address that a browser requests; programs get the same response as without pages."""
+    """Handles any other URL requested by a browser. Other clients get the same response as without pages."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if (
@@ -107,14 +107,15 @@ def _no_page(site: Site, request: Request) -> Response:
 
 
 def _warm(site: Site) -> None:
-    """Draws the first map in advance, so that the first reader does not have to wait for it. Pages show errors
-    later."""
+    """Draws the first map in advance, so that the first reader does not have to wait. Ignores errors, which the page
+    will show."""
     with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
         graph_map.first_drawing(site, snapshot)
 
 
 class _InThread:
-    """Handles requests on a thread; errors become pages. A form's fields are in the request's state."""
+    """Handles requests on a worker thread and renders errors as pages. A form's fields are stored in the request's
+    state."""
 
     def __init__(self, sites: Mapping[str, Site], handler: Handler) -> None:
         self._sites = sites
@@ -142,13 +143,13 @@ class _InThread:
             response = site.error(request, error)
         if asked == chosen and len(self._sites) > 1:
             response.set_cookie(GRAPH, chosen, httponly=True, samesite="lax")
-        # The processor time of a page, since on a busy machine wall-clock time says little.
+        # Report the page's CPU time, because wall-clock time is meaningless on a busy machine.
         response.headers["server-timing"] = f"cpu;dur={1000 * (time.thread_time() - started):.1f}"
         return response
 
 
 class _Form:
-    """Handles a form on the event loop. Callers are anonymous, so error texts appear only in the log."""
+    """Handles a form on the event loop. Callers are anonymous, so error messages are only logged."""
 
     def __init__(self, site: Site, handler: Callable[[Site, Request], Awaitable[Response]]) -> None:
         self._site = site
@@ -160,7 +161,7 @@ class _Form:
             response = await self._handler(self._site, request)
         except XkgError as error:
             log.error(str(error))
-            response = Response("sessions cannot be stored: the log of the server says why\n", 503, SECURITY)
+            response = Response("sessions cannot be stored: see the server's log\n", 503, SECURITY)
         await response(scope, receive, send)
 
 

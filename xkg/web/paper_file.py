@@ -1,4 +1,4 @@
-"""Renders a paper as a single self-contained HTML file: no server, no script, no other file."""
+"""Renders a paper as a self-contained HTML file without scripts."""
 
 import base64
 import hashlib
@@ -17,7 +17,8 @@ from xkg.web.site import STATIC, environment
 
 
 def paper_file(service: Service, paper: str) -> tuple[str, str]:
-    """Returns the id of a paper (given by id or title) and the text of its file. Raises `UnknownIdError`."""
+    """Returns a paper's id and the content of its file. The paper is given by id or title. Raises `UnknownIdError` if
+    it is unknown."""
     sources = PaperSources(service.folder, service.parsers)
     with service.snapshot() as snapshot:
         identity = paper_id(snapshot, paper)
@@ -49,7 +50,7 @@ def paper_file(service: Service, paper: str) -> tuple[str, str]:
 
 
 def page(template: str, values: dict[str, Any]) -> str:
-    """Renders a page with an inline style; its security policy allows nothing else."""
+    """Renders a page with inline CSS. Its content security policy allows nothing else."""
     style = (STATIC / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (

@@ -1,4 +1,4 @@
-"""Reads the parts of a paper and its repository that are on this machine: a technique's passages, and lines of code."""
+"""Reads a technique's passages and lines of code from a paper and repository on this machine."""
 
 import threading
 from collections.abc import Callable
@@ -15,14 +15,14 @@ from xkg.errors import XkgError
 from xkg.model import Excerpt, PaperBundle, Technique
 
 PAPERS = 8
-"""Number of parsed papers and repositories to keep in memory, a few megabytes each."""
+"""Number of parsed papers and repositories to keep in memory, each a few megabytes."""
 AROUND = 700
-"""Number of characters to show before and after an excerpt."""
+"""Maximum number of characters to show before and after an excerpt."""
 _LONGEST_EXCERPT = 20_000
 
 
 class Passage(NamedTuple):
-    """An excerpt as readable text with its surrounding text, and its place in the paper's own files."""
+    """An excerpt as readable text, with the text around it and its place in the paper's source files."""
 
     section: str
     place: str
@@ -42,7 +42,7 @@ class PaperSources:
         self._codebases: LRUCache[str, Codebase | None] = LRUCache(PAPERS)
 
     def passages(self, bundle: PaperBundle, technique: Technique) -> list[Passage]:
-        """Returns a technique's passages; empty if the paper's text is not on this machine."""
+        """Returns a technique's passages, or an empty list if the paper's text is not on this machine."""
         document = self._document(bundle)
         if document is None:
             return []
@@ -58,8 +58,8 @@ class PaperSources:
         return found
 
     def codebase(self, bundle: PaperBundle) -> Codebase | None:
-        """Returns a paper's parsed repository, or only the files in it that have symbols; None if it is not on this
-        machine."""
+        """Returns a paper's parsed repository, or only its files that contain the paper's symbols. Returns None if the
+        repository is not on this machine."""
         paths = {symbol.path for symbol in bundle.symbols}
         for repository in bundle.repositories:
             with self._turn:
@@ -69,7 +69,7 @@ class PaperSources:
                     from xkg.serve.context.raw_code import codebase_of
 
                     known = codebase_of(bundle, repository, self._folder, paths, self._parsers())
-                except (XkgError, ImportError):  # a serving-only installation has no parsers
+                except (XkgError, ImportError):  # there are no parsers in a serving-only installation
                     known = None
                 if known is not None:
                     with self._turn:
@@ -105,7 +105,7 @@ def _passage(document: Document, excerpt: Excerpt) -> Passage:
 
 
 def _from_paragraph(text: str, first: int, end: int) -> int:
-    """Returns the start of the paragraph that contains `end`, or of the first paragraph after `first`."""
+    """Returns the start of the paragraph before `end`, but not before `first`."""
     at = text.rfind("\n\n", first, end)
     return end if at == -1 and first else at + 2 if at != -1 else first
 

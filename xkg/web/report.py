@@ -1,4 +1,4 @@
-"""`xkg explore --save`: a graph on one page (levels and coverage by paper, mutation scores, costs)."""
+"""A report on a graph (`xkg explore --save`): levels and coverage by paper, mutation scores, and costs."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -15,13 +15,14 @@ from xkg.web.pages.paper import Coverage, coverage, tree
 from xkg.web.paper_file import page
 
 PAPERS = 40
-"""Number of papers listed by name: those with the most proven code."""
+"""Maximum number of papers to list. The papers with the most proven code are listed."""
 MOST_READ = 2000
-"""Number of papers whose code is read for mutation scores."""
+"""Maximum number of papers to read for mutation scores."""
 
 
 class Facts(NamedTuple):
-    """The figures on the page; `scores` are mutation scores, `read` is the number of papers that they come from."""
+    """The figures in the report. `scores` are mutation scores, and `read` is the number of papers from which they
+    come."""
 
     papers_shown: Sequence[tuple[PaperLine, Coverage]]
     scores: Sequence[float]
@@ -32,7 +33,7 @@ class Facts(NamedTuple):
 
 
 def report(service: Service, llm: LlmSettings) -> str:
-    """Returns the page as a self-contained HTML file. Raises `StoreError` if the graph is empty."""
+    """Returns the report as a self-contained HTML file. Raises `StoreError` if the graph is empty."""
     facts = _facts(service)
     try:
         bill = costs(service.folder, llm, by="stage")

@@ -1,4 +1,4 @@
-"""Checks that the pages' dependencies are installed: the extra `web`."""
+"""Checks that the dependencies for pages (the extra `web`) are installed."""
 
 import importlib.util
 
@@ -16,6 +16,6 @@ def has_extra() -> bool:
 
 
 def require_extra() -> None:
-    """Raises `ConfigError`, which says how to install the extra, if it is missing."""
+    """Raises `ConfigError` with installation instructions if the extra is missing."""
     if not has_extra():
         raise ConfigError(f"pages need the extra web: {install_extra('web')}")

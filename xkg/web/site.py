@@ -1,4 +1,4 @@
-"""State and rendering shared by all pages of a graph, including error pages."""
+"""State and rendering shared by all pages for a graph, including error pages."""
 
 import hashlib
 import math
@@ -32,12 +32,12 @@ from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.formulas import flowing, formulas, inline_formulas
 from xkg.web.rendering.long_texts import finalized
 
-if TYPE_CHECKING:  # pages on which scripts are run
+if TYPE_CHECKING:  # only needed for pages that run scripts
     from xkg.serve.running.callers_runs import CallersRuns
 
 STATIC = Path(__file__).parent / "static"
 BUNDLES = 32
-"""Number of viewed papers to keep in memory."""
+"""Number of recently viewed papers to keep in memory."""
 
 SECURITY = {
     "content-security-policy": (
@@ -53,8 +53,8 @@ PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, autho
 
 
 class Site:
-    """The parts that all pages of a graph share. `jobs` is None if builds are not allowed, `runs` is None if scripts
-    are not allowed; `graphs` lists the names of all served graphs."""
+    """State shared by all pages for a graph. `jobs` is None if builds are not allowed, and `runs` is None if scripts
+    are not allowed. `graphs` lists the names of all served graphs."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Site:
         self.drawings: LRUCache[object, Any] = LRUCache(64)
 
     def bundle(self, snapshot: Snapshot, paper: str) -> PaperBundle:
-        """Returns a paper's bundle. Raises `UnknownIdError`."""
+        """Returns a paper's bundle. Raises `UnknownIdError` if the paper is unknown."""
         key = (snapshot.generation, trusted(), paper)
         if (known := self._bundles.get(key)) is None:
             known = self._bundles[key] = snapshot.bundle(paper)
@@ -98,7 +98,7 @@ class Site:
                 notices=values.get("notices", ()),
             )
         )
-        # A paper may contain an unpaired surrogate, which has no UTF-8 form.
+        # A paper may contain a lone surrogate, which cannot be encoded.
         return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
 
     def _others(self, request: Request) -> list[str]:
@@ -107,7 +107,7 @@ class Site:
         return [name for name in self.graphs if name != own and may_read(scopes, [name])]
 
     def error(self, request: Request, error: XkgError) -> Response:
-        """Renders an error as a page; for an empty graph, the page says how to fill it."""
+        """Renders an error as a page. If the graph is empty, the page says how to add papers."""
         kinds = ((UnknownIdError, 404), (NotAllowedError, 403), (InputError, 400))
         status = next((status for kind, status in kinds if isinstance(error, kind)), 503)
         empty = isinstance(error, EmptyGraphError)
@@ -120,8 +120,7 @@ Handler = Callable[[Site, Request], Response]
 
 @cache
 def environment() -> Environment:
-    """Returns the template environment. Inserted values are cut if they are long, and escaped unless our code marks
-    them as markup."""
+    """Returns the template environment. Long values are cut, and values that are not markup are escaped."""
     made = Environment(
         loader=PackageLoader("xkg.web"),
         autoescape=True,
@@ -155,7 +154,7 @@ def environment() -> Environment:
 
 
 class Page(NamedTuple):
-    """One page of a list: the 1-based numbers of its `first` and `last` row, out of `total`."""
+    """One page of a list. `first` and `last` are 1-based row numbers, out of `total`."""
 
     rows: Sequence[Any]
     number: int
@@ -166,7 +165,7 @@ class Page(NamedTuple):
 
 
 def paged(rows: Sequence[Any], number: int, size: int) -> Page:
-    """Returns page `number` (1-based), or the last page if the number is too large."""
+    """Returns page `number` (1-based), or the last page if there are fewer pages."""
     pages = max(1, math.ceil(len(rows) / size))
     number = max(1, min(number, pages))
     start = (number - 1) * size
@@ -175,42 +174,42 @@ def paged(rows: Sequence[Any], number: int, size: int) -> Page:
 
 
 def integer(request: Request, name: str, default: int | None = None) -> int | None:
-    """Returns a number in the address. Raises `InputError` if it is not a number."""
+    """Parses an integer in the URL. Raises `InputError` if it is not an integer."""
     text = request.query_params.get(name, "").strip()
     if not text:
         return default
     if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise InputError(f"{name} is a whole number, not {text[:40]!r}")
+        raise InputError(f"{name} must be a whole number, not {text[:40]!r}")
     return int(text)
 
 
 def level_of(request: Request) -> Level | None:
     text = request.query_params.get("level", "")
     if text not in (*Level, ""):
-        raise InputError(f"level is one of {', '.join(Level)}, not {text[:40]!r}")
+        raise InputError(f"level must be one of {', '.join(Level)}, not {text[:40]!r}")
     return Level(text) if text else None
 
 
 def href(kind: str, node_id: str) -> str:
-    """Returns the shareable address of a node's page."""
+    """Returns the permanent link to a node's page."""
     return f"/{kind}/{quote(node_id, safe=':', errors='surrogatepass')}"
 
 
 def query(path: str, parameters: Mapping[str, Any], **changed: Any) -> str:
-    """Returns `path` with all parameters that have a value, after applying the changes."""
+    """Returns `path` with the updated parameters, except those without a value."""
     known = {name: value for name, value in {**parameters, **changed}.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(known, doseq=True, errors='surrogatepass')}" if known else path
 
 
 @cache
 def asset(name: str) -> str:
-    """Returns the address of a static file, which changes with the file's content."""
+    """Returns a static file's URL, which changes with the file's content."""
     digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
     return f"/static/{name}?{digest}"
 
 
 def rung(level: Level | str, *, word: bool = True) -> Markup:
-    """Renders a level as a ladder of five rungs, with its name and who attests it."""
+    """Renders a level as a ladder with five rungs, with its name and who attests it."""
     own = Level(level.partition(", ")[0])
     bars = Markup("").join(
         Markup('<rect class="{}" x="{}" y="{}" width="3" height="{}" rx="1"/>').format(
@@ -231,7 +230,7 @@ def rung(level: Level | str, *, word: bool = True) -> Markup:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Returns the beginning of a text on one line, never cut inside a formula."""
+    """Returns the beginning of a text as one line, which is never cut inside a formula."""
     flat = " ".join(text.split())
     if len(flat) <= limit:
         return flat
@@ -253,7 +252,7 @@ _HOSTS = {
 
 
 def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -> str:
-    """Returns the address at which a host shows these lines at that commit; empty for unknown hosts."""
+    """Returns the URL of these lines at this commit on the repository's host, or '' for unknown hosts."""
     repository = repository_address(url) if url.startswith("https://") else None
     if repository is None or repository.server not in _HOSTS or not commit:
         return ""
@@ -262,6 +261,6 @@ def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -
 
 
 def _theme(request: Request) -> str:
-    """Returns the reader's chosen theme, empty for the system's theme."""
+    """Returns the reader's chosen theme, or '' for the system's theme."""
     chosen = request.cookies.get("xkg-theme", "")
     return chosen if chosen in ("light", "dark") else ""

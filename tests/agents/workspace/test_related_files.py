@@ -105,6 +105,6 @@ def test_where_folders_are_open_nothing_outside_of_them_is_read(code: Path, tmp_
     for name in outside:
         with pytest.raises(InputError, match="is not a file in the starter"):
             read_related([name], STARTER, [code])
-        with pytest.raises(InputError, match="this server opens no folder"):
+        with pytest.raises(InputError, match="this server cannot open folder"):
             read_related([name], STARTER, [])
     assert list(read_related(["deep"], STARTER, [code]).texts) == ["related/deep/layer.py"]

@@ -75,7 +75,7 @@ def test_departures_are_said_as_far_as_they_were_looked_for() -> None:
         return _proven(Code(id="c", technique="t", implementation="x", level=Level.TESTED, evidence=(evidence,)))
 
     assert "; not compared with the statements of its definition" in said()
-    assert "agree in the 2 statements of its definition" in said(faults=(), statements=2)
+    assert "agree on the 2 statements of its definition" in said(faults=(), statements=2)
     followed = said(faults=(), statements=2, by_definition=0.2)
     assert "63.2% of its statements are in the sources, 20.0% match the definition where no source applies" in followed
     lines = Departure(kind="absent", statement="It is scaled.", remark="no factor")
@@ -88,7 +88,7 @@ def test_departures_are_said_as_far_as_they_were_looked_for() -> None:
     )
     inherited = lines.model_copy(update={"component": "Scale"})
     whole = said(faults=(), statements=2, departures=(inherited,))
-    assert "agree in the 2 statements of its definition; its components depart from the paper, too: “It is" in whole
+    assert "agree on the 2 statements of its definition; its components also differ from the paper: “It is" in whole
     assert "in its component Scale, neither the lines that were compared nor this code does it, no factor" in whole
     both = said(faults=(), statements=2, departures=(lines, inherited))
-    assert "departs from the paper in 1 of 2 statements" in both
+    assert "differs from the paper in 1 of 2 statements" in both

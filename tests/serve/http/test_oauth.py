@@ -414,4 +414,4 @@ async def test_metadata_cannot_name_keys_that_others_could_change_in_transit(
             claims = {"iss": address, "aud": AUDIENCE, "exp": FUTURE}
             token = jwt.encode(claims, KEY, "RS256", {"kid": "rsa", "typ": "at+jwt"})
             assert await oauth.Issuer(address, AUDIENCE).verify(token) is None
-        assert f"publishes its keys at {str(keys)!a}, not an https address" in caplog.text
+        assert f"publishes its keys at {str(keys)!a}, which is not an https address" in caplog.text

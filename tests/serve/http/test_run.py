@@ -355,6 +355,6 @@ def test_no_folder_of_the_server_is_open_unless_it_was_configured(
     with running(graph) as server:
         result = server.client().post("/mcp", json=asked).json()["result"]
         assert result["isError"]
-        assert "opens no folder" in result["content"][0]["text"]
+        assert "cannot open folder" in result["content"][0]["text"]
     with running(graph, roots=(tmp_path,)) as server:
         assert not server.client().post("/mcp", json=asked).json()["result"]["isError"]

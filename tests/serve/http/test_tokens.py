@@ -65,7 +65,7 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, content: str) -> None:
     secret = tokens.create("laptop")
     (tmp_path / "tokens.json").write_text(content)
     for ask in (lambda: tokens.find(secret), tokens.all, lambda: tokens.create("other"), lambda: tokens.revoke("a")):
-        with pytest.raises(CorruptStoreError, match="all access is refused"):
+        with pytest.raises(CorruptStoreError, match="all access is denied"):
             ask()
 
 

@@ -119,7 +119,7 @@ def test_every_entry_point_gives_the_same_answer(server: Running, kg: Path, scop
     for viewer in viewers:
         listed = viewer.get("/builds")
         assert listed.status_code == (200 if "read" in scopes else 303)
-        assert ("The cost is shown to tokens" in listed.text) == ("read" in scopes and "admin" not in scopes)
+        assert ("Costs are only shown for tokens" in listed.text) == ("read" in scopes and "admin" not in scopes)
         for (owner, kind), job in jobs.items():
             words, number = f"{owner}-{kind}", str(job)
             assert (words in listed.text) == (job in seen), (owner, kind)

@@ -172,7 +172,7 @@ def test_the_end_of_the_server_ends_its_build_and_leaves_the_rest_waiting(tmp_pa
     first.close()
     row = first.get(running.id, OPERATOR)
     assert (row.state, alive(row.pid)) == ("failed", False)
-    assert "the server ended" in row.error
+    assert "the server stopped" in row.error
     assert first.get(waiting.id, OPERATOR).state == "queued"
     with pytest.raises(StoreError, match="shutting down"):
         first.ask("fine", None, OPERATOR)

@@ -50,7 +50,7 @@ def test_repositories_of_known_hosts_are_taken(name: str, taken: str) -> None:
 
 def test_what_is_neither_file_nor_id_is_told_both(root: Path) -> None:
     with pytest.raises(
-        InputError, match=r"not a file or folder under .*; or give an arXiv id, such as arxiv:1608\.04471"
+        InputError, match=r"not a file or folder under .*; or use an arXiv id, such as arxiv:1608\.04471"
     ):
         paper_named("arxiv:123", [root])
 

@@ -147,7 +147,7 @@ def test_where_all_is_gone_the_copy_is_searched(service: Service, copy: Path) ->
     )
     answer = service.locate("Median Heuristic", copy)
     assert [(p.symbol, p.source) for p in answer.locations][:1] == [("kernel_width", "retrieved")]
-    assert "gone" in answer.note
+    assert "missing" in answer.note
 
 
 def test_a_text_in_a_copy(service: Service, copy: Path) -> None:

@@ -86,7 +86,7 @@ def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatc
     task = "\n".join(f"- {step}" for step in [*STEPS, *(f"paint the shed in colour number {n}" for n in range(5))])
     answer = without.find_implementations(task, 1)
     assert answer.decomposed == "by the text's own structure"
-    assert answer.verified == "not verified: no key for the language model is set on this machine"
+    assert answer.verified == "not verified: no API key for the language model is set on this machine"
     assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
     assert [part.number for part in answer.parts] == [1, 2, 3, 4, 5, 6, 7]
     assert answer.parts[-1].step == "the task as a whole"

@@ -126,7 +126,7 @@ def test_without_a_key_the_search_answers_and_says_so(graph: Path, monkeypatch: 
     monkeypatch.delenv("XKG_LLM_KEY")
     without = service(graph, None)
     answer = without.search(QUERY, 5, verify=True)
-    assert answer.verified.startswith("not verified: no key for the language model")
+    assert answer.verified.startswith("not verified: no API key for the language model")
     assert answer.rows == without.search(QUERY, 5).rows
     assert "not verified: no key" in text(answer)
     for_agents = text_for_agents(answer)

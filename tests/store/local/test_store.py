@@ -178,7 +178,7 @@ def test_two_earlier_generations_are_retained(tmp_path: Path) -> None:
     assert len(list((tmp_path / "bundles").iterdir())) == 3
     assert store.rollback() == 4
     assert store.rollback() == 3
-    with pytest.raises(StoreError, match="nothing to go back"):
+    with pytest.raises(StoreError, match="nothing to roll back"):
         store.rollback()
     assert next(store.bundles()) == a_paper(note="2")
 
@@ -193,7 +193,7 @@ def test_an_empty_graph_answers_with_nothing(tmp_path: Path) -> None:
             snapshot.bundle("arxiv:1")
     assert store.check() == []
     assert not (tmp_path / "none").exists(), "reading makes no folder"
-    with pytest.raises(StoreError, match="nothing to go back"):
+    with pytest.raises(StoreError, match="nothing to roll back"):
         store.rollback()
 
 

@@ -131,7 +131,7 @@ def test_a_link_elsewhere_does_not_ask_the_model(pages: Running) -> None:
     asked = pages.client(**HTML, **{"sec-fetch-site": "same-origin"}).get(address)
     assert "not verified" in asked.text
     linked = pages.client(**HTML, **{"sec-fetch-site": "cross-site"}).get(address)
-    assert "press Search to ask for it" in linked.text
+    assert "Press Search to verify" in linked.text
     assert "not verified" not in linked.text
 
 

@@ -1,3 +1,3 @@
-"""Typed answers about nodes, cut to a token budget and safely quoted.
+"""Typed answers about nodes, safely quoted and cut to a token budget.
 
-May import: the layers below serve."""
+May import from any layer below `serve`."""

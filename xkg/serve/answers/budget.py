@@ -1,4 +1,4 @@
-"""Fits answers into a token budget: long fields are cut evenly, and the answer says where to find the rest."""
+"""Fits answers into a token budget by shortening long fields, with notes on where to find the rest."""
 
 import functools
 import json
@@ -19,28 +19,28 @@ TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
 """Token budget for an answer. One token is about four characters."""
 
 LONGEST_ID = 1000
-"""The longest id that a tool accepts. Longer text may be cut in any field."""
+"""Maximum length of an id that a tool accepts. Any longer text may be cut, whatever its field."""
 
 _LONGEST_WORD = 400
 
 Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 Limits = Mapping[Kind, int]
-"""Limits on the characters in a text, the items in a list, and the number of codes, rows, and lines of code."""
+"""Maximum characters per text, items per list, code nodes, rows, and lines of code."""
 
 _LEAST: Limits = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""The kinds that are cut, in this order, each with the minimum to keep."""
+"""The kinds in the order in which they are cut, each with the minimum to keep."""
 
 _LEAST_OF_ROWS: Limits = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
-"""The same for places and query rows. The user asked for the lines and for the lists in cells; the cursor returns the
-remaining rows."""
+"""Like `_LEAST`, for places and query rows. Rows are cut before lists, because the cursor can return the remaining
+rows."""
 
 _STEP = 1.12
-"""Each limit to try is larger than the previous one by this factor."""
+"""Ratio of consecutive limits to try."""
 
 _LOSSES: Mapping[Kind, str] = {
     "prose": "texts after {} characters",
     "lists": "lists after {} items",
-    "codes": "the code of all techniques but {}",
+    "codes": "the code of all techniques except {}",
     "lines": "the code after line {}",
 }
 
@@ -48,7 +48,7 @@ A = TypeVar("A", bound=Value)
 
 
 def size(answer: Value) -> int:
-    """Returns the tokens in an answer's structured content; its text form is shorter."""
+    """Returns the number of tokens in an answer's structured content. The text form is shorter."""
     return tokens(json.dumps(structured(answer), ensure_ascii=False))
 
 
@@ -62,15 +62,15 @@ def fitted(
 ) -> A:
     """Returns the answer, cut to the budget for `detail`, or to `most` tokens.
 
-    Long texts are cut first, all to one length, then lists, then the rows of the paged list, and last code, between
-    lines. If cutting a later kind frees enough space, the earlier kinds get it back. `more(n)` returns the cursor after
-    the first n rows, None if no rows follow. `whole` is the address of the complete answer, which a full answer
-    mentions if it was cut."""
+    Text is cut first, all to the same length, then lists, then the rows of the paged list, and finally code, at line
+    breaks. Space freed by cutting a later kind is given back to earlier kinds. `more(n)` returns the cursor after the
+    first n rows, or None if no rows follow. `whole` is the address of the complete answer. A full answer includes it if
+    anything was cut."""
     most = most or TOKENS[detail]
     leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
         return shown
-    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # nothing longer fits, and each try would measure it
+    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # longer values never fit and would slow down each try
     cut_to = functools.partial(_pointing, answer, detail, more, whole)
     limits: dict[Kind, int] = {}
     for kind, least in leasts.items():
@@ -85,13 +85,12 @@ def fitted(
 
 
 def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
-    """Returns the number of tokens over `most` with this limit on one kind, 0 if the answer fits."""
+    """Returns by how many tokens the answer exceeds `most` with this limit on one kind, or 0 if it fits."""
     return max(0, size(cut_to({**limits, kind: limit})) - most)
 
 
 @functools.cache
 def _tries(least: int, most: int) -> tuple[int, ...]:
-    """Returns the limits to try."""
     tries = [least]
     while tries[-1] < most:
         tries.append(max(tries[-1] + 1, int(tries[-1] * _STEP)))
@@ -101,7 +100,7 @@ def _tries(least: int, most: int) -> tuple[int, ...]:
 def _pointing(
     answer: A, detail: Detail, more: Callable[[int], str | None] | None, whole: str | None, limits: Limits
 ) -> A:
-    """Returns the answer, cut to the limits, with notes that say what was cut and where to find it."""
+    """Returns the answer cut to the limits, with notes on what was cut and where to find it."""
     cut = dict.fromkeys(limits, False)
     shown: A = _cut(answer, limits, cut) if limits else answer
     paged = getattr(type(answer), "paged", "")
@@ -124,7 +123,7 @@ def _pointing(
 
 
 def _cut(value: Any, limits: Limits, cut: dict[Kind, bool], name: str = "answer") -> Any:
-    """Returns the value, cut to the limits. Sets `cut` for each kind that lost something."""
+    """Returns the value cut to the limits. Sets `cut[kind]` for each kind that was shortened."""
     if isinstance(value, BaseModel):
         held = value.__dict__
         changed = {
@@ -173,12 +172,12 @@ def _kind(value: Any, name: str) -> Kind | None:
 
 
 def _is_word(value: str, name: str) -> bool:
-    """Whether a cell is a single word, such as an id, a URL or a path, which is useless if cut."""
+    """Whether a cell is a single word, such as an id, URL or path, which would be useless if cut."""
     return name == "cell" and len(value) <= _LONGEST_WORD and len(value.split(None, 1)) == 1
 
 
 @functools.cache
 def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
-    """Returns a model's fields, each with the name that selects its limit: cells in plain rows count as text."""
+    """Returns a model's fields, each with the name that selects its limit."""
     paged = getattr(model, "paged", "")
     return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))

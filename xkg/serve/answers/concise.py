@@ -1,4 +1,4 @@
-"""Shortens ids in answers, for models and for people. For models, relatives are reduced to their ids."""
+"""Shortens ids in answers for models and for people. For models, relatives are reduced to their ids."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -10,24 +10,23 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=Value)
 ShortIds = Callable[[Sequence[str]], Mapping[str, str]]
-"""Short ids of techniques or papers (`xkg.serve.answers.references`)."""
+"""Returns short ids for techniques or papers (`xkg.serve.answers.references`)."""
 
 _FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own", "other", "paper"))
-"""Fields that hold ids."""
+"""Fields that contain ids."""
 
 _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
-"""Types whose other fields contain no ids."""
+"""Types that never contain ids in any other field."""
 
 
 def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:
-    """Returns the answer with `short_ids` for all techniques and code except its subject, and with relatives reduced to
-    these ids. A code id next to its technique's id is shortened to `@` and its digest. `short_papers` also shortens
-    paper ids."""
+    """Returns the answer with short ids for all techniques and code except its own id. Relatives are reduced to an id
+    and relation. A code id is shortened to `@` and its digest. `short_papers`, if given, also shortens paper ids."""
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=True)
 
 
 def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
-    """Returns the answer for a person, with short ids for all papers, techniques and code except its subject."""
+    """Returns the answer for a person, with short ids for all papers, techniques and code except its own id."""
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=False)
 
 
@@ -44,7 +43,7 @@ def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) ->
 
 
 def _replaced(answer: A, short: Callable[[str], str], *, brief: bool) -> A:
-    """Returns the answer with short ids, except for its own id."""
+    """Returns the answer with all ids shortened except its own."""
 
     def replaced(value: Any, name: str) -> Any:
         match value:

@@ -13,10 +13,10 @@ from xkg.value import Value, fields_of
 
 
 def structured(answer: Value) -> dict[str, Any]:
-    """Returns the fields as JSON values, without empty optional fields and file contents.
+    """Returns the fields as JSON values, without empty optional fields or file contents.
 
-    Invisible characters are removed from prose (`visible`). Code must run, so it stays as stored, and `notice` lists
-    the invisible characters in it."""
+    Invisible characters are removed from prose (`visible`). Code must still run, so it is returned as stored, and
+    `notice` lists its invisible characters."""
     hidden: set[str] = set()
     fields: dict[str, Any] = _plain(answer, False, hidden)
     if hidden and "notice" in fields:
@@ -26,7 +26,7 @@ def structured(answer: Value) -> dict[str, Any]:
 
 
 def as_json(answer: Value) -> str:
-    """Returns `structured` content, serialized."""
+    """Returns `structured` content serialized as JSON."""
     return json.dumps(structured(answer), ensure_ascii=False, indent=1)
 
 

@@ -1,4 +1,4 @@
-"""Answers to lookups: a paper, a technique, code by id, the schema, and query rows."""
+"""Answers to lookups: papers, techniques, code by id, the schema, and query rows."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,12 +28,12 @@ from xkg.text.plural import plural
 
 SHORT_TEXT = 400
 MOST_NAMED = 8
-"""Maximum number of components without code to name in a row."""
-_MOST_PLACES = 5  # per technique; `locate` returns all places, including weak ones
+"""Maximum number of components without code listed in a search row."""
+_MOST_PLACES = 5  # per technique; `locate` returns all of them, including weak ones
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
-    """Returns the answer about a paper. Raises `UnknownIdError` with the nearest existing ids."""
+    """Returns the answer about a paper. Raises `UnknownIdError`, which lists the nearest existing ids."""
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     node = bundle.paper
     visible = [entry.technique for entry in entries(bundle)]
@@ -76,8 +76,8 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
 
 
 def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
-    """Removes references, files, code ids and descriptions from a full answer. Returns the answer and a list of what
-    was removed, in words."""
+    """Removes references, files, code ids and descriptions from a full answer. Returns the answer and a list that
+    describes what was removed."""
     left_out = {
         "references": paper.references,
         "code overview": paper.code_overview,
@@ -98,8 +98,8 @@ def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """Returns the answer about a technique; for a hidden technique, the answer is always full. Raises `UnknownIdError`
-    with the nearest existing ids."""
+    """Returns the answer about a technique, which is always full if the technique is hidden. Raises `UnknownIdError`,
+    which lists the nearest existing ids."""
     view = snapshot.technique(technique_id(snapshot, technique))
     node, bundle = view.technique, snapshot.bundle(paper_of(view.technique.id))
     code = bundle.code_of(node.id)
@@ -138,15 +138,15 @@ def _places(bundle: PaperBundle, technique: str) -> tuple[Place, ...]:
 
 
 def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
-    """Returns the answer about code, given its own id or its technique's id. Raises `UnknownIdError` with the nearest
-    existing ids."""
+    """Returns the answer about code, given its own id or its technique's id. Raises `UnknownIdError`, which lists the
+    nearest existing ids."""
     node, name = code_node(snapshot, code)
     return _code(node, name, snapshot.bundle(paper_of(node.id)), full)
 
 
 def code_node(snapshot: Snapshot, code: str) -> tuple[Code, str]:
-    """Returns the code with this id, or the code for the technique with this id, and the technique's name. Raises the
-    same errors as `code_answer`."""
+    """Returns the code with this id or for the technique with this id, and the technique's name. Raises the same errors
+    as `code_answer`."""
     if is_code(code):
         node = snapshot.code(code_id(snapshot, code))
         return node, snapshot.technique(node.technique).technique.name
@@ -195,17 +195,16 @@ def place_of(bundle: PaperBundle, symbol_id: str, score: float | None, focus: Se
     )
 
 
-# If code has fewer than `levels.ENOUGH_MUTANTS`, all its mutants are tried.
+# All mutants are tried if there are fewer than `levels.ENOUGH_MUTANTS`.
 _ENOUGH = 10
 
 
 def _detected(evidence: Evidence) -> str:
-    """Describes how many changes to the code a test detects. For short code, also says that there are no other
-    changes to try."""
+    """Describes how many changes to the code its test detects, and whether there were no more changes to try."""
     tried = evidence.mutants or 0
     detected = round(tried * (evidence.mutation_score or 0.0))
     few = " (all there are)" if tried + evidence.excused < _ENOUGH else ""
-    same = f" ({evidence.excused} more compute the same)" if evidence.excused else ""
+    same = f" ({evidence.excused} more are equivalent to the original)" if evidence.excused else ""
     return f"its test detects {detected} of {tried} changes to the code{few}{same}"
 
 
@@ -215,7 +214,7 @@ def _proven(code: Code) -> str:
         return f"{code.level.value}; no evidence is stored"
     summary = f"{code.standing}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
     if code.level is Level.CLAIMED:
-        summary = f"claimed to be {last.level.value}, and not run here{_unknown_keys(code)}"
+        summary = f"claimed to be {last.level.value}, but not run here{_unknown_keys(code)}"
     if last.repairs:
         summary += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
     if last.mutation_score is not None:
@@ -230,25 +229,25 @@ def _proven(code: Code) -> str:
 
 
 def _unknown_keys(code: Code) -> str:
-    """Describes the untrusted keys that attest claimed code."""
+    """Describes the untrusted keys that attest code with the level `claimed`."""
     keys = [key for key, _ in vouchers(code)]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
     return f"; attested by {keys[0]}{more}, not trusted here" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Describes where the repository departs from the paper, in the code itself and in its components, or says that
-    they agree or were not compared."""
+    """Describes where the code and its components differ from the paper, or says that they agree or were not
+    compared."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
-    inherited = f"; its components depart from the paper, too: {_listed(components)}" if components else ""
+    inherited = f"; its components also differ from the paper: {_listed(components)}" if components else ""
     if fidelity.statements is None:
         return f"; not compared with the statements of its definition{inherited}"
     statements = plural(fidelity.statements, "statement")
     if not own:
-        return f"; paper and repository agree in the {statements} of its definition{inherited}"
+        return f"; paper and repository agree on the {statements} of its definition{inherited}"
     parted = len({departure.statement for departure in own})
-    return f"; departs from the paper in {parted} of {statements} of its definition: {_listed(own)}{inherited}"
+    return f"; differs from the paper in {parted} of {statements} of its definition: {_listed(own)}{inherited}"
 
 
 def _listed(departures: Iterable[Departure]) -> str:
@@ -265,7 +264,8 @@ EXAMPLES = (
 
 
 QUERIES_CHARACTERS = 8000
-"""Maximum total length of all named queries in characters, about the length of the tables. A test checks it."""
+"""Maximum total length of the named queries' descriptions in characters, about the length of the tables. Checked by a
+test."""
 
 
 _ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
@@ -283,7 +283,7 @@ def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], 
 
 
 def _patterns(schema_text: str) -> str:
-    """Renders the tables as Cypher patterns, with types for properties that are not strings."""
+    """Renders the tables as Cypher patterns. The types of string properties are omitted."""
     patterns = []
     for kind, name, inside in TABLE.findall(schema_text):
         ends = _ENDS.findall(inside)

@@ -9,7 +9,7 @@ MOST = 5
 """Maximum number of ablations per technique in a concise answer."""
 
 Ablations = Mapping[str, Sequence[Ablation]]
-"""Ablations by technique, the largest change first."""
+"""Ablations keyed by technique, largest change first."""
 
 
 def by_technique(ablations: Sequence[Ablation]) -> Ablations:
@@ -20,7 +20,7 @@ def by_technique(ablations: Sequence[Ablation]) -> Ablations:
 
 
 def with_measured(answer: TechniqueAnswer, ablations: Ablations, *, full: bool) -> TechniqueAnswer:
-    """Returns the answer with the measured ablations of its technique."""
+    """Returns the answer with its technique's measured ablations."""
     own = ablations.get(answer.id, ())
     if not own:
         return answer

@@ -1,4 +1,4 @@
-"""Rewords the notes in an answer, which tell the reader what to ask next."""
+"""Rewords an answer's notes, which suggest what to ask next."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,7 +9,7 @@ A = TypeVar("A")
 
 
 def reworded(answer: A, words: Callable[[str], str]) -> A:
-    """Returns the answer with reworded notes; an answer without notes is returned unchanged."""
+    """Returns the answer with its notes reworded, or the same answer if it has none."""
     if not isinstance(answer, BaseModel):
         return answer
     notes: dict[str, object] = {

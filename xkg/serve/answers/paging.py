@@ -1,8 +1,8 @@
-"""Cursors for paged lists. A cursor is self-contained: no session is kept, and any process can continue from it.
+"""Cursors for paged lists. A cursor is self-contained, so any process can continue from it without a session.
 
-A cursor is bound to its question and to the rows before it. For a list with a stable order, it holds one digest of
-these rows. Otherwise it holds a short digest of each row, and the next page has the rows not seen yet, even if the
-graph has changed."""
+A cursor is bound to its question and the rows already returned. For a list with a stable order, it contains a single
+digest of these rows. Otherwise, it contains a short digest of each row, and the next page contains only unseen rows,
+even if the graph has changed."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ from xkg.serve.answers.types import MORE_ROWS, Listing
 from xkg.value import Value
 
 MOST_SEEN = 300
-"""Maximum number of search rows in a cursor."""
+"""Maximum number of search rows recorded in a cursor."""
 
 MOST_CHARACTERS = 4000
 """Maximum length of a cursor."""
@@ -31,16 +31,16 @@ _UNKNOWN = "this tool did not issue the cursor: copy it exactly, or ask without 
 
 
 class Page:
-    """The part of a list that `cursor` asks for in `tool`'s answer to `question`; the first part if there is no cursor.
-    Raises `InputError` if the cursor is invalid or belongs to another question."""
+    """The page at `cursor` in the list that `tool` returns for `question`, or the first page if there is no cursor.
+    Raises `InputError` if the cursor is invalid or belongs to a different question."""
 
     def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
         self._question = _digest([tool, *question], _QUESTION)
         self._before = b"" if cursor is None else _read(cursor, self._question)
 
     def start(self, keys: Sequence[str]) -> int:
-        """Returns the number of rows before the page, in a list whose rows have these `keys`. Raises `InputError` if
-        the list has changed since the cursor was issued."""
+        """Returns the number of rows before the page in a list with these row keys. Raises `InputError` if the list has
+        changed since the cursor was issued."""
         if not self._before:
             return 0
         offset = int.from_bytes(self._before[_PLACE:], "big")
@@ -49,32 +49,32 @@ class Page:
         return offset
 
     def after(self, keys: Sequence[str]) -> str:
-        """Returns the cursor after the first rows of a list, given the keys of these rows."""
+        """Returns the cursor that follows the rows with these keys."""
         return self._written(_digest(keys, _PLACE) + len(keys).to_bytes(4, "big"))
 
     def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
-        """Returns a function that maps n to the cursor after the page's first n rows, None if no rows follow, for a
-        list with these keys. `further` means that the graph has more rows than the list."""
+        """Returns a function that maps n to the cursor after the page's first n rows, or to None if no rows follow.
+        `keys` are the keys of the whole list. `further` means that the graph has more rows than the list."""
         start = self.start(keys)
         return lambda n: self.after(keys[: start + n]) if start + n < len(keys) or further else None
 
     @property
     def reached(self) -> int:
-        """Number of rows before the page, for a cursor with a digest of the list."""
+        """Number of rows before the page, if the cursor contains a digest of the list."""
         return int.from_bytes(self._before[_PLACE : _PLACE + 4], "big")
 
     @property
     def seen(self) -> int:
-        """Number of rows in the cursor."""
+        """Number of rows recorded in the cursor."""
         return len(self._before) // _ROW
 
     def unseen(self, keys: Sequence[str]) -> list[int]:
-        """Returns the positions of the rows that are not in the cursor."""
+        """Returns the positions of the rows not recorded in the cursor."""
         seen = {self._before[at : at + _ROW] for at in range(0, len(self._before), _ROW)}
         return [place for place, key in enumerate(keys) if _digest(key, _ROW) not in seen]
 
     def beyond(self, keys: Sequence[str]) -> str | None:
-        """Returns the cursor extended by these rows; None if there are too many."""
+        """Returns the cursor extended with these rows, or None if there are too many."""
         if self.seen + len(keys) > MOST_SEEN:
             return None
         return self._written(self._before + b"".join(_digest(key, _ROW) for key in keys))
@@ -97,8 +97,8 @@ def on_page(
     short_papers: ShortIds | None = None,
     further: bool | None = None,
 ) -> A:
-    """Returns as many rows of the page as fit, with the cursor for the next page. `further` means that the graph has
-    more rows than the answer; by default, this is so if `cut` is set. Raises the same errors as `Page.start`."""
+    """Returns as many of the page's rows as fit, with the cursor for the next page. `further` means that the graph has
+    more rows than the answer. By default, it is derived from `cut`. Raises the same errors as `Page.start`."""
     rows = getattr(answer, answer.paged)
     keys = [_key(row) for row in rows]
     rest = answer.model_copy(update={answer.paged: rows[page.start(keys) :]})
@@ -108,7 +108,7 @@ def on_page(
 
 
 def _key(row: Any) -> str:
-    """Returns a row's id, or the whole row if it has no id."""
+    """Returns a row's id, or the whole row as JSON if it has no id."""
     if isinstance(row, Value):
         return str(getattr(row, "id", None) or row.model_dump_json())
     return json.dumps(row, default=str)
@@ -120,7 +120,7 @@ def _read(cursor: str, question: bytes) -> bytes:
         packed = base64.b64decode(given + "=" * (-len(given) % 4), b"-_", validate=True)
     except (ValueError, binascii.Error):
         raise InputError(_UNKNOWN) from None
-    if _text(packed) != given:  # the last character may contain unused bits
+    if _text(packed) != given:  # the unused bits of the last character may differ
         raise InputError(_UNKNOWN)
     body, check = packed[:-_CHECK], packed[-_CHECK:]
     if len(body) < len(_VERSION) + _QUESTION or body[:1] != _VERSION or _digest(body.hex(), _CHECK) != check:

@@ -1,5 +1,4 @@
-"""The papers in a generation as one list, filtered and sorted in memory, for the terminal, Python, MCP and the web
-pages."""
+"""Lists the papers in a generation, filtered and sorted in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +17,15 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 @dataclass(frozen=True)
 class PaperFilters:
-    """`text`: words that occur in the title, the id or an author's name, in any case and order. `years`: first and last
-    year of publication, either may be None; papers without a year are left out. `with_code`: papers with any code.
-    `level`: papers with code at this level or higher. `state`: only papers in this state. `origin`: `build` or
-    `import`. `field`: a domain or subfield of arXiv, such as `cs` or `cs.LG`. An empty text means no filter."""
+    """Filters for a list of papers. An empty string means no filter.
+
+    - `text`: words that must occur in the title, id or authors' names, in any case and order
+    - `years`: the first and last year of publication. Either may be None; papers without a year are excluded
+    - `with_code`: whether to require code
+    - `level`: the minimum level of at least one code node
+    - `state`: `complete` or `partial`
+    - `origin`: `build` or `import`
+    - `field`: an arXiv domain or subfield, such as `cs` or `cs.LG`"""
 
     text: str = ""
     years: tuple[int | None, int | None] = (None, None)
@@ -67,7 +71,7 @@ class PaperFilters:
 
 
 def years_in_words(first: int | None, last: int | None) -> str:
-    """Describes a range of years in words; one end may be open."""
+    """Describes a range of years in words. One end may be open."""
     if last is None:
         return f"from {first} on"
     return f"up to {last}" if first is None else f"from {first} to {last}"
@@ -75,7 +79,7 @@ def years_in_words(first: int | None, last: int | None) -> str:
 
 @dataclass(frozen=True)
 class PaperList:
-    """The papers in one generation, in id order."""
+    """The papers in a generation, in id order."""
 
     generation: int
     lines: Sequence[PaperLine]
@@ -86,7 +90,7 @@ class PaperList:
 
     @cached_property
     def totals(self) -> dict[Level, int]:
-        """The number of code nodes at each level, over all papers."""
+        """Total number of code nodes at each level."""
         return {level: sum(line.levels.get(level, 0) for line in self.lines) for level in Level}
 
     @cached_property
@@ -100,7 +104,7 @@ class PaperList:
 
     @cached_property
     def fields(self) -> Sequence[str]:
-        """The papers' domains and subfields, each domain before its subfields."""
+        """The papers' domains and subfields. Each domain comes before its subfields."""
         known = {line.subfield for line in self.lines if line.subfield}
         return sorted(known | {subfield.partition(".")[0] for subfield in known})
 
@@ -109,9 +113,9 @@ class PaperList:
         return sum(line.year is None for line in self.lines)
 
     def chosen(self, filters: PaperFilters) -> list[PaperLine]:
-        """Returns the matching papers in the requested order; ties are in id order."""
+        """Returns the matching papers in the requested order. Ties are in id order."""
         numbers, words = self._ordered(filters.order), self._words
-        # One pass per word: with a hundred thousand papers, a single pass with an inner loop takes ten times as long.
+        # One pass per word: on 100,000 papers, a single pass with an inner loop takes ten times as long.
         for word in filters.text.casefold().split():
             numbers = [number for number in numbers if word in words[number]]
         found = [self.lines[number] for number in numbers]
@@ -138,7 +142,7 @@ class PaperList:
 
 
 def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> PapersAnswer:
-    """Returns the first `k` matching papers, or all of them if `k` is None; empty if none match."""
+    """Returns the first `k` matching papers, or all of them if `k` is None."""
     chosen = papers.chosen(filters)
     rows = [
         PaperRow(
@@ -167,8 +171,8 @@ def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> Pa
 
 
 def undated_papers(snapshot: Snapshot) -> str:
-    """Returns a note that says how many papers a year filter leaves out because their year is unknown; empty if there
-    are none."""
+    """Returns a note on how many papers a year filter excludes because their year is unknown, or '' if there are
+    none."""
     return left_out(snapshot.paper_count() - len(snapshot.of_years(None, None)))
 
 
@@ -179,14 +183,14 @@ def left_out(undated: int) -> str:
 
 
 def at_least(line: PaperLine, level: Level) -> int:
-    """Returns the number of a paper's code nodes at this level or higher."""
+    """Returns how many of a paper's code nodes are at this level or higher."""
     least = level.rank
     return sum(count for own, count in line.levels.items() if own.rank >= least)
 
 
 def proven(line: PaperLine) -> float:
-    """Returns a score for how well a paper's code is proven: each code node counts by its level, and executed levels
-    count most."""
+    """Returns a score for how well a paper's code is proven: the sum of its code nodes' weights by level. Levels that
+    require running the code have the highest weights."""
     return sum(count * _WEIGHTS[level] for level, count in line.levels.items())
 
 

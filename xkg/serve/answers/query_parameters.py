@@ -1,4 +1,4 @@
-"""Resolves parameters of named queries: a paper may be given by any reference."""
+"""Resolves named queries' parameters. A paper may be given by any reference."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,13 +15,13 @@ _STUB = "MATCH (p:Paper) WHERE p.id = $id RETURN p.id"
 def with_paper_ids(
     store: GraphStore, snapshot: Snapshot, query: str, values: Mapping[str, Any], seconds: float
 ) -> Mapping[str, Any]:
-    """Returns the values, with each reference to a paper replaced by the paper's id. Values for a free statement stay
-    unchanged; if the statement uses `$trusted`, adds the fingerprints of the currently trusted keys. Raises
-    `UnknownIdError` if a paper is neither in the graph nor cited there."""
+    """Returns the values with each reference to a paper replaced by the paper's id. If `query` is a Cypher statement,
+    values are unchanged, except that `$trusted` is set to the fingerprints of the currently trusted keys. Raises
+    `UnknownIdError` if a paper is neither in the graph nor cited in it."""
     if not named_queries.is_name(query):
         if "$trusted" not in query or "trusted" in values:
             return values
-        # Neither engine can infer the type of an empty list.
+        # Neither engine can infer an empty list's type.
         return {**values, "trusted": list(trusted().names) or [""]}
     papers = {each.name for each in named_queries.find(query.strip()).parameters if each.type == "paper"}
     return {

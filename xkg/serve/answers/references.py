@@ -1,7 +1,7 @@
-"""Resolves references to papers, techniques and code: by id, by a unique name, or by a short id.
+"""Resolves references to papers, techniques and code by id, unique name, or short id.
 
-A technique's short id is the end of its path, such as `entropy-minimization-objective`. If other techniques have the
-same end, the start of the paper's title and `#` come first: `tent#entropy-minimization-objective`. A code id is its
+A technique's short id is the end of its path, such as `entropy-minimization-objective`. If this is ambiguous, it is
+prefixed with the start of the paper's title and `#`: `tent#entropy-minimization-objective`. A code id consists of its
 technique's id, `@`, and the code's digest."""
 
 import re
@@ -19,7 +19,7 @@ from xkg.text.arxiv_id import arxiv_id
 from xkg.text.doi import canonical_doi
 
 NEAREST = 50
-"""Number of techniques whose papers are compared with an unknown title."""
+"""Number of techniques to search for papers similar to an unknown title."""
 
 _ID = re.compile(r"(?:arxiv|doi|title):")
 _DIGEST = re.compile(r"@[0-9a-f]{12}$")
@@ -30,9 +30,13 @@ _WORD = re.compile(r"\w+")
 
 
 def paper_id(snapshot: Snapshot, reference: str) -> str:
-    """Returns the id of the paper that a reference names: an id (for arXiv also a number or URL, of any version; also a
-    DOI URL), a title or start of a title (ignoring case, spaces and punctuation), or the name of its method if only one
-    paper has that method. Raises `UnknownIdError`, which lists the nearest papers, and `AmbiguousIdError`."""
+    """Returns the id of the paper that `reference` refers to. A reference can be:
+
+    - an id (for arXiv also a number or URL, in any version; also a DOI URL)
+    - a title or the start of a title, ignoring case, spaces and punctuation
+    - the name of a method that only one paper has
+
+    Raises `UnknownIdError`, which lists the nearest papers, and `AmbiguousIdError`."""
     wanted = reference.strip()
     found = snapshot.called(wanted)
     if not found and (arxiv_id(wanted) or canonical_doi(wanted)):
@@ -54,8 +58,8 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Returns papers whose titles contain all words of a reference, then papers with similarly spelled ids, then papers
-    on the same subject that share words with it."""
+    """Returns papers whose titles contain all words in a reference, then papers with similarly spelled ids, then papers
+    on the same subject, those with the most shared words first."""
     alike = nearest(wanted, snapshot.paper_ids())
     if _ID.match(wanted):
         return alike
@@ -71,11 +75,11 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
-    """Returns the id of the technique with this id, short id or name. If a paper has two techniques with this name,
-    prefers the technique with code, then the first. Raises `UnknownIdError`, which lists the nearest techniques, and
+    """Returns the id of the technique with this id, short id or name. If a paper has several techniques with this name,
+    prefers the first with code, then the first. Raises `UnknownIdError`, which lists the nearest techniques, and
     `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
-    if wanted.startswith("#"):  # how a plan writes a technique below its paper's id
+    if wanted.startswith("#"):  # plans abbreviate technique ids like this
         raise UnknownIdError(f"{quoted(wanted)} is only the end of an id: put the paper's id before it")
     try:
         return snapshot.technique(wanted).technique.id
@@ -98,8 +102,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Returns techniques similar to a text. If the text begins with a paper's id, returns that paper's techniques with
-    similar spelling, otherwise its first techniques. Empty for a hidden technique."""
+    """Returns techniques similar to a text. If the text begins with a paper's id, returns this paper's techniques with
+    similar paths, or its first techniques if there are none. Returns an empty list for a hidden technique."""
     paper, mark, path = wanted.rpartition("#")
     if not mark:
         return [hit.id for hit in snapshot.find_text(wanted, _NAMED)]
@@ -111,8 +115,8 @@ def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def code_id(snapshot: Snapshot, reference: str) -> str:
-    """Returns the full id for a code id, whose technique may be given as in `technique_id`. Raises `UnknownIdError`,
-    also if the technique has newer code now."""
+    """Returns the full id for a code id. Its technique may be given as in `technique_id`. Raises `UnknownIdError`, also
+    if the code was replaced by newer code."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
@@ -131,8 +135,8 @@ def is_code(reference: str) -> bool:
 
 
 def resolved(snapshot: Snapshot, references: Sequence[str]) -> tuple[str, ...]:
-    """Resolves references to paper and technique ids; code becomes the id of its technique. Unknown references stay
-    unchanged."""
+    """Resolves references to paper and technique ids. Code resolves to its technique's id. Unknown references are
+    returned unchanged."""
     return tuple(_resolved(snapshot, _DIGEST.sub("", reference.strip())) for reference in references)
 
 
@@ -171,9 +175,9 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """Returns the shortest reference to a paper that matches no other paper or technique: its id or, if the id comes
-    from the title, the words before a colon or the first three or more words. `before_mark` means that `#` will follow,
-    so the reference cannot be mistaken for a technique."""
+    """Returns the shortest unambiguous reference to a paper. This is its id, unless the id is derived from the title.
+    Then it is the words before a colon, or the first three or more words. `before_mark` means that `#` will follow, so
+    the reference cannot be mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)
@@ -197,15 +201,16 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
-    """Returns the papers with a technique of this name; if it is some papers' own method, only these papers. Several
-    papers mean that the name is ambiguous."""
+    """Returns the papers with a technique of this name. If it is the main method of any of them, returns only these
+    papers. If there are several papers, the name is ambiguous."""
     named = snapshot.named(name)
     own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
     return list(own or dict.fromkeys(map(paper_of, named)))
 
 
 def _matching(snapshot: Snapshot, reference: str) -> list[str]:
-    """Returns the techniques that match a name or short id: exact names, otherwise other forms of the name."""
+    """Returns the techniques that match a name or short id exactly, or if there are none, by another form of the
+    name."""
     paper, mark, path = reference.rpartition("#")
     end = path.rpartition("/")[2]
     if mark:
@@ -221,5 +226,5 @@ def _matching(snapshot: Snapshot, reference: str) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """Renders a reference for an error message: short, with invisible characters as escapes."""
+    """Renders a reference for an error message, shortened and with invisible characters escaped."""
     return repr(short(text, 120))

@@ -1,7 +1,7 @@
-"""The answers that MCP tools and commands return.
+"""Types of the answers that MCP tools and commands return.
 
-The default answer is concise; `full` contains everything. Fields are stable: they are the `--json` output of commands
-and the structured content of tools. `answer_text` renders the same facts as text."""
+By default, answers are concise; `full` answers contain everything. Fields are stable: commands print them with
+`--json`, and tools return them as structured content. `answer_text` renders the same facts as text."""
 
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
     import pandas
 
 uri_of_graph: ContextVar[str] = ContextVar("uri_of_graph", default="")
-"""`NAME/` in resource addresses if a graph other than the server's first graph answers (`xkg.serve.graphs`)."""
+"""`NAME/` in resource addresses, if the answer is from a graph other than the server's first (`xkg.serve.graphs`)."""
 
 SOURCE = frozenset(("implementation", "test"))
-"""Fields with code, which is returned as stored."""
+"""Fields that contain code, which is returned as stored."""
 
 BLOCKS = frozenset(
     "abstract definition documentation code_overview schema_text context output written question candidates "
     "instructions prompt".split()
 )
-"""Prose fields that may have several lines; all other text is one line."""
+"""Prose fields that may span several lines. All other text is a single line."""
 
 PROSE = frozenset(
     "abstract definition documentation code_overview description text output_end reason guidance claims cell "
     "written".split()
 )
-"""Fields that may be cut, whatever their length, and the cells in query rows."""
+"""Fields that may be cut at any length, and the cells of query rows."""
 
 UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
-"""Lists that are useless if cut."""
+"""Lists that would be useless if cut."""
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, as `notice` says. `paged` names the list that `cursor` continues,
-    if there is one; `uri` is the address of the complete answer if it was cut."""
+    """An answer that quotes papers and repositories, as `notice` says. `paged` is the name of the list that `cursor`
+    continues, if any. `uri` is the address of the complete answer if the answer was cut."""
 
     paged: ClassVar[str] = ""
 
     as_text: ClassVar[Callable[[Any], str]] = repr
-    """Set by `xkg.serve.answer_text`, which knows all types of answers."""
+    """Set by `xkg.serve.answer_text`, which imports all answer types."""
 
     notice: str = NOTICE
 
@@ -72,12 +72,12 @@ class Listing(Quoting):
 
 
 MORE_ROWS = "ask for a larger k"
-"""The text of `cut` in a search answer if there are more rows."""
+"""Part of `cut` if there are more rows."""
 
 
 class Relative(Value):
-    """Another technique that matches the query: above or below a search row, with the same name or, for a query with
-    several steps, from the same paper. A concise answer contains its id and relation."""
+    """A related technique that also matches the query: above or below a search row, with the same name or, for a query
+    with several steps, from the same paper. A concise answer contains only its id and relation."""
 
     id: str
     name: str = ""
@@ -86,9 +86,14 @@ class Relative(Value):
 
 
 class PaperRow(Value):
-    """A paper in a list: the number of its visible `techniques`, how many have `code`, and how many have `tested` code
-    (level tested or faithful). `origin` is `build` or `import`, `state` is `complete` or `partial`, `field` is the
-    arXiv category."""
+    """A paper in a list.
+
+    - `techniques`: the number of visible techniques
+    - `code`: the number of code nodes
+    - `tested`: the number of code nodes at level tested or faithful
+    - `origin`: `build` or `import`
+    - `state`: `complete` or `partial`
+    - `field`: the arXiv category"""
 
     id: str
     title: str
@@ -102,8 +107,8 @@ class PaperRow(Value):
 
 
 class PapersAnswer(Listing):
-    """Papers ordered by title. `searched` says in one line which papers were searched, and `cut` how many more there
-    are. The answer can be iterated and indexed like its rows."""
+    """A list of papers ordered by title. `searched` describes which papers were searched, and `cut` says how many more
+    there are. The answer can be iterated and indexed like a list of rows."""
 
     paged: ClassVar[str] = "rows"
 
@@ -123,10 +128,14 @@ class PapersAnswer(Listing):
 
 
 class Measured(Value):
-    """An ablation of a technique: when it was removed, or changed as `description` says, the metric went from
-    `baseline` to `value`, a relative change of `change`; `low` and `high` are its 95 % confidence bounds, None if the
-    spread is unknown. `direction` says in which direction the metric improves; `seeds` is the number of runs. `full`
-    adds the diff, its commit and the command."""
+    """An ablation of a technique. When the technique was removed, or changed as described in `description`, the metric
+    went from `baseline` to `value`.
+
+    - `change`: the relative change of the metric
+    - `low` and `high`: the bounds of its 95 % confidence interval, None if the spread is unknown
+    - `direction`: whether a higher or lower metric is better
+    - `seeds`: the number of runs
+    - `commit`, `command`, `diff`: how the ablation was run, only in a full answer"""
 
     metric: str
     direction: str
@@ -151,13 +160,20 @@ class Measured(Value):
 
 
 class SearchRow(Value):
-    """`score` (0 to 1) says how well the technique fits the query, and is comparable between queries: about the
-    probability that it fits, if half of all queries are about techniques in the graph; 1.0 for its exact name. `level`
-    is the proven level of its code, `none` if it has no code, followed by the trusted keys that attest it: `tested,
-    attested by LAB and 2 others`. `code` is the id for get_code. `definition` is cut to a few lines. `no_code` is the
-    reason why there is no code, if known; `without_code` lists components without code. `measured` is the largest
-    relative change of a metric in an ablation of the technique, None if none is stored. `reason` and `guidance` come
-    from a model that verified the row: why the technique fits, how to apply it, and what to change."""
+    """A technique that fits a query.
+
+    - `score`: how well the technique fits the query, from 0 to 1. Scores are comparable between queries. A score is
+      about the probability that the technique fits, if half of all queries are about techniques in the graph. An exact
+      name scores 1.0
+    - `level`: the proven level of its code, or `none` if it has no code. It is followed by the trusted keys that attest
+      it: `tested, attested by LAB and 2 others`
+    - `code`: the id to pass to get_code
+    - `definition`: the first few lines of the definition
+    - `no_code`: the reason why there is no code, if known
+    - `without_code`: the components without code
+    - `measured`: the largest relative change of a metric in an ablation of the technique, None if none is stored
+    - `reason` and `guidance`: why the technique fits, and how to apply or change it, from a model that verified the
+      row"""
 
     id: str
     name: str
@@ -175,7 +191,7 @@ class SearchRow(Value):
 
 
 class Mention(Value):
-    """A technique that an answer only mentions, with the `reason`, if there is one."""
+    """A technique that an answer only mentions, with an optional reason."""
 
     id: str
     name: str
@@ -183,11 +199,16 @@ class Mention(Value):
 
 
 class SearchAnswer(Listing):
-    """Rows best first, each more likely right than wrong. `nearest` lists techniques that are probably not the
-    requested ones. `searched` says in one line what was searched, `cut` what was left out and how to see it. `verified`
-    names the model, or says `not verified: <why>`; it is empty if verification was not requested. Verified rows are in
-    the model's order, and `dropped` lists the rows that the model rejected. If no model can be asked, `question` is the
-    verifier's question to the reader of the answer, and `candidates` are the rows to judge."""
+    """Search results, best first. Each row is more likely right than wrong.
+
+    - `nearest`: techniques that are probably not what was asked for
+    - `searched`: a description of what was searched
+    - `cut`: what was omitted, and how to get it
+    - `verified`: the model that verified the rows, or `not verified: <why>`. Empty if verification was not requested.
+      Verified rows are in the model's order
+    - `dropped`: the rows that the model rejected
+    - `question` and `candidates`: if no model is available, the verifier's question to the reader of the answer, and
+      the rows to judge"""
 
     paged: ClassVar[str] = "rows"
 
@@ -204,7 +225,7 @@ class SearchAnswer(Listing):
 
 
 class Again(Value):
-    """A row from an earlier part that also serves this part."""
+    """A row in an earlier part that also fits this part."""
 
     id: str
     name: str
@@ -213,10 +234,13 @@ class Again(Value):
 
 
 class PartAnswer(Value):
-    """One step in a task: rows best first; `again` lists rows that earlier parts already contain. In a concise answer,
-    a row has no `reason`, and only the beginning of its definition if there is no guidance. `note` says if nothing
-    fits, or if this part was verified differently from the others. If nothing was verified, the last part is the whole
-    task, with all results of a search for it, grouped by paper."""
+    """One step in a task. If nothing was verified, the last part is the whole task, with all results of a search for it
+    grouped by paper.
+
+    - `rows`: the results, best first. In a concise answer, they have no `reason`, and a short definition only if there
+      is no guidance
+    - `again`: rows that earlier parts already contain
+    - `note`: says if nothing fits, or if this part was verified differently from the others"""
 
     number: int
     step: str
@@ -237,9 +261,12 @@ class Implementation(Value):
 
 
 class ImplementationsAnswer(Quoting):
-    """Code for a task, part by part. `task` is the beginning of the task, `decomposed` says how it was split;
-    `verified`, `searched` and `cut` are as in `SearchAnswer`, for all parts. A full answer contains as many
-    `implementations` as fit. `question` and `candidates` are as in `SearchAnswer`, part by part."""
+    """Code for a task, part by part.
+
+    - `task`: the beginning of the task
+    - `decomposed`: how the task was split
+    - `implementations`: as many implementations as fit, only in a full answer
+    - `verified`, `searched`, `cut`, `question`, `candidates`: as in `SearchAnswer`, for all parts"""
 
     task: str
     decomposed: str
@@ -253,8 +280,9 @@ class ImplementationsAnswer(Quoting):
 
 
 class TechniqueLine(Value):
-    """A technique in a list. `depth` is 0 at the top of a hierarchy; lists are preorder walks. If `level` is not
-    `none`, it has code, which get_code returns for its id; in full answers, `code` is the code's own id."""
+    """A technique in a list. Lists are in preorder, and `depth` is 0 at the top of a hierarchy. Unless `level` is
+    `none`, the technique has code, which get_code returns for the technique's id. In full answers, `code` is the code's
+    own id."""
 
     id: str
     name: str
@@ -264,8 +292,9 @@ class TechniqueLine(Value):
 
 
 class Place(Value):
-    """Lines in a repository, 1-based and inclusive. `score` (0 to 1) says how well they fit a technique, None if code
-    was generated from them. `focus` lists one to three ranges to look at first, best first, with the reason."""
+    """Lines in a repository, 1-based and inclusive. `score` (0 to 1) says how well the lines fit a technique, and is
+    None if code was generated from them. `focus` lists one to three ranges to look at first, best first, with
+    reasons."""
 
     repository: str
     commit: str | None
@@ -278,11 +307,15 @@ class Place(Value):
 
 
 class LocatedPlace(Place):
-    """A place for `technique` (None if the query matches no technique by name). `source`: `stored` lines are as
-    recorded in the graph, `moved` lines were found elsewhere in a working copy, `retrieved` lines were found by
-    searching it. `repository` is the folder of a working copy; `commit` is null for lines that belong to no commit.
-    `twins` are places with nearly the same code, as path:first-last. `confidence`: a certain place is right in six of
-    seven cases, a weak place seldom."""
+    """Lines that may implement a technique.
+
+    - `technique`: the technique, None if no technique has the query as its name
+    - `source`: `stored` if the lines are as recorded in the graph, `moved` if they were found elsewhere in a working
+      copy, `retrieved` if they were found by searching it
+    - `repository`: the URL, or the folder of a working copy
+    - `commit`: null for lines that are not in any commit
+    - `twins`: places with nearly the same code, as path:first-last
+    - `confidence`: six in seven certain places are right, but few weak ones"""
 
     score: float
     technique: str | None
@@ -292,8 +325,8 @@ class LocatedPlace(Place):
 
 
 class LocateAnswer(Listing):
-    """`locations` are the lines to edit or ablate, best first; empty if nothing matches. `searched` says where they
-    come from, `note` adds further information, and `cut` says what was left out, each in one line."""
+    """The lines to edit or ablate. `locations` is best first, and empty if nothing matches. `searched` describes where
+    the lines come from, `note` adds further information, and `cut` says what was omitted."""
 
     paged: ClassVar[str] = "locations"
 
@@ -311,11 +344,18 @@ class NamedText(Value):
 
 
 class PaperAnswer(Listing):
-    """The paper node. `origin` is `build` or `import`, `state` is `complete` or `partial`, and `incomplete` lists the
-    reasons. `techniques` are in reading order, `repositories` are `url@commit`. `cut` says what a short answer leaves
-    out; `full` adds hidden techniques, references, the code overview, descriptions of findings and resources, and
-    `nothing_in`: passages and functions that no technique covers and in which a model found none. `implementations` is
-    present if code was requested."""
+    """A paper.
+
+    - `origin`: `build` or `import`
+    - `state`: `complete` or `partial`
+    - `incomplete`: the reasons why the paper is partial
+    - `techniques`: the techniques in reading order
+    - `repositories`: the repositories, as `url@commit`
+    - `implementations`: the code, if requested
+    - `cut`: what a concise answer omits
+
+    A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. It
+    also adds `nothing_in`: passages and functions that no technique covers and in which a model found no technique."""
 
     paged: ClassVar[str] = "techniques"
 
@@ -343,11 +383,16 @@ class PaperAnswer(Listing):
 
 
 class TechniqueAnswer(Quoting):
-    """A technique with its place in the hierarchy: `path` lists the names from the top down to the technique,
-    `component_ids` the ids of `components`. `locations` are the repository lines that implement it, best first; an
-    ablation edits these lines. `measured` lists its ablations, largest change first. `without_code` lists components
-    without code; `hidden` is the reason why searches do not show the technique. `full` adds aliases, excerpts and the
-    components' definitions."""
+    """A technique and its place in the hierarchy.
+
+    - `path`: the names from the top of the hierarchy down to the technique
+    - `component_ids`: the ids of `components`
+    - `locations`: the repository lines that implement the technique, best first. An ablation edits these lines
+    - `measured`: the technique's ablations, largest change first
+    - `without_code`: the components without code
+    - `hidden`: the reason why searches do not show the technique
+
+    A full answer adds aliases, excerpts and the components' full definitions."""
 
     id: str
     name: str
@@ -373,9 +418,9 @@ class TechniqueAnswer(Quoting):
 
 
 class CodeAnswer(Quoting):
-    """Running code for a technique, its proof in one line, and the lines from which it was generated. `full` adds the
-    test, all evidence (if there are two entries, the first is from the run before repairs), and unchecked claims from
-    an imported file."""
+    """A technique's runnable code, a one-line summary of its proof, and the lines from which it was generated. A full
+    answer adds the test, all evidence, and unchecked claims from an imported file. If there are two entries in
+    `evidence`, the first is from the run before repairs."""
 
     id: str
     technique: str
@@ -396,9 +441,9 @@ class CodeAnswer(Quoting):
 
 
 class SchemaAnswer(Value):
-    """The graph's tables as the engine defines them, the number of papers, the named queries (one line each: name,
-    parameters and purpose, within `QUERIES_CHARACTERS`), and example statements. A concise answer contains the tables
-    as patterns, and the queries without their purpose."""
+    """The graph's tables as the engine defines them, the number of papers, the named queries, and example statements.
+    Each named query is one line with its name, parameters and purpose. A concise answer contains the tables as
+    patterns, and the queries without their purpose."""
 
     schema_text: str
     papers: int
@@ -409,7 +454,7 @@ class SchemaAnswer(Value):
 
 
 class CypherAnswer(Listing):
-    """The rows of a query, with values as plain JSON; `cut` says if a limit cut them off."""
+    """The rows of a query, with values as plain JSON. `cut` says whether a limit cut them off."""
 
     paged: ClassVar[str] = "rows"
 

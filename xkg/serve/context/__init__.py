@@ -1,3 +1,3 @@
 """Renders a paper as context for a prompt, within a token budget.
 
-May import: answers, search, and the layers below serve."""
+May import from `answers`, `search`, and any layer below `serve`."""

@@ -1,4 +1,4 @@
-"""Renders a paper as Markdown for a prompt, within a token budget: for planning, or for coding."""
+"""Renders a paper as Markdown for a planning or coding prompt, within a token budget."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -28,11 +28,12 @@ MOST_RELATED = 5
 
 
 class ContextAnswer(Quoting):
-    """`context` is Markdown of at most `budget_tokens` tokens (four characters each), `tokens` of them used, with short
-    ids; its last line is `left_out`. `pairs` lists the techniques whose code is included, in build order; a plan has
-    none.
+    """A paper as Markdown for a prompt. Its string form is the Markdown.
 
-    Its string form is the Markdown."""
+    - `context`: the Markdown, with short ids
+    - `tokens`: the length of the Markdown, at most `budget_tokens`. A token is four characters
+    - `pairs`: the techniques whose code is included, in build order. Empty in a plan
+    - `left_out`: what was omitted, which is also the last line of `context`"""
 
     paper: str
     title: str
@@ -60,12 +61,12 @@ def paper_context(
     repository: Path | None = None,
     ablations: Ablations | None = None,
 ) -> ContextAnswer:
-    """Returns the context of a paper, given by id or title. With `code="raw"`, lines are read from the graph's folder,
-    or from `repository`, a clone or copy of the paper's repository, with `parsers`. A plan includes the measured
-    `ablations`.
+    """Returns the context for a paper, given by id or title. With `code="raw"`, lines are read with `parsers` from
+    `repository`, a clone or copy of the paper's repository, or by default from the graph's folder. A plan includes the
+    measured `ablations`.
 
-    Raises `UnknownIdError`, and `InputError` if a choice is invalid, the budget is too small, or the repository is not
-    the paper's."""
+    Raises `UnknownIdError` if there is no such paper, and `InputError` if a choice is invalid, the budget is too small,
+    or the repository is not the paper's."""
     _require(view, View, "view")
     _require(code, CodeForm, "code")
     for kind in include:
@@ -99,7 +100,7 @@ def _related(snapshot: Snapshot, paper: str) -> RelatedAnswer:
 
 
 def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:
-    from xkg.serve.context.raw_code import raw_code  # this imports parsers, which a server should not load at start-up
+    from xkg.serve.context.raw_code import raw_code  # imports parsers, which a server should not load at startup
 
     return raw_code(bundle, graph, parsers, repository)
 

@@ -1,4 +1,4 @@
-"""Fits the parts of a document into a token budget."""
+"""Fits a document's parts into a token budget."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 from xkg.errors import InputError
 
 CHARACTERS_A_TOKEN = 4
-"""Characters per token, as in `xkg.llm.prices.tokens`."""
+"""As in `xkg.llm.prices.tokens`."""
 
 
 class Step(NamedTuple):
-    """Puts `text` at a place in a document (places are ordered), replacing the text there, which is never longer.
-    `group` names what is missing from a document without this step."""
+    """Puts `text` at a place in a document. Any text already at this place is replaced and is never longer. The
+    document is sorted by place. `group` describes what is missing without this step."""
 
     group: str
     place: tuple[int, ...]
@@ -19,12 +19,12 @@ class Step(NamedTuple):
 
 
 def room(budget_tokens: int) -> int:
-    """Returns the characters in a budget, minus the newline that ends a printed document."""
+    """Returns the number of characters in a budget, minus one for the final newline."""
     return budget_tokens * CHARACTERS_A_TOKEN - 1
 
 
 def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
-    """Returns how many of the first steps fit into `characters` if `rest(n)` more characters follow n steps. Raises
+    """Returns how many steps fit into `characters`, where n steps are followed by `rest(n)` more characters. Raises
     `InputError` if not even the first step fits."""
     best = size = 0
     placed: dict[tuple[int, ...], int] = {}
@@ -37,11 +37,11 @@ def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) ->
             best = n
     if best == 0:
         least = -(-(len(steps[0].text) + 2 + rest(1)) // CHARACTERS_A_TOKEN)
-        raise InputError(f"the budget is too small for a context of this paper: give {least} tokens or more")
+        raise InputError(f"the budget is too small for this paper: use at least {least} tokens")
     return best
 
 
 def document(steps: Sequence[Step], last: str) -> str:
-    """Returns the document that results from the steps and the last line."""
+    """Returns the document that consists of the steps and a last line."""
     placed = {step.place: step.text for step in steps}
     return "\n".join([*(placed[place] for place in sorted(placed)), last])

@@ -1,6 +1,7 @@
-"""Renders a paper for a coding agent: pairs of a technique and its complete code, in build order.
+"""Renders a paper for a coding agent as pairs of a technique and its complete code, in build order.
 
-A small budget leaves out tests first, then the longest pairs, so that it includes as many pairs as possible."""
+If the budget is too small, tests are omitted first, then the longest pairs, so that as many pairs as possible are
+included."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ _HEAD, _PAIRS, _UNFIT, _WITHOUT = range(4)
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique and its code. `text` excludes the test. `place` is the position in the build order; `name` is a line
-    that replaces a pair that is too long."""
+    """A technique and its code. `text` excludes the test. `place` is the position in the build order. `name` is the
+    line to show if the pair is too long."""
 
     technique: str
     place: int
@@ -30,8 +31,8 @@ class Pair:
 def implementation(
     chosen: Chosen, budget_tokens: int, form: CodeForm, raw: Mapping[str, str], why_not: str
 ) -> tuple[str, tuple[str, ...], str]:
-    """Returns the Markdown, the techniques whose pairs it includes (in build order), and its last line, which says what
-    is left out. `raw` maps code ids to raw lines, and `why_not` is the reason why others are missing. Raises
+    """Returns the Markdown, the techniques whose pairs it includes in build order, and its last line, which lists what
+    was omitted. `raw` maps code ids to raw lines, and `why_not` is the reason why any raw lines are missing. Raises
     `InputError` if the budget is too small."""
     pairs, without = _pairs(chosen, form, raw)
     shortest = sorted(pairs, key=lambda pair: (len(pair.text), pair.place))
@@ -44,14 +45,14 @@ def implementation(
     def left_out(pairs_in: int, names_in: int = 0, tests_in: int = 0) -> str:
         missed = len(pairs) - pairs_in
         what = "pairs" if with_code else "techniques"
-        parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them not named" * (names_in < missed)]
+        parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them unnamed" * (names_in < missed)]
         parts = parts if missed else []
         parts += [_counted(tests - tests_in, "test")] if tests > tests_in else []
         rendered = f"{_counted(len(without), 'technique')} {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)
         parts += [rendered] if without else []
         return f"\nLeft out: {'; '.join(parts) or 'nothing'}."
 
-    # Pairs that are too long are only listed by name, and names take at most a quarter of the budget.
+    # Pairs that are too long are listed by name. The names take up at most a quarter of the budget.
     characters = room(budget_tokens)
     named = list(accumulate((len(pair.name) + 1 for pair in reversed(shortest)), initial=len(_TOO_LONG)))
 
@@ -82,7 +83,7 @@ def implementation(
 
 
 def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
-    """Returns the pairs in build order, and the techniques without such code."""
+    """Returns the pairs in build order, and the techniques without code in the requested form."""
     if "code" not in chosen.include:
         defined = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
         return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(defined)], []
@@ -108,7 +109,7 @@ def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list
 
 
 def _departures(code: Code) -> list[str]:
-    return ["Departs from the paper:", ""] + [
+    return ["Differs from the paper:", ""] + [
         f"- {inline(each.kind_in_words, 200)}: {inline(each.statement, 160)} ({inline(each.remark, 200)})"
         for each in code.departures
     ]
@@ -141,15 +142,15 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-_ORDERED = "In build order: dependencies come first."
-_TOO_LONG = "\n## Too long for this budget, to be asked for by id\n\n"
+_ORDERED = "In build order (dependencies first)."
+_TOO_LONG = "\n## Too long for this budget: ask for it by id\n\n"
 _EXPLAINED: dict[CodeForm, str] = {
-    "raw": "Code: the lines of the repository that the graph made its own from, unchanged.",
+    "raw": "Code: the repository lines from which the graph's code was generated, unchanged.",
     "rewritten": "Levels of the code are in brackets: none, parsed, imported, executed, tested or faithful.",
-    "verified": "The test of all code here has run; levels are in brackets: executed, tested or faithful.",
+    "verified": "The tests of all code here have run; levels are in brackets: executed, tested or faithful.",
 }
 _WITHOUT_CODE: dict[CodeForm, str] = {
-    "raw": "without lines of the repository",
+    "raw": "without lines in the repository",
     "rewritten": "without code",
     "verified": "without code whose test has run",
 }

@@ -1,4 +1,4 @@
-"""Parts that both views of a paper's context share: the chosen nodes, and inline quoting."""
+"""Shared parts of both views: the chosen nodes, and inline quoting."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,13 @@ from xkg.serve.context.dependencies import build_order, uses
 from xkg.store.index_entries import Entry, entries, hidden_techniques
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
-"""The parts of a paper that its context can include: abstract and year; definitions and hierarchy; code with its level
-and packages; repositories and the lines in them; findings; resources; related papers in the graph."""
+"""The parts of a paper that its context can include. `paper` is the abstract and year, `techniques` the definitions and
+hierarchy, `code` the code with its level and packages, `repositories` the repositories and the lines in them, and
+`related` the related papers in the graph."""
 
 CodeForm = Literal["raw", "rewritten", "verified"]
-"""`raw`: the repository lines from which the code was made. `rewritten`: the code node at any level. `verified`: the
-code node if its test has run in the sandbox (level `executed` or above)."""
+"""`raw`: the repository lines from which the code was generated. `rewritten`: the code node at any level. `verified`:
+the code node if its test has run in the sandbox (level `executed` or above)."""
 
 _MOST_INDENTED = 8
 _MOST_PLACES = 3
@@ -27,8 +28,8 @@ _MOST_PLACES = 3
 
 @dataclass(frozen=True)
 class Chosen:
-    """One paper with the kinds of nodes to include, and the references (`xkg.serve.answers.references`) for it and its
-    techniques. `ablations` are the stored ablations of its techniques."""
+    """A paper, the kinds of nodes to include, and short references to the paper and its techniques
+    (`xkg.serve.answers.references`). `ablations` are the stored ablations of its techniques."""
 
     bundle: PaperBundle
     include: frozenset[Kind]
@@ -47,7 +48,7 @@ class Chosen:
 
     @cached_property
     def hidden(self) -> Sequence[Technique]:
-        """The techniques that have no code at the required level, in preorder, each with the reason."""
+        """The hidden techniques, in preorder."""
         return hidden_techniques(self.bundle)
 
     @cached_property
@@ -65,11 +66,11 @@ class Chosen:
         return found
 
     def places(self, technique: str) -> str:
-        """Returns the repository lines that implement a technique, best first; empty if none are known."""
+        """Returns the repository lines that implement a technique, best first, or '' if none are known."""
         return ", ".join(self._places.get(technique, ())[:_MOST_PLACES])
 
     def without_code(self, hidden: Technique) -> str:
-        """Returns a line about a hidden technique: why it has no code, and where the repository implements it."""
+        """Returns a line that says why a hidden technique has no code, and where the repository implements it."""
         places = self.places(hidden.id)
         why = inline(hidden.hidden or "", 200)
         where = f"; in {places}" if places else ""
@@ -80,7 +81,7 @@ class Chosen:
         return {entry.technique.id: len(entry.path) - 1 for entry in self.entries}
 
     def depth(self, technique: str) -> int:
-        """Returns the number of techniques above it."""
+        """Returns the number of techniques above a technique."""
         return self._depths[technique]
 
     @cached_property
@@ -98,7 +99,7 @@ class Chosen:
 
     @cached_property
     def order(self) -> Sequence[str]:
-        """Ids in build order: each technique comes after the techniques that it uses."""
+        """Ids in build order: each technique comes after the techniques it uses."""
         return build_order(self.uses)
 
     def name(self, technique: str) -> str:
@@ -108,12 +109,12 @@ class Chosen:
         return ", ".join(map(self.name, techniques))
 
     def key(self, technique: str) -> str:
-        """Returns the short id; if the head names its paper, only `#path`."""
+        """Returns the short id, without the paper if the head already contains it."""
         reference = self.short_ids[technique]
         return span(reference.removeprefix(self.paper) if reference.startswith(f"{self.paper}#") else reference)
 
     def head(self, kind: str) -> str:
-        """Returns the head: title, reference, and how to read the rest."""
+        """Returns the document's head: the title, the paper's id, and how to read the rest."""
         paper = self.bundle.paper
         return (
             f"# {kind}: {inline(paper.title, 200) or 'untitled'}\n\n"
@@ -122,7 +123,7 @@ class Chosen:
 
 
 def inline(text: str, limit: int) -> str:
-    """Quotes text within a line, without characters that start code or markup."""
+    """Quotes text inline, without characters that start code or markup."""
     return short(one_line(text).replace("`", "'").replace("<", "‹").replace(">", "›"), limit)
 
 
@@ -134,14 +135,14 @@ def first_words(text: str, limit: int) -> str:
 
 
 def span(node_id: str) -> str:
-    """Renders an id as inline code, whatever characters it contains."""
+    """Renders an id as inline code, even if it contains backticks."""
     flat = one_line(node_id)
     marks = "`" * (1 + max(map(len, re.findall(r"`+", flat)), default=0))
     return f"{marks}{flat}{marks}" if len(marks) == 1 else f"{marks} {flat} {marks}"
 
 
 def quoted_below(text: str, depth: int) -> str:
-    """Renders a quote inside a list item at this depth."""
+    """Renders a quote within a list item at this depth."""
     return "\n".join(f"{indent(depth + 1)}{line}" for line in quoted(text).split("\n"))
 
 

@@ -1,9 +1,9 @@
-"""Renders a paper for a planning agent: its components, their dependencies, and which components have code, without the
+"""Renders a paper for a planning agent: its components, their dependencies, and whether they have code, but not the
 code itself.
 
-A small budget leaves out, in this order: the whole abstract, related papers, resources, findings, whole definitions,
-lines in repositories, first sentences of definitions, repositories, packages, the build order, the beginning of the
-abstract, and last components, deepest first."""
+If the budget is too small, parts are omitted in this order: the full abstract, related papers, resources, findings,
+full definitions, lines in repositories, repositories, first sentences of definitions, packages, the build order, the
+beginning of the abstract, and finally components, deepest first."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,15 +20,15 @@ _ABSTRACT, _SENTENCE = 400, 200
 _MOST_SHARED, _MOST_PACKAGES = 3, 30
 
 _RELATED_ENOUGH = 0.1
-"""On 44 graphs, papers with a lower score were unrelated."""
+"""Minimum score of a related paper. On 44 graphs, papers below it were unrelated."""
 
-# Section positions in the document.
+# Order of the sections in the document.
 _HEAD, _ABOUT, _COVERAGE, _TREE, _HIDDEN, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(11)
 
 
 def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAnswer]) -> tuple[str, str]:
-    """Returns the Markdown and its last line, which says what is left out. `related` is called if related papers are
-    included. Raises `InputError` if the budget is too small."""
+    """Returns the Markdown and its last line, which lists what was omitted. `related` is only called if related papers
+    are to be included. Raises `InputError` if the budget is too small."""
     steps = list(_steps(chosen, related))
     total = Counter(step.group for step in steps)
 
@@ -96,13 +96,14 @@ def _coverage(chosen: Chosen) -> str:
     return (
         f"\nCode for {len(chosen.code)} of {len(chosen.techniques)} components"
         + (f": {by_level}" if by_level else "")
-        + (f"; {len(chosen.hidden)} more ha{'ve' if len(chosen.hidden) > 1 else 's'} none" if chosen.hidden else "")
+        + (f"; {len(chosen.hidden)} more ha{'ve' if len(chosen.hidden) > 1 else 's'} no code" if chosen.hidden else "")
         + f".{partial}"
     )
 
 
 def _components(chosen: Chosen) -> Iterator[Step]:
-    """Yields one line per component, from the top of the hierarchy down, so that every component follows its parent."""
+    """Yields one line per component, from the top of the hierarchy down, so that a parent always precedes its
+    components."""
     title = "\n## Components (indented ones are part of the one above)\n\n"
     for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
         yield Step("components", (_TREE, n, 0), title * (n == 0) + _line(chosen, technique.id))
@@ -121,7 +122,7 @@ def _level(chosen: Chosen, technique: str) -> str:
 
 
 def _definitions(chosen: Chosen) -> Iterator[Step]:
-    """Yields first sentences, from the top of the hierarchy down. Equal definitions appear once."""
+    """Yields the definitions' first sentences, from the top of the hierarchy down, without duplicates."""
     first_of: dict[str, int] = {}
     for n, technique in enumerate(chosen.techniques):
         first_of.setdefault(one_line(technique.definition), n)
@@ -132,7 +133,7 @@ def _definitions(chosen: Chosen) -> Iterator[Step]:
 
 
 def _whole_definitions(chosen: Chosen, first_sentences: Sequence[Step]) -> Iterator[Step]:
-    """Yields definitions with more than one sentence, shortest first."""
+    """Yields the definitions that have more than one sentence, shortest first."""
     for step in sorted(first_sentences, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
         technique = chosen.techniques[step.place[1]]
         if (text := _quoted(chosen, technique, one_line(technique.definition))) != step.text:
@@ -144,7 +145,7 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Returns each name once, with the techniques that it uses in addition to its own components."""
+    """Returns each technique's name once, with the techniques it uses besides its own components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)
@@ -158,7 +159,7 @@ def _packages(chosen: Chosen) -> str:
     counts = Counter(package for code in chosen.code.values() for package in dict.fromkeys(code.versions))
     named = [f"{inline(name, 60)} ({n})" for name, n in sorted(counts.items(), key=lambda x: (-x[1], x[0]))]
     more = f" and {len(named) - _MOST_PACKAGES} more" if len(named) > _MOST_PACKAGES else ""
-    title = "\n## Packages (and how many pieces of code need them)\n\n- "
+    title = "\n## Packages (with the number of techniques whose code needs them)\n\n- "
     return title + ", ".join(named[:_MOST_PACKAGES]) + more if named else ""
 
 
@@ -166,12 +167,12 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
     bundle = chosen.bundle
     for n, repository in enumerate(bundle.repositories):
         facts = [
-            # Without a URL, the id contains the commit.
+            # If there is no URL, the id contains the commit.
             f"commit {repository.commit}" if repository.commit and repository.url else "",
             f"license {inline(repository.license, 60)}" if repository.license else "",
             "the authors' own" if repository.is_official else "",
             f"{plural(repository.stars, 'star')} on GitHub" if repository.stars is not None else "",
-            "archived: its authors no longer change it" if repository.archived else "",
+            "archived (read-only)" if repository.archived else "",
         ]
         title = "\n## Repositories\n\n" * (n == 0)
         named = inline(repository.url or repository.id, 300)
@@ -198,9 +199,9 @@ def _related(answer: RelatedAnswer) -> Iterator[Step]:
             "is cited here" if row.cites else "",
             "cites this paper" if row.cited else "",
             f"has the same {shared}" if shared else "",
-            f"has something like {nearest}" if nearest and not shared else "",
+            f"has something similar to {nearest}" if nearest and not shared else "",
         ]
         year = f", {row.year}" if row.year else ""
-        title = "\n## Related papers of this graph\n\n" * (n == 0)
+        title = "\n## Related papers in this graph\n\n" * (n == 0)
         text = f"- {inline(row.title, 120)} ({span(row.id)}{year}, {row.score:g}): {'; '.join(filter(None, why))}"
         yield Step("related papers", (_RELATED, n), title + text)

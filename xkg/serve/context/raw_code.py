@@ -1,8 +1,8 @@
-"""Reads the repository lines from which code was generated, at their commit.
+"""Reads the repository lines from which code was generated, at the original commit.
 
-The graph stores the lines' positions, not their text. The text is read from the parsed repository among the build
-outputs, otherwise from the fetched commit, both in the graph's folder. A caller may also name a folder that contains
-the commit or the same files."""
+The graph stores only the lines' positions. Their text is read from the parsed repository in the build outputs, or else
+from the fetched commit, both in the graph's folder. A caller may also specify a folder that contains the commit or the
+same files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -19,11 +19,10 @@ from xkg.model import PaperBundle, Repository, Symbol
 def raw_code(
     bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
 ) -> tuple[dict[str, str], str]:
-    """Returns lines keyed by code id, for all code in the paper whose lines are available, and one line that says why
-    others are not (empty if all are). `graph` is the graph's folder; `folder` is a clone or copy of the repository to
-    read instead.
+    """Returns the available lines keyed by code id, and the reason why any lines are missing, or ''. `graph` is the
+    graph's folder. `folder` is a clone or copy of the repository to read instead.
 
-    Raises `InputError` if `folder` has neither that commit nor those files."""
+    Raises `InputError` if `folder` contains neither the commit nor the files."""
     wanted = _origins(bundle)
     sources: dict[str, _Source] = {}
     missing = []
@@ -57,8 +56,8 @@ def _why(bundle: PaperBundle, missing: Sequence[str]) -> str:
 
 
 def _origins(bundle: PaperBundle) -> dict[str, list[Symbol]]:
-    """Maps each code id to the symbols from which the code was generated, without symbols inside another symbol,
-    ordered by file and line."""
+    """Maps each code id to the symbols from which the code was generated, ordered by file and line. Symbols nested in
+    another symbol are excluded."""
     by_id = {s.id: s for s in bundle.symbols}
     symbols_of: dict[str, list[Symbol]] = {c.id: [] for c in bundle.code}
     for derivation in bundle.derivations:
@@ -91,7 +90,8 @@ def _from_folder(repository: Repository, folder: Path, paths: set[str], parsers:
 def codebase_of(
     bundle: PaperBundle, repository: Repository, graph: Path, paths: set[str], parsers: Parsers
 ) -> Codebase | None:
-    """Returns the parsed repository of a paper, or only these files from it; None if it is not on this machine."""
+    """Returns a paper's parsed repository, or only the given files from it. Returns None if the repository is not on
+    this machine."""
     for codebase in outputs(graph / "work" / folder_name(bundle.paper.id), "symbols", Codebase):
         if codebase.repository.id == repository.id:
             return codebase
@@ -111,7 +111,8 @@ class _Source:
         self._modules = {m.path: m for m in codebase.modules}
 
     def lines(self, symbol: Symbol) -> str | None:
-        """Returns the lines, below a comment with their position; None if the file does not have the symbol there."""
+        """Returns a comment with the symbol's position, followed by its lines. Returns None if the symbol is not at
+        this position in the file."""
         module = self._modules.get(symbol.path)
         if module is None:
             return None

@@ -1,3 +1,3 @@
 """The HTTP server: processes, authentication, limits, metrics and logs.
 
-May import: tools, and the other packages of serve."""
+May import from `tools` and the other packages in `serve`."""

@@ -1,4 +1,4 @@
-"""Authenticates callers by tokens from this server or from the OAuth authorization server."""
+"""Authenticates callers by tokens issued by this server or by the OAuth authorization server."""
 
 import logging
 from collections.abc import Sequence
@@ -14,18 +14,19 @@ log = logging.getLogger(__name__)
 
 
 class Access:
-    """A `TokenVerifier` for the SDK. It refuses any token that it cannot check."""
+    """A `TokenVerifier` for the SDK, which rejects any token that it cannot check."""
 
     def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
-        """`closed` requires a token from callers even if none was created. `graphs` are the served graphs; a token for
-        other graphs only is refused."""
+        """`closed` means that callers need a token even if none has been created. `graphs` are the served graphs.
+        Tokens that cover none of them are rejected."""
         self._graphs = graphs
         self._tokens = tokens
         self._issuer = issuer
         self._closed = closed or issuer is not None
 
     def required(self) -> bool:
-        """Whether callers need a token. True once a token has been created, even if all are revoked."""
+        """Whether callers need a token. Always true once a token has been created, even if all tokens have been
+        revoked."""
         if not self._closed:
             try:
                 self._closed = bool(self._tokens.all())
@@ -34,7 +35,8 @@ class Access:
         return self._closed
 
     def is_cheap(self, token: str) -> bool:
-        """Whether this token can be checked without a rate limit: it has our prefix, or was valid before."""
+        """Whether a token is cheap enough to check without a rate limit: it has our prefix, or has been valid
+        before."""
         return token.startswith(PREFIX) or (self._issuer is not None and self._issuer.has_seen(token))
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -55,6 +57,6 @@ class Access:
             return None
         if known is None:
             return None
-        # The secret itself is not passed on.
+        # The secret is not passed on.
         named = [f"{GRAPH_SCOPE}{graph}" for graph in known.graphs]
         return AccessToken(token="", client_id=known.name, scopes=[*known.scopes, *named])

@@ -1,4 +1,4 @@
-"""The HTTP server as an ASGI app: MCP at /mcp behind authentication and limits, plus health and metrics."""
+"""The HTTP server as an ASGI app: MCP at /mcp with authentication and limits, plus health checks and metrics."""
 
 import functools
 import logging
@@ -50,7 +50,7 @@ OPEN_SECONDS = 5.0
 READY_SECONDS = 1.0
 NEEDED = ["read"]
 THREADS_BESIDE = 8
-"""Threads reserved for work that must not wait for tools: fetching an issuer's keys, readiness, metrics."""
+"""Extra threads for work that must not wait for tools: fetching an issuer's keys, readiness checks and metrics."""
 
 _UNREADY: Mapping[type[XkgError], str] = {
     StoreUnreachableError: "the graph's server does not answer",
@@ -61,12 +61,11 @@ _UNREADY: Mapping[type[XkgError], str] = {
 
 
 LARGEST_BODY = 1 << 20
-"""The maximum number of bytes of a request."""
+"""Maximum size of a request body in bytes."""
 
 
 class Beside(NamedTuple):
-    """Routes in addition to MCP, which authenticate their callers themselves. `warm` prepares resources for the first
-    request."""
+    """Additional routes, which handle their own authentication. `warm` prepares them for the first request."""
 
     routes: Sequence[BaseRoute]
     warm: Callable[[], None]
@@ -76,8 +75,8 @@ Pages = Callable[[Settings, Served, Access], Beside]
 
 
 def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pages | None = None) -> ASGIApp:
-    """Returns the app for a server that is bound to the host `bound` and that clients reach at `url`. The app closes
-    the graph and the jobs. `pages` are for people. Raises `ConfigError` if settings contradict each other."""
+    """Returns the app for a server that is bound to the host `bound` and that clients reach at `url`. `pages` adds web
+    pages for people. The app closes the graph and the jobs on shutdown. Raises `ConfigError` if settings conflict."""
     service, jobs = served.service, served.jobs
     http = settings.serve.http
     closed = reached_by_others(http, bound)
@@ -96,7 +95,7 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
     ]
     if settings.serve.oauth.issuer is not None:
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
-        # Clients ask their issuer for all scopes listed here, so `admin` is not offered.
+        # Clients request all scopes listed here from their issuer, so `admin` is not listed.
         offered: list[str] = [scope for scope in SCOPES if scope != ADMIN]
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], offered)
 
@@ -136,8 +135,8 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
 
 
 def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
-    """Returns an MCP server without sessions: any worker can answer any request, and no per-caller state is kept. Host
-    and size are checked before the request reaches it."""
+    """Returns a stateless MCP server, so any worker can answer any request. The host and request size have already been
+    checked when a request reaches it."""
     server = PlainErrors(instructions=instructions(served), subscriptions=False)
     add_completion(server, served.service)
     add_all(server, served)
@@ -151,7 +150,7 @@ def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
 
 
 def _not_a_message(body: bytes) -> Response | None:
-    """Returns the JSON-RPC error for a body that is not a message, else None."""
+    """Returns the JSON-RPC error if the body is not a valid message, otherwise None."""
     try:
         parsed_message(body)
     except WrongMessageError as error:
@@ -160,11 +159,12 @@ def _not_a_message(body: bytes) -> Response | None:
 
 
 class _Guarded:
-    """Requires a token with the scope `read`, unless no token was ever created, and limits each caller's rate.
+    """Requires a token with the `read` scope, unless no token has ever been created, and limits each caller's request
+    rate.
 
-    Requests without a valid token count for their IP address. If that address exceeds its rate, a request is refused
-    before its token is checked, unless the check is cheap. This lets a caller use its valid token even if it shares a
-    proxy's address with a flood of forged tokens."""
+    Requests without a valid token are counted against their IP address. If an address exceeds its limit, its requests
+    are rejected without checking their tokens, unless the check is cheap. A caller with a valid token can therefore get
+    through even if a flood of forged tokens comes from the same proxy."""
 
     def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
         self._access = access
@@ -182,7 +182,7 @@ class _Guarded:
 
 
 def _bearer(scope: Scope) -> str:
-    """Returns the request's bearer token, '' if there is none."""
+    """Returns the request's bearer token, or '' if there is none."""
     header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     kind, _, token = header.decode("latin-1").partition(" ")
     return token if kind.lower() == "bearer" else ""
@@ -202,12 +202,12 @@ async def _healthz(_: Request) -> Response:
 
 
 class _Ready:
-    """Reports whether the graph can be read, checked at most once a second. Callers are anonymous, so paths appear only
-    in the log."""
+    """Reports whether the graph can be read, checking at most once a second. Callers are anonymous, so paths are only
+    logged."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._looking = anyio.CapacityLimiter(1)  # a slow check occupies one thread, and others wait for it
+        self._looking = anyio.CapacityLimiter(1)  # so that a slow check occupies only one thread
         self._looked = -READY_SECONDS
         self._reason: str | None = None
 

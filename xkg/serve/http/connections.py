@@ -1,4 +1,4 @@
-"""Limits the time that a connection may take to send a request."""
+"""Limits how long a connection may take to send a request."""
 
 import asyncio
 
@@ -6,8 +6,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class Connection(H11Protocol):
-    """uvicorn's HTTP/1.1 protocol, which also closes a connection if the head of a request has not arrived within
-    `timeout_keep_alive`. uvicorn itself waits forever, so silent connections would take all places."""
+    """uvicorn's HTTP/1.1 protocol with a timeout for request heads. Closes a connection if the head of a request has
+    not arrived within `timeout_keep_alive`. uvicorn itself waits forever, so idle connections could use up all
+    slots."""
 
     _deadline: asyncio.TimerHandle | None = None
 
@@ -21,7 +22,7 @@ class Connection(H11Protocol):
             self._deadline.cancel()
 
     def on_response_complete(self) -> None:
-        self._await_request()  # before the next request in a pipeline begins
+        self._await_request()  # before the next pipelined request begins
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,7 +1,7 @@
-"""Protects against DNS rebinding, and detects whether other machines can reach the server.
+"""Protects against DNS rebinding and detects whether other machines can reach the server.
 
-An attacker can make the name of a web page point to this machine. Its requests have that name as their Host, and must
-not reach a server that trusts this machine."""
+An attacker can make a web page's host name resolve to this machine. The page's requests have that name as their Host,
+and must not reach a server that trusts local requests."""
 
 import socket
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ _REFUSED = {
         "host",
         "the Host header does not match this server: use one of its hosts, or have serve.http.hosts extended",
     ),
-    403: ("origin", "web pages from this origin may not send requests: have it listed in serve.http.origins"),
+    403: ("origin", "requests from this origin are not allowed: have it added to serve.http.origins"),
 }
 
 
 class KnownHosts:
-    """Accepts requests whose Host is one of `names` or this machine, and whose Origin, if a browser sent one, is one of
-    these or of `origins`. A server on all addresses does not know its names, so it accepts any Host: its callers need
-    tokens, which such a page does not have."""
+    """Accepts requests whose Host is this machine or in `names`. If there is an Origin, it must be one of these or in
+    `origins`. A server that is bound to all addresses does not know its own names, so it accepts any Host. Its callers
+    need tokens, which a malicious page does not have."""
 
     def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
         self._app = app
@@ -57,14 +57,14 @@ class KnownHosts:
 
 
 def reached_by_others(http: HttpSettings, bound: str) -> bool:
-    """Whether other machines can reach a server bound to `bound`, directly or through a proxy, as `http.url` or
-    `http.hosts` indicate."""
+    """Whether other machines can reach a server bound to `bound`, either directly or through a proxy. A proxy is
+    assumed if `http.hosts` is set or `http.url` is not local."""
     behind = http.url is not None and not is_loopback(urlsplit(http.url).hostname or "")
     return behind or bool(http.hosts) or not is_loopback(bound)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`. Names are resolved."""
+    """Whether `host` is only reachable from this machine. Host names are resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Request limits: each caller's rate, the body size, and the number of concurrent requests."""
+"""Limits each caller's request rate, the body size, and the number of concurrent requests."""
 
 import asyncio
 import math
@@ -16,8 +16,8 @@ WAIT_SECONDS = 20.0
 
 
 class Rates:
-    """One token bucket for each caller: `per_minute` requests on average, a tenth of them in a burst. The least
-    recently seen callers are dropped first; their buckets are full again by then."""
+    """A token bucket per caller: `per_minute` requests on average, with bursts of up to a tenth of that. If there are
+    too many callers, the least recently seen are dropped."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_minute / 60
@@ -26,7 +26,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, caller: str) -> float:
-        """Seconds that the caller must wait (0: none). Does not count a request."""
+        """Returns how many seconds the caller must wait, or 0. Does not count as a request."""
         level = self._level(caller, self._clock())
         return 0.0 if level >= 1 else (1 - level) / self._rate
 
@@ -46,8 +46,8 @@ class Rates:
 
 
 def caller(scope: Scope) -> str:
-    """Returns the caller of a request: the token's holder, otherwise the address. IPv6 addresses are grouped by their
-    /64, the size that networks assign."""
+    """Returns the token's name, or the IP address if there is no token. IPv6 addresses are grouped by /64, the prefix
+    usually assigned to a network."""
     user = scope.get("user")
     if isinstance(user, AuthenticatedUser):
         return f"token {user.access_token.client_id}"
@@ -60,7 +60,7 @@ def caller(scope: Scope) -> str:
 
 
 class RateLimit:
-    """Refuses excess requests with 429 and Retry-After. If `per_minute` is 0, there is no limit."""
+    """Rejects excess requests with 429 and Retry-After. If `per_minute` is 0, there is no limit."""
 
     def __init__(self, app: ASGIApp, per_minute: int) -> None:
         self._app = app
@@ -74,20 +74,21 @@ class RateLimit:
         await self._app(scope, receive, send)
 
     def wait(self, scope: Scope) -> float:
-        """Returns the seconds that the caller of this request must wait. Does not count a request."""
+        """Returns how many seconds this request's caller must wait, or 0. Does not count as a request."""
         return self._rates.wait(caller(scope)) if self._rates is not None else 0.0
 
 
 async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> None:
-    """Responds that the caller must wait for this many seconds."""
+    """Responds with 429 and the number of seconds to wait."""
     after = math.ceil(wait)
-    words = f"too many requests: ask again in {after} s"
+    words = f"too many requests: try again in {after} s"
     await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
 
 
 class BodyLimit:
-    """Reads the whole request before it takes a turn. Refuses requests larger than `most` bytes with 413, and requests
-    that have not arrived after `seconds` with 408. `check` may answer a request instead of the app."""
+    """Buffers the whole body before passing the request on. Rejects bodies larger than `most` bytes with 413, and
+    requests that take longer than `seconds` to arrive with 408. `check` may return a response to send instead of
+    calling the app."""
 
     def __init__(
         self, app: ASGIApp, most: int, seconds: float, check: Callable[[bytes], ASGIApp | None] = lambda _: None
@@ -114,7 +115,7 @@ class BodyLimit:
             await refuse(scope, receive, send, 408, "slow", words, {"connection": "close"})
             return
         if max(announced, len(body)) > self._most:
-            words = f"a request may have at most {self._most // 1024} KiB: send less"
+            words = f"the request is larger than {self._most // 1024} KiB: send a smaller one"
             await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
             return
         if (answer := self._check(bytes(body))) is not None:
@@ -133,9 +134,9 @@ class BodyLimit:
 
 
 class Gate:
-    """Allows `at_work` concurrent requests and queues `waiting` more in order of arrival. Further requests get 503, as
-    do requests whose turn does not come in time. A turn ends when the response begins, so that a slow reader blocks
-    nobody."""
+    """Allows `at_work` concurrent requests and queues up to `waiting` more in order of arrival. Any others are rejected
+    with 503, as are requests that have to wait too long. A request's slot is released when its response begins, so that
+    slow clients do not block others."""
 
     def __init__(self, app: ASGIApp, at_work: int, waiting: int) -> None:
         self._app = app
@@ -145,7 +146,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not await self._turn():
-            words = "the server is busy: ask again in a moment"
+            words = "the server is busy: try again in a moment"
             await refuse(scope, receive, send, 503, "busy", words, {"retry-after": "1"})
             return
         has_turn = True

@@ -1,4 +1,4 @@
-"""Logs and traces for the HTTP server: one JSON object per line on stderr, about requests, without their contents."""
+"""Logs and traces for the HTTP server. Logs are JSON lines on stderr and do not include request contents."""
 
 import json
 import logging
@@ -16,8 +16,9 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 class JsonLines(logging.Formatter):
-    """Formats time, level, logger, event, and the fields in `extra={"facts": {…}}`. For an exception, only its type and
-    location are logged; its message and traceback may contain parts of requests, so they appear only at `debug`."""
+    """Formats a record as JSON with time, level, logger, event, and the fields in `extra={"facts": {…}}`. For
+    exceptions, only the type and location are logged. Messages and tracebacks may contain parts of requests, so they
+    are only logged if `whole` is set."""
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__()
@@ -42,8 +43,8 @@ class JsonLines(logging.Formatter):
 
 
 def configure(level: Level) -> None:
-    """Configures all loggers in this process. Libraries log at `warning` and above; at level `debug`, some log
-    everything."""
+    """Configures all loggers in this process. Libraries log at `warning` and above, or everything for some libraries at
+    level `debug`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(whole=level == "debug"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
@@ -61,8 +62,8 @@ WANTED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
 def start() -> Callable[[], None]:
-    """Sends the MCP SDK's spans, one per message, over OTLP. Returns a function that stops it. The OTEL_* environment
-    variables configure it; if they set no endpoint, nothing is sent."""
+    """Starts sending the MCP SDK's spans, one per message, over OTLP. Returns a function that stops it. It is
+    configured by the OTEL_* environment variables. If none of them sets an endpoint, nothing is sent."""
     if not any(os.environ.get(name) for name in WANTED) or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return lambda: None
     try:

@@ -1,4 +1,4 @@
-"""Prometheus metrics: counts, durations and sizes, without contents or callers."""
+"""Prometheus metrics: counts, durations and sizes, but no request contents or callers."""
 
 import os
 import struct
@@ -22,19 +22,19 @@ from prometheus_client.registry import Collector
 from xkg.errors import XkgError
 from xkg.operating_system import runs
 
-disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each
+disable_created_metrics()  # type: ignore[no-untyped-call]  # avoids an extra series per metric
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""The folder for the workers' shared counts. prometheus_client reads it when it is first imported."""
+"""Environment variable for the folder with the workers' shared counts. prometheus_client reads it on import."""
 
 BEGINNING = 40
-"""Maximum number of retries while a starting worker has not written its counts yet."""
+"""Maximum number of retries while a new worker has not written its counts yet."""
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """The counts for this process. If there are several workers, `text` returns their sum. `state` returns the current
+    """This process's metrics. If there are several workers, `text` returns their sums. `state` returns the current
     generation and its number of papers."""
 
     def __init__(self, state: Callable[[], tuple[int, int]]) -> None:
@@ -42,7 +42,7 @@ class Metrics:
         self.calls = Counter("xkg_calls", "Tool calls, by outcome.", ("tool", "outcome"), registry=own)
         self.seconds = Histogram("xkg_call_seconds", "Duration of calls.", ("tool",), registry=own, buckets=SECONDS)
         self.requests = Counter("xkg_http_requests", "HTTP requests, by response.", ("path", "status"), registry=own)
-        self.rejected = Counter("xkg_rejected", "Requests refused.", ("reason",), registry=own)
+        self.rejected = Counter("xkg_rejected", "Rejected requests.", ("reason",), registry=own)
         self.in_flight = Gauge(
             "xkg_requests_in_flight", "HTTP requests in progress.", registry=own, multiprocess_mode="livesum"
         )
@@ -58,11 +58,11 @@ class Metrics:
         self.rejected.labels(reason).inc()
 
     def text(self) -> bytes:
-        """Returns the metrics in Prometheus's text format. Reads the graph, so it may take as long as opening it."""
+        """Returns the metrics in Prometheus's text format. May open the graph, which can take a while."""
         for _ in range(BEGINNING):
             try:
                 return generate_latest(self._registry)
-            except struct.error:  # a starting worker has created its file but not written to it yet
+            except struct.error:  # a new worker has created its file but not written to it yet
                 time.sleep(0.05)
         return generate_latest(self._registry)
 
@@ -75,14 +75,14 @@ class _Graph(Collector):
         try:
             generation, papers = self._state()
         except XkgError:
-            yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and holds a paper.", value=0)
+            yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and contains a paper.", value=0)
             return
-        yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and holds a paper.", value=1)
+        yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and contains a paper.", value=1)
         yield GaugeMetricFamily("xkg_generation", "Current generation of the graph.", value=generation)
         yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
 
     def describe(self) -> list[Any]:
-        return []  # registering does not open the graph
+        return []  # so that registering does not open the graph
 
 
 def _forget_the_dead(folder: Path) -> None:

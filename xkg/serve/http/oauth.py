@@ -1,12 +1,12 @@
-"""Checks access tokens from an OAuth 2.1 authorization server according to RFC 9068 and RFC 8725. A token must be a JWT
-of type `at+jwt`, signed with one of the issuer's published keys, issued for this server, not expired, and not bound to
-a client's key.
+"""Checks access tokens from an OAuth 2.1 authorization server, following RFC 9068 and RFC 8725. A token must be a JWT
+of type `at+jwt` that is signed with one of the issuer's published keys and issued for this server. It must not be
+expired or bound to a client's key.
 
-PyJWT checks the signature, `crit` and the registered claims. The types of tokens and of claims are checked here:
-neither PyJWT nor joserfc nor authlib refuses all of the wrong ones.
+PyJWT checks the signature, `crit` and the registered claims. Token types and claim types are checked here, because none
+of PyJWT, joserfc and authlib rejects every invalid one.
 
-Anybody may send a token, so a forged one must not cost more than checking its signature. Keys are fetched in the
-background, rarely and one fetch at a time, and a token with a known key waits for no fetch."""
+Anyone can send a token, so handling a forged token must not cost more than checking its signature. Keys are therefore
+fetched in the background, infrequently and one fetch at a time. Tokens with a known key never wait for a fetch."""
 
 import asyncio
 import hashlib
@@ -28,19 +28,19 @@ from xkg.errors import ConfigError
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Only asymmetric algorithms: with a shared secret, anyone who checks tokens could also issue them."""
+"""Asymmetric algorithms only. With a shared secret, anyone who can check tokens could also issue them."""
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
 LEEWAY_SECONDS = 30
 FETCH_SECONDS = 5.0
-"""Time limit for fetching the keys and the metadata that contains their URL."""
+"""Timeout for fetching the keys, including the metadata that contains their URL."""
 
 FRESH_SECONDS = 300.0
 VALID_SECONDS = 3600.0
-"""Keys are fetched again after `FRESH_SECONDS`. If that fails, the old keys stay valid for this long."""
+"""Keys are refetched after `FRESH_SECONDS`. If that fails, the old keys remain valid until `VALID_SECONDS`."""
 
 PAUSE_SECONDS = 30.0
-"""Minimum time between two fetches, so that tokens with unknown keys cause few fetches."""
+"""Minimum time between fetches, so that tokens with unknown keys cannot trigger many of them."""
 
 LAST_MOMENT = 253_402_300_799
 """The end of the year 9999, in seconds since 1970."""
@@ -53,12 +53,12 @@ _UNUSABLE = (
     httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError,
     OSError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
-"""Errors that a server's response can cause."""
+"""Errors that an invalid response can cause."""
 
 
 class Issuer:
     """The authorization server `issuer`, whose tokens must be issued for `audience`. Its keys are fetched for the first
-    token, and again when they change. For one event loop."""
+    token and refreshed later. Tied to a single event loop."""
 
     def __init__(self, issuer: str, audience: str, jwks: str | None = None, types: Sequence[str] = ("at+jwt",)) -> None:
         self.issuer = issuer
@@ -68,8 +68,8 @@ class Issuer:
         self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
-        """Returns the caller that the token names, None if the token is invalid. Logs the issuer's faults, and the
-        reason why a validly signed token is refused."""
+        """Returns the caller identified by the token, or None if the token is invalid. Logs any errors by the issuer,
+        and why correctly signed tokens are rejected."""
         if len(token) > LONGEST:
             return None
         try:
@@ -90,9 +90,11 @@ class Issuer:
             return None
         claims = whole["payload"]
         name = _caller(claims)
-        problem = "it identifies nobody (sub, client_id)" if name is None else self._problem(whole["header"], claims)
+        problem = (
+            "it identifies no caller (sub or client_id)" if name is None else self._problem(whole["header"], claims)
+        )
         if name is None or problem is not None:
-            log.warning("a token from %s is refused: %s", self.issuer, problem)
+            log.warning("rejected a token from %s: %s", self.issuer, problem)
             return None
         self._good[_digest(token)] = claims["exp"]
         if len(self._good) > MOST_CACHED_TOKENS:
@@ -100,13 +102,13 @@ class Issuer:
         return _access(name, claims)
 
     def _problem(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str | None:
-        """Returns why a validly signed token for this server is refused, else None."""
+        """Returns the reason to reject a correctly signed token for this server, or None."""
         kind = header.get("typ", "JWT")
         if not isinstance(kind, str) or _plain_type(kind) not in self._types:
             taken = " or ".join(sorted(self._types))
-            return f"its type is {str(kind)[:60]!a}, not {taken}: add it to serve.oauth.types if access tokens have it"
+            return f"its type is {str(kind)[:60]!a}, not {taken}: add it to serve.oauth.types if access tokens use it"
         if "cnf" in claims:
-            return "it is bound to a key of the client (cnf), which is not checked: issue plain bearer tokens"
+            return "it is bound to a client's key (cnf), which is not supported: issue plain bearer tokens"
         for name in ("exp", "nbf", "iat"):
             value = claims.get(name, 0)
             if type(value) not in (int, float) or not 0 <= value <= LAST_MOMENT:
@@ -114,12 +116,12 @@ class Issuer:
         return None
 
     def has_seen(self, token: str) -> bool:
-        """Whether the token was valid before and has not expired since."""
+        """Whether the token has been valid before and has not expired since."""
         return self._good.get(_digest(token), 0.0) > time.time()
 
 
 class _Keys:
-    """The issuer's keys, keyed by id."""
+    """The issuer's keys by id."""
 
     def __init__(self, issuer: str, fetch: Callable[[], Awaitable[Mapping[str, jwt.PyJWK]]]) -> None:
         self._issuer = issuer
@@ -129,7 +131,7 @@ class _Keys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def get(self, kid: str) -> jwt.PyJWK | None:
-        """Returns the key; None if it does not exist or does not arrive in time."""
+        """Returns the key, or None if it does not exist or could not be fetched in time."""
         age = time.monotonic() - self._since
         if age >= VALID_SECONDS:
             self._keys = {}
@@ -140,7 +142,7 @@ class _Keys:
         return self._keys.get(kid)
 
     def _refresh(self) -> None:
-        """Starts a fetch, unless one is running or has just been tried."""
+        """Starts a fetch, unless one is running or was started recently."""
         now = time.monotonic()
         if self._fetching is None and now - self._tried >= PAUSE_SECONDS:
             self._tried = now
@@ -152,7 +154,7 @@ class _Keys:
                 self._keys = await self._fetch()
             self._since = time.monotonic()
         except _UNUSABLE as error:
-            log.error("the keys from %s cannot be fetched (%s)", self._issuer, type(error).__name__)
+            log.error("cannot fetch the keys from %s (%s)", self._issuer, type(error).__name__)
         except ConfigError as error:
             log.error(str(error))
         finally:
@@ -160,15 +162,15 @@ class _Keys:
 
 
 def issuer_of(settings: OAuthSettings, url: str) -> Issuer | None:
-    """Returns the configured issuer for the server at `url`, None if there is none."""
+    """Returns the configured issuer for the server at `url`, or None if none is configured."""
     if settings.issuer is None:
         return None
     return Issuer(settings.issuer, settings.audience or url, settings.jwks, settings.types)
 
 
 async def _fetched(issuer: str, jwks: str | None) -> dict[str, jwt.PyJWK]:
-    """Fetches the issuer's keys from the URL `jwks` or the URL in its metadata. Raises `ConfigError` if the metadata
-    has no URL, and `_UNUSABLE`."""
+    """Fetches the issuer's keys from `jwks` or the URL in its metadata. Raises `ConfigError` if the metadata has no
+    usable URL, and `_UNUSABLE` if a response is invalid."""
     async with httpx2.AsyncClient(headers={"accept-encoding": "identity"}) as web:
         keys = jwt.PyJWKSet.from_dict(await _answer(web, jwks or await _published(web, issuer))).keys
     return {key.key_id: key for key in keys if isinstance(key.key_id, str) and key.public_key_use in ("sig", None)}
@@ -193,21 +195,22 @@ async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
 
 
 def _safe(issuer: str, address: object) -> str:
-    """Returns the keys' URL from metadata, validated like the setting for it."""
+    """Validates the keys' URL from the metadata, like the setting `serve.oauth.jwks`."""
     try:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:
         raise ConfigError(
-            f"{issuer} publishes its keys at {str(address)[:200]!a}, not an https address: set serve.oauth.jwks"
+            f"{issuer} publishes its keys at {str(address)[:200]!a}, which is not an https address: "
+            "set serve.oauth.jwks"
         ) from None
 
 
 async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
-    """Fetches the JSON at a URL without following redirects. Raises `_UNUSABLE`."""
+    """Fetches JSON from a URL without following redirects. Raises `_UNUSABLE` if the response is invalid."""
     body = bytearray()
     async with web.stream("GET", address) as answer:
         if answer.status_code != 200:
-            raise ValueError(f"{address} answers {answer.status_code}")
+            raise ValueError(f"{address} responded with {answer.status_code}")
         async for piece in answer.aiter_raw():
             body += piece
             if len(body) > LARGEST_ANSWER:
@@ -216,7 +219,7 @@ async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
 
 
 def _plain_type(kind: str) -> str:
-    """Normalizes a JOSE media type: lower case, without the optional `application/`."""
+    """Normalizes a JOSE media type to lower case, without the optional `application/`."""
     return kind.lower().removeprefix("application/")
 
 
@@ -225,8 +228,9 @@ def _digest(token: str) -> bytes:
 
 
 def _caller(claims: Mapping[str, Any]) -> str | None:
-    """Returns the caller's name, in a form that none of our own tokens has; None if the JWT names nobody. Prefers the
-    user to the client program, because users who share a program must not share their jobs."""
+    """Returns the caller's name, or None if the JWT does not identify anyone. The name cannot clash with the name of
+    one of our own tokens. Prefers the user over the client program, because users of the same program must not share
+    jobs."""
     for prefix, claim in (("oauth:", "sub"), ("oauth client:", "client_id"), ("oauth client:", "azp")):
         if isinstance(named := claims.get(claim), str) and named:
             return prefix + named

@@ -1,4 +1,4 @@
-"""Logs and counts each request, under an id that is also in the response."""
+"""Logs and counts each request, with an id that is also in the response."""
 
 import logging
 import re
@@ -19,15 +19,15 @@ log = logging.getLogger(__name__)
 
 PATHS = frozenset(("/mcp", "/metrics", "/healthz", "/readyz"))
 QUIET = frozenset(("/metrics", "/healthz", "/readyz"))
-"""Polled by machines, so logged at `debug`."""
+"""Paths that are polled by machines, and therefore logged only at `debug`."""
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _REASONS = {401: "token", 403: "scope"}
-"""Reasons for which the SDK returns these status codes."""
+"""Reasons why the SDK rejects a request, by status code."""
 
 
 class Observed:
-    """Counts and logs requests. A request's id is its X-Request-ID if that is valid, otherwise a new id."""
+    """Counts and logs requests. A request's id is its X-Request-ID if valid, otherwise a random id."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -77,7 +77,7 @@ class Observed:
 
 
 def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
-    """Measures each tool call, and stores the method or tool and the outcome in the HTTP request's state."""
+    """Measures tool calls. Stores the method or tool and the outcome in the HTTP request's state."""
 
     known: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Runs the HTTP server: binds an address, starts one or several processes on it, and shuts down gracefully."""
+"""Runs the HTTP server: binds an address, starts one or more worker processes, and shuts down gracefully."""
 
 import asyncio
 import functools
@@ -31,22 +31,23 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 WORKER_SECONDS = 60
-"""A worker that does not answer its parent for this long is replaced. Imports on a busy machine may take most of it."""
+"""How long a worker may be unresponsive before it is replaced. Imports on a busy machine can take most of this time."""
 
 SHUTDOWN_SECONDS = 10
-"""Time that running calls get to finish when the server shuts down."""
+"""How long in-flight calls have to finish when the server shuts down."""
 SPARE_FILES = 256
-"""File descriptors that connections leave free for the graph and its indexes."""
+"""Number of file descriptors reserved for the graph and its indexes."""
 
 LAST_SECONDS = 2.0
-"""A call that still runs this long after `SHUTDOWN_SECONDS` is aborted."""
+"""How long after `SHUTDOWN_SECONDS` a running call is aborted."""
 
 CLOSING_SECONDS = 60.0
-"""If no such call is running, the time that closing the server may take: indexes and models, on a busy machine."""
+"""How long closing the server may take if no call is running. Closing indexes and models can be slow on a busy
+machine."""
 
 
 MakeApp = Callable[[Settings, str, str], ASGIApp]
-"""Creates the app from settings, for a server bound to the given host that clients reach at the given URL."""
+"""Creates the app from settings, the host that the server is bound to, and the URL for clients."""
 
 
 def serve_http(
@@ -58,10 +59,10 @@ def serve_http(
     bound: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serves the graph in `settings` at `address`, such as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 selects a
-    free port; the first log line names it, and `bound` receives the URL.
+    free port. The URL is logged and passed to `bound`.
 
     Raises `ConfigError` if the address cannot be bound or can be reached from other machines without a token, if builds
-    have no limits, or if settings contradict each other."""
+    are allowed without limits, or if settings conflict."""
     host, port = parse(address)
     _refuse_the_open(settings, host)
     open_roots(settings.serve.roots or ())
@@ -91,14 +92,14 @@ def serve_http(
 
 
 def parse(address: str) -> tuple[str, int]:
-    """Returns the host and port of `HOST:PORT` or `[HOST]:PORT`. Raises `ConfigError`."""
+    """Parses `HOST:PORT` or `[HOST]:PORT`. Raises `ConfigError` if the address is invalid."""
     host, _, port = address.rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif ":" in host:
         host = ""
     if not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(f"--http {address!r} is not an address: write HOST:PORT, as in 127.0.0.1:8321 or [::1]:8321")
+        raise ConfigError(f"--http {address!r} is not an address: use HOST:PORT, such as 127.0.0.1:8321 or [::1]:8321")
     return host, int(port)
 
 
@@ -110,8 +111,8 @@ def _refuse_the_open(settings: Settings, host: str) -> None:
             raise ConfigError("serve.oauth needs the address that clients use: set serve.http.url, https://HOST/mcp")
     elif not Tokens(settings.kg).valid():
         raise ConfigError(
-            f"{settings.serve.http.url or host} can be reached from other machines, and nobody would need a token: run "
-            "`xkg token create NAME`, or set serve.oauth.issuer; or serve only 127.0.0.1"
+            f"{settings.serve.http.url or host} can be reached from other machines, but no token would be required: "
+            "run `xkg token create NAME`, or set serve.oauth.issuer, or serve only on 127.0.0.1"
         )
 
 
@@ -119,8 +120,8 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
-        # Connections inherit this option. asyncio sets it only on sockets it creates; without it, the second half of a
-        # response waited 40 ms.
+        # Connections inherit this option, which asyncio sets only on sockets it creates itself. Without it, the second
+        # half of a response was delayed by 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
@@ -136,7 +137,7 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
         lifespan="on",
         log_config=None,
         access_log=False,
-        proxy_headers=False,  # a local caller could claim any address
+        proxy_headers=False,  # a local caller could forge its address
         server_header=False,
         backlog=BACKLOG,
         workers=workers,
@@ -148,14 +149,14 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
 
 
 def _room(most: int) -> int:
-    """Returns the number of connections that this process can have, at most `most`. Raises its limit on open files if
-    that is too low."""
+    """Returns how many connections this process can have, up to `most`. Raises the process's limit on open files if
+    necessary."""
     files = files_allowed(most + SPARE_FILES)
     return most if files is None else max(1, min(most, files - SPARE_FILES))
 
 
 def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
-    """Returns the app for one process, with logs and traces. The process ends with its parent."""
+    """Returns the app for a worker process, with logs and traces. The process exits when its parent exits."""
     logs.configure(level)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -165,7 +166,7 @@ def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: 
 
 
 class _Process:
-    """Ends the process if a call that cannot be cancelled outlasts the app's shutdown."""
+    """Kills the process if a call that cannot be cancelled is still running after the app's shutdown."""
 
     def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
         self._app = app
@@ -212,6 +213,5 @@ def _end_with(parent: Any) -> None:
 
 
 def _end(server: uvicorn.Server, _number: int, _frame: Any) -> None:
-    """Ends a server that receives a signal before uvicorn handles signals; uvicorn raises the signal again
-    afterwards."""
+    """Stops a server that receives a signal before uvicorn handles signals. uvicorn re-raises the signal afterwards."""
     server.should_exit = True

@@ -1,7 +1,7 @@
-"""Bearer tokens for one graph: shown once, stored as hashes, valid until they expire or are revoked.
+"""A graph's bearer tokens. They are shown once, stored as hashes, and valid until they expire or are revoked.
 
-A token is 256 random bits, so it cannot be guessed from its hash, however fast the hash is. So SHA-256 is enough; a
-slow password hash would only let untrusted callers keep the processor busy."""
+A token consists of 256 random bits, which cannot be guessed from a hash, however fast the hash function is. SHA-256 is
+therefore sufficient. A slow password hash would only allow untrusted callers to keep the CPU busy."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ from xkg.files import file_lock, private_folder, write_whole
 from xkg.value import Value
 
 PREFIX = "xkg_"
-"""Distinguishes our tokens from JWTs, and lets scanners find one that was committed by mistake."""
+"""Distinguishes our tokens from JWTs, and allows secret scanners to find them in commits."""
 
 Scope = Literal["read", "build", "agents", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -33,8 +33,8 @@ _OWNER_ONLY = 0o600
 
 
 class Token(Value):
-    """A stored token. `sha256` is the hex digest of the whole secret. `graphs` lists the graphs that it can read; empty
-    means all."""
+    """A stored token. `sha256` is the hex digest of the whole secret. `graphs` lists the graphs that the token can
+    read, or is empty for all graphs."""
 
     name: str
     sha256: str
@@ -54,7 +54,7 @@ _FILE = TypeAdapter(tuple[Token, ...])
 
 
 def lifetime(text: str) -> timedelta:
-    """Parses a duration such as `12h`, `90d` or `4w`. Raises `InputError` for any other form."""
+    """Parses a duration such as `12h`, `90d` or `4w`. Raises `InputError` if the format is invalid."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is not a duration: use up to five digits followed by h, d or w, such as 90d")
@@ -62,7 +62,7 @@ def lifetime(text: str) -> timedelta:
 
 
 def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
-    """Returns the distinct scopes with these names. Raises `InputError` for an unknown scope."""
+    """Returns the scopes with these names, without duplicates. Raises `InputError` if a scope is unknown."""
     for name in names:
         if name not in SCOPES:
             raise InputError(f"{name[:80]!r} is not a scope: choose from {', '.join(SCOPES)}")
@@ -70,9 +70,9 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
 
 
 class Tokens:
-    """The tokens for the graph in `folder`. A change in one process takes effect at once in all others.
+    """The tokens for the graph in `folder`. Changes take effect immediately in all processes.
 
-    Every method raises `CorruptStoreError` if the file is damaged, so that an unreadable file lets nobody in.
+    Every method raises `CorruptStoreError` if the file is damaged, so that no one is granted access by mistake.
     Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
@@ -89,8 +89,8 @@ class Tokens:
         expires: timedelta | None = None,
         graphs: Sequence[str] = (),
     ) -> str:
-        """Returns a new token, whose secret is not stored. The name of a revoked or expired token may be used again.
-        Raises `InputError` if the name is in use or invalid, and `StoreError` if the file cannot be written."""
+        """Creates a token and returns its secret, which is not stored. Names of revoked or expired tokens may be
+        reused. Raises `InputError` if the name is in use or invalid, and `StoreError` if the file cannot be written."""
         if not _NAME.fullmatch(name):
             raise InputError(f"{name[:80]!r} is not a valid token name: use up to 64 letters, digits and . _ -")
         now = datetime.now(UTC)
@@ -105,23 +105,23 @@ class Tokens:
         )
         with self._changing() as known:
             if any(other.name == name and other.state(now) == "valid" for other in known):
-                raise InputError(f"there is a token {name!r}: revoke it first, or choose another name")
+                raise InputError(f"the token {name!r} already exists: revoke it first, or choose another name")
             self._write((*(other for other in known if other.name != name), token))
         return secret
 
     def revoke(self, name: str) -> None:
-        """Revokes the token with this name at once. Raises `InputError` if there is no such token."""
+        """Revokes the token with this name immediately. Raises `InputError` if there is no such token."""
         now = datetime.now(UTC)
         with self._changing() as known:
             if not any(token.name == name and token.revoked is None for token in known):
                 names = ", ".join(token.name for token in known if token.revoked is None) or "none"
-                raise InputError(f"no token {name[:80]!r} to revoke: there is {names}")
+                raise InputError(f"there is no token {name[:80]!r} to revoke; tokens: {names}")
             self._write(
                 tuple(token.model_copy(update={"revoked": now}) if token.name == name else token for token in known)
             )
 
     def all(self) -> tuple[Token, ...]:
-        """Returns all tokens, oldest first, including expired and revoked tokens."""
+        """Returns all tokens, including expired and revoked ones, oldest first."""
         with self._turn:
             try:
                 status = self._path.stat()
@@ -141,7 +141,7 @@ class Tokens:
         return tuple(token for token in self.all() if token.state(now) == "valid")
 
     def find(self, secret: str) -> Token | None:
-        """Returns the valid token with this secret, if any. Compares every hash, each in constant time."""
+        """Returns the valid token with this secret, or None. Compares all hashes, each in constant time."""
         digest, match = _hash(secret), None
         for token in self.valid():
             if hmac.compare_digest(token.sha256, digest):
@@ -155,7 +155,7 @@ class Tokens:
             raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
         except ValidationError:
             raise CorruptStoreError(
-                f"{self._path} is damaged, so all access is refused: remove it and create the tokens again"
+                f"{self._path} is damaged, so all access is denied: remove it and create the tokens again"
             ) from None
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
@@ -169,7 +169,7 @@ class Tokens:
                 yield self.all()
         except OSError as error:
             raise StoreError(
-                f"{self._path} cannot be written ({error.strerror}), and nothing was changed: choose another --kg"
+                f"{self._path} cannot be written ({error.strerror}), so nothing was changed: choose another --kg"
             ) from error
 
 

@@ -1,3 +1,3 @@
-"""Jobs that clients request: queue, table, processes.
+"""Jobs requested by clients: queue, table and processes.
 
-May import: answers, and the layers below serve."""
+May import from `answers` and any layer below `serve`."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RUNS = "runs"
-"""The folder in a graph that contains agents' runs (`xkg.agents.codification.start`)."""
+"""The folder with agents' runs in a graph's folder (`xkg.agents.codification.start`)."""
 LONGEST_PATCH = 20_000
 LARGEST_PATCH = 50 << 20
 LONGEST_ERROR = 500
@@ -28,7 +28,7 @@ MOST_DROPPED = 12
 
 
 class Printed(BaseModel):
-    """The part of a command's JSON output that clients get."""
+    """The part of a command's JSON output that clients receive."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -37,7 +37,8 @@ R = TypeVar("R", bound=Printed)
 
 
 class StageDone(Value):
-    """A finished stage: wall-clock seconds, whether its output is reused from an earlier build, and a summary."""
+    """A finished stage, with its wall-clock time, a summary, and whether its output was reused from an earlier
+    build."""
 
     name: str
     seconds: float
@@ -46,8 +47,7 @@ class StageDone(Value):
 
 
 class BuiltPaper(Printed):
-    """The part of `xkg build --json` that clients receive: the id that other tools accept, and what the graph now
-    contains."""
+    """The part of `xkg build --json` that clients receive: the paper's id and what the graph now contains."""
 
     paper: str
     state: str
@@ -60,7 +60,7 @@ class BuiltPaper(Printed):
 
 
 class FoundRepository(Printed):
-    """`url` and `commit` in the form that `build` accepts: `url@commit`."""
+    """A repository. To build it, pass `url@commit` to `build`."""
 
     url: str
     commit: str | None
@@ -69,8 +69,8 @@ class FoundRepository(Printed):
 
 
 class FoundPaper(Printed):
-    """A paper that is worth building, with its own repository. `origin` says whether the target cites it (reference),
-    an index found it (search), or a model's web search found it (model)."""
+    """A paper that is worth building, with its own repository. `origin` is `reference` if the target cites the paper,
+    `search` if it was found in an index, or `model` if it was found by a model's web search."""
 
     title: str
     arxiv_id: str | None
@@ -86,15 +86,15 @@ class FoundPaper(Printed):
 
 
 class LeftOutPaper(Printed):
-    """A candidate that is not worth building or cannot be built, and why."""
+    """A paper that is not worth building or cannot be built, with the reason."""
 
     title: str
     dropped: str
 
 
 class CuratedPapers(Printed):
-    """The part of `xkg curate --json` that clients receive: papers ordered by usefulness, and some of the papers that
-    were left out."""
+    """The part of `xkg curate --json` that clients receive: papers, most useful first, and some of the papers that were
+    rejected."""
 
     target: str
     papers: tuple[FoundPaper, ...]
@@ -108,10 +108,13 @@ class CuratedPapers(Printed):
 
 
 class ImplementedMethod(Printed):
-    """The part of `xkg implement --json` that clients receive. `result` is the result's class: A error-free and
-    better than the starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts`
-    why A or B is unproven. `patch` contains all changes to the starter code, for `git apply`; if it is long, its end
-    is cut off."""
+    """The part of `xkg implement --json` that clients receive.
+
+    - `result`: the result's class. A is error-free and better than the starter code, B is error-free, C has errors, and
+      D means that nothing was implemented
+    - `faults`: the reasons for class C
+    - `doubts`: the reasons why class A or B is unproven
+    - `patch`: all changes to the starter code, for `git apply`. A long patch is cut off at the end"""
 
     run: str
     result: Literal["A", "B", "C", "D"]
@@ -127,11 +130,17 @@ class ImplementedMethod(Printed):
 
 
 class JobAnswer(Value):
-    """A requested job: a build, a curation, or the implementation of a method (`kind`; `paper` is then the method's
-    short text or id, `repository` the starter code). `at` is its progress, such as `modularize 3/10` or `step 4
-    edit_script`. `dollars` is the amount spent on the language model so far, None if a price is unknown. `result` is
-    set once something was built, `curated` once papers were found, `implementation` once an agent has finished. If the
-    job failed, `error` is one line that says what to do."""
+    """A requested job.
+
+    - `kind`: a build, a curation, or the implementation of a method
+    - `paper`: the paper. To implement a method, the method's short text or id
+    - `repository`: the repository. To implement a method, the starter code
+    - `at`: the progress, such as `modularize 3/10` or `step 4 edit_script`
+    - `dollars`: the amount spent on the language model so far, None if a price is unknown
+    - `result`: set once something has been built
+    - `curated`: set once papers have been found
+    - `implementation`: set once an agent has finished
+    - `error`: if the job failed, one line that says what to do"""
 
     job: int
     kind: Kind
@@ -154,8 +163,8 @@ class JobAnswer(Value):
 
 
 class JobsAnswer(Value):
-    """Running jobs first, then finished jobs, newest first. A list of several jobs leaves out stages and results. `cut`
-    says what is left out."""
+    """Unfinished jobs, followed by finished jobs, newest first. Stages and results are omitted. `cut` says what was
+    omitted."""
 
     jobs: tuple[JobAnswer, ...]
     cut: str
@@ -202,7 +211,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
 
 
 def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
-    """Returns the first `most` jobs that the caller may see. Raises the same errors as `Jobs.newest`."""
+    """Returns up to `most` jobs that the caller may see. Raises the same errors as `Jobs.newest`."""
     rows, count = jobs.newest(most, caller)
     older = f"{plural(left, 'older job')}, " if (left := count - len(rows)) > 0 else ""
     return JobsAnswer(
@@ -212,7 +221,7 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
 
 
 def _brief(answer: JobAnswer) -> JobAnswer:
-    """Returns a job without stages and result, for a list."""
+    """Returns a job without stages and results, for a list."""
     left_out = {
         "stages": (),
         "result": None,

@@ -1,6 +1,7 @@
-"""Decides who may request, see and end jobs and runs; every entry point uses this rule.
+"""Decides who may request, see and end jobs and runs.
 
-`Jobs` and `CallersRuns` check it before they do anything, so tools and pages cannot differ."""
+`Jobs` and `CallersRuns` check permissions before doing anything else, so the rules are the same for tools and web
+pages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,21 +15,20 @@ if TYPE_CHECKING:
 
 Action = Literal["ask", "see", "end", "answer"]
 Asked = Kind | Literal["run"]
-"""A caller's request: a kind of job, or the run of a script."""
+"""What a caller may request: a kind of job, or a script run."""
 
 ADMIN = "admin"
 SCOPE_OF: dict[Asked, str] = {"build": "build", "curate": "build", "implement": "agents", "run": "run"}
 
 
 class NotAllowedError(InputError):
-    """The caller lacks a scope."""
+    """The caller lacks a required scope."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """The caller of a request. No two callers share a `name`: a token's name is one plain word, an OAuth caller's name
-    begins with `oauth`, and the operator's name contains a space. `anonymous` is a caller of an HTTP server that needs
-    no token."""
+    """The caller who made a request. `name` is unique: a token's name is a plain word, an OAuth caller's name begins
+    with `oauth`, and the operator's name contains a space. `anonymous` is set if the HTTP server requires no token."""
 
     name: str
     scopes: frozenset[str]
@@ -36,37 +36,35 @@ class Caller:
 
 
 OPERATOR = Caller("local user", frozenset((*SCOPE_OF.values(), ADMIN)))
-"""The user who started the server, over stdio."""
+"""The user who started a stdio server."""
 
 _ANONYMOUS = Caller("", frozenset(), anonymous=True)
 
 
 def caller_of(token: "AccessToken | None") -> Caller:
-    """Returns the caller of an HTTP request that was admitted with this token; `token` is None if the server needs
-    none."""
+    """Returns the caller for an HTTP request with this token. `token` is None if the server requires no token."""
     return _ANONYMOUS if token is None else Caller(token.client_id, frozenset(token.scopes))
 
 
 def may(caller: Caller, action: Action, kind: Asked, owner: str) -> bool:
-    """Whether the caller may perform this action on a job of this kind that `owner` requested. For a new request, the
-    caller is the owner."""
+    """Whether the caller may perform this action on a job of this kind that was requested by `owner`. For a new
+    request, `owner` is the caller."""
     own = owner == caller.name and SCOPE_OF[kind] in caller.scopes
     return own or ADMIN in caller.scopes or (action == "see" and sees_all(caller))
 
 
 def sees_all(caller: Caller) -> bool:
-    """Whether the caller sees everyone's jobs and the costs. A server that needs no token shows them to everyone on its
-    machine, like the graph; requesting or ending a job needs a token there too."""
+    """Whether the caller may see all jobs and costs. If the server requires no token, everyone may see them, but a
+    token is still needed to request or end a job."""
     return caller.anonymous or ADMIN in caller.scopes
 
 
 def require(caller: Caller, action: Action, kinds: Sequence[Asked]) -> None:
-    """Raises `NotAllowedError` if the caller may not perform this action on any job of these kinds, not even its
-    own."""
+    """Raises `NotAllowedError` if the caller may not perform this action on any job of these kinds, even on its own."""
     if any(may(caller, action, kind, caller.name) for kind in kinds):
         return
     scopes = list(dict.fromkeys(SCOPE_OF[kind] for kind in kinds or get_args(Kind)))
     raise NotAllowedError(
-        f"this needs a token with the scope {' or '.join(scopes)}: ask the server's operator for one "
+        f"this requires a token with the scope {' or '.join(scopes)}: ask the server's operator for one "
         f"(`xkg token create NAME --scope read --scope {scopes[0]}`)"
     )

@@ -1,7 +1,7 @@
-"""Selects the environment variables that a client's build inherits from the server: only the variables that it needs.
+"""Selects the environment variables that a client's build inherits from the server.
 
-A server's environment may contain keys for everything on its machine. A build needs the variables for the services in
-its settings, for proxies, and for cache folders."""
+The server's environment may contain unrelated keys, so a build inherits only the variables it needs: those for the
+services in its settings, proxies and cache folders."""
 
 import os
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from xkg.llm.endpoints import uses_server
 from xkg.llm.prices import models_of
 from xkg.llm.programs.known import PLAIN_VARIABLES, program_of
 
-# UV_ and PIP_ variables specify the package index and its credentials.
+# UV_ and PIP_ variables configure the package index and its credentials.
 _PREFIXES = ("LC_", "XDG_", "XKG_", "UV_", "PIP_", "HF_", "PYTHON", "OMP_", "MKL_", "OPENBLAS_", "CUDA_", "NVIDIA_")
 _LLM = frozenset(("XKG_LLM_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
 _EMBEDDING = frozenset(("XKG_EMBEDDING_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
@@ -19,7 +19,7 @@ _STORE = frozenset(("NEO4J_USERNAME", "NEO4J_PASSWORD"))
 
 
 def job_environment(settings: Settings) -> Mapping[str, str]:
-    """Returns the variables in this process that a build with these settings needs."""
+    """Returns the environment variables that a build with these settings needs."""
     services = frozenset[str]()
     services |= _LLM if settings.llm.model != "none" and uses_server(settings.llm) else frozenset()
     services |= _EMBEDDING if settings.embedding.provider == "openai" else frozenset()
@@ -36,6 +36,6 @@ def job_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def _programs(settings: LlmSettings) -> tuple[str, ...]:
-    """Returns prefixes of the variables that agent programs inherit."""
+    """Returns the prefixes of variables that agent programs inherit."""
     known = filter(None, map(program_of, sorted(models_of(settings))))
     return tuple(beginning for program, _ in known for beginning in program.inherits)

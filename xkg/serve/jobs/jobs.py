@@ -1,9 +1,10 @@
-"""Runs requested jobs: one at a time, each in a separate process that outlives the server.
+"""Runs requested jobs, one at a time, each in a separate process that outlives the server.
 
-A job is `xkg build`, `xkg curate` or `xkg implement` with the server's settings, so its failure (a crash, memory, a
-library that hangs) does not harm the server. It leads a process group and holds a lock on its own output while it runs.
-If a server dies, the next server tests that lock to see whether the job is still running, and continues to watch it.
-Servers for one graph take turns, by a lock in the graph's folder."""
+A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings, so a crash, a hanging
+library or excessive memory use does not affect the server. It leads a process group and holds a lock on its output file
+while it runs. If a server dies, the next server uses this lock to find out whether the job is still running, and
+resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one of them runs
+jobs."""
 
 import contextlib
 import json
@@ -39,26 +40,27 @@ MOST_WAITING = 10
 LONGEST_SECONDS = 12 * 3600.0
 GRACE_SECONDS = 5.0
 LAST_GRACE_SECONDS = 0.5
-"""Short, because the server's own shutdown does not wait long (`xkg.serve.http.run`)."""
+"""Grace period during shutdown. It is short, because the server itself must shut down quickly
+(`xkg.serve.http.run`)."""
 
 _TICK_SECONDS = 0.25
 _PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
-"""If memory runs out, makes the kernel kill a build before a server (`oom_score_adj`, proc(5))."""
+"""Makes the kernel kill a build rather than a server if memory runs out (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
 """Who answers a job's questions."""
 
-# -P: nothing is imported from the server's starting folder, which may be an untrusted repository.
+# -P: never import from the server's working folder, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
 XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[3]))
 
 
 def by_caller(settings: Settings) -> bool:
-    """Whether callers answer their jobs' questions by default: the configured model is `caller`, or its key is missing
-    and no spending limit shows that it was meant to be used."""
+    """Whether callers answer their jobs' questions by default. This is the case if the configured model is `caller`, or
+    if its API key is missing and no cost limit is set."""
     llm = settings.llm
     if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):
         return llm.model == CALLER
@@ -70,7 +72,7 @@ def by_caller(settings: Settings) -> bool:
 
 
 def check_bounds(settings: Settings) -> None:
-    """Raises `ConfigError` if callers could spend without limit or run code outside a sandbox."""
+    """Raises `ConfigError` if callers could spend without limit or run code without a sandbox."""
     if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
         raise ConfigError(
             "builds for clients need a cost limit: set llm.max_cost (dollars per paper), or llm.model to none"
@@ -80,14 +82,12 @@ def check_bounds(settings: Settings) -> None:
 
 
 class Jobs:
-    """The jobs for the graph in `settings`. Only a caller with permission sees or changes a job
-    (`xkg.serve.jobs.authority`): every method with a caller raises `NotAllowedError` if the caller may not do this with
-    any job. Every method raises the same errors as `JobTable`. Thread-safe, and safe to use in parallel with other
-    servers for the same graph."""
+    """The jobs for the graph in `settings`. Methods with a caller raise `NotAllowedError` if the caller has no
+    permission (`xkg.serve.jobs.authority`). All methods raise the same errors as `JobTable`. Thread-safe, and safe to
+    use in several servers for the same graph."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = XKG, roots: Sequence[Path] = ()) -> None:
-        """`command` is the command that runs `xkg`. Only folders under `roots` are read. Raises the same errors as
-        `check_bounds`."""
+        """`command` runs `xkg`. Jobs may only read folders under `roots`. Raises the same errors as `check_bounds`."""
         check_bounds(settings)
         self._settings = settings
         self._command = tuple(command)
@@ -95,7 +95,7 @@ class Jobs:
         self._folder = settings.kg.absolute() / FOLDER
         self._table = JobTable(self._folder)
         self._questions = OpenQuestions(settings.kg)
-        # At most half of the concurrent calls may wait.
+        # At most half of the concurrent calls may wait for questions.
         self._waits = threading.BoundedSemaphore(max(1, settings.serve.http.concurrency // 2))
         self._turn = threading.Lock()
         self._closing = threading.Event()
@@ -110,7 +110,7 @@ class Jobs:
 
     @property
     def graph(self) -> Path:
-        """The folder of the graph."""
+        """The graph's folder."""
         return self._settings.kg
 
     @property
@@ -119,7 +119,7 @@ class Jobs:
         return self._settings.serve.build.hosts
 
     def start(self) -> None:
-        """Resumes jobs that an earlier server left, in the background."""
+        """Resumes an earlier server's unfinished jobs in the background."""
         if (self._folder / "jobs.sqlite").is_file():
             self._ensure()
 
@@ -133,18 +133,21 @@ class Jobs:
         kind: Kind = "build",
         task: Mapping[str, object] | None = None,
     ) -> tuple[Row, bool]:
-        """Returns the caller's job of this kind for these sources (from `xkg.serve.jobs.sources`), and whether it is
-        new. To implement a method, `task` has the fields of `xkg implement --task`, `paper` is a short name for the
-        method, and `repository` is the starter code. `model` says who answers the job's questions; `by_caller` decides
-        the default. Raises `InputError` if the caller requested too many jobs or a model that the server does not have,
-        and `StoreError` while the server shuts down."""
+        """Requests a job of this kind for sources from `xkg.serve.jobs.sources`. Returns the job and whether it is new.
+
+        To implement a method, `task` contains the fields for `xkg implement --task`, `paper` is a short name for the
+        method, and `repository` is the starter code. `model` selects who answers the job's questions. The default is
+        determined by `by_caller`.
+
+        Raises `InputError` if the caller has requested too many jobs or a model that the server does not have, and
+        `StoreError` if the server is shutting down."""
         require(caller, "ask", [kind])
         serve = self._settings.serve
         callers = by_caller(self._settings) or (kind == "implement" and self._settings.llm.model == "none")
         if model == "server" and callers:
             raise InputError('this server has no language model: omit llm, or pass llm="caller"')
         if self._closing.is_set():
-            raise StoreError("the server is shutting down: ask again when it is back")
+            raise StoreError("the server is shutting down: try again when it is back")
         job = self._table.add(
             paper,
             repository or "",
@@ -159,8 +162,8 @@ class Jobs:
         return job
 
     def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
-        """Returns a job. Raises the same `UnknownIdError` for a job that does not exist and for a job that the caller
-        may not access."""
+        """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access it; the message
+        is the same in both cases."""
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
@@ -168,22 +171,23 @@ class Jobs:
         return row
 
     def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
-        """Returns at most `most` jobs that the caller may see, running and waiting jobs first, and the total number of
-        such jobs."""
+        """Returns up to `most` jobs that the caller may see, unfinished jobs first, and the total number of these
+        jobs."""
         require(caller, "see", self.kinds)
         return self._table.newest(most, lambda kind, owner: may(caller, "see", kind, owner))
 
     def cancel(self, job: int, caller: Caller) -> Row:
-        """Cancels a job, whichever server runs it. A finished job stays unchanged. Raises `UnknownIdError`."""
+        """Cancels a job, even if it runs on a different server. Finished jobs are left unchanged. Raises the same
+        errors as `get`."""
         row = self.get(job, caller, "end")
         row = self._table.cancel(job) or row
         self._ensure()
         return row
 
     def questions(self, job: int, caller: Caller, wait_seconds: float = 0.0) -> tuple[Row, list[OpenQuestion]]:
-        """Returns the job and its open questions, with questions that no caller has taken first. Waits at most
-        `wait_seconds` for a question, and only while the job runs. Raises the same errors as `get`, and `InputError` if
-        the server's model answers the job's questions."""
+        """Returns the job and its open questions, starting with those that have not been given to any caller. Waits up
+        to `wait_seconds` for a question while the job is unfinished. Raises the same errors as `get`, and `InputError`
+        if the server's model answers the job's questions."""
         patient = self._waits.acquire(blocking=False)
         try:
             until = time.monotonic() + (wait_seconds if patient else 0.0)
@@ -199,12 +203,12 @@ class Jobs:
                 self._waits.release()
 
     def give(self, job: int, questions: Sequence[OpenQuestion]) -> None:
-        """Records that these questions were given to a caller."""
+        """Records that these questions have been given to a caller."""
         self._questions.give(job, [question.id for question in questions])
 
     def answer(self, job: int, question: str, answer: Mapping[str, Any], caller: Caller) -> tuple[Row, int]:
-        """Stores the answer to a question. Returns the job and the number of its open questions. Raises the same errors
-        as `questions`, and `InputError` if the answer does not match the question's schema or the question is already
+        """Stores the answer to a question. Returns the job and its number of open questions. Raises the same errors as
+        `questions`, and `InputError` if the answer does not match the schema or the question has already been
         answered."""
         row = self._asks(job, caller)
         problem = objection(answer, self._questions.schema(job, question))
@@ -221,14 +225,14 @@ class Jobs:
         return row
 
     def events(self, job: Row) -> list[dict[str, Any]]:
-        """Returns the events that a job has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
+        """Returns the events logged by a job so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
         lines = _read(self._log(job.id)).splitlines()
         events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last line may be incomplete
         return [event for event in events if event is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
-        """Ends the job that this server watches, gently at first, and starts no more jobs. Waiting jobs stay in the
-        table for the next server."""
+        """Stops the running job, first gracefully and then forcibly, and starts no more jobs. Waiting jobs remain in
+        the table for the next server."""
         self._closing.set()
         with self._turn:
             thread = self._thread
@@ -242,14 +246,14 @@ class Jobs:
                 self._thread.start()
 
     def _work(self) -> None:
-        """Runs jobs one after another until none is left. An error of the table is logged and retried later."""
+        """Runs jobs one after another until there are none left. If there is an error, logs it and retries later."""
         try:
             while not self._closing.is_set():
                 try:
                     self._work_off()
                     return
                 except XkgError as error:
-                    log.error("jobs wait, for a while: %s", error)
+                    log.error("jobs cannot be run, and will be retried: %s", error)
                     self._closing.wait(_PAUSE_SECONDS)
         finally:
             with self._turn:
@@ -262,14 +266,13 @@ class Jobs:
                 with self._turn:
                     row = self._table.next()
                     if row is None:
-                        self._thread = None  # the next request starts a new thread
+                        self._thread = None  # so that the next request starts a new thread
                         return
                 self._attend(row)
 
     @contextmanager
     def _only_server(self) -> Iterator[bool]:
-        """Waits for this server's turn among the servers of the graph. Returns False if this server shuts down
-        first."""
+        """Waits until no other server runs this graph's jobs. Yields False if this server shuts down first."""
         lock = self._folder / "turn.lock"
         try:
             private_folder(self._folder)
@@ -285,7 +288,7 @@ class Jobs:
         yield False
 
     def _attend(self, row: Row) -> None:
-        """Starts the job, or watches a job that an earlier server started, and stores how it ended."""
+        """Starts a job, or resumes watching a job started by an earlier server, and stores its outcome."""
         if row.state == "queued":
             try:
                 build: _Build = self._started(row)
@@ -302,9 +305,9 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server ended while the job ran: start it again to continue"
+                state, why = "failed", "the server stopped while the job was running: start it again to continue"
             elif time.monotonic() - start > LONGEST_SECONDS:
-                state, why = "failed", f"it was ended after {LONGEST_SECONDS / 3600:.0f} hours: ask again to continue"
+                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours: start it again to continue"
             if state is not None:
                 build.end(LAST_GRACE_SECONDS if self._closing.is_set() else GRACE_SECONDS)
                 break
@@ -328,21 +331,21 @@ class Jobs:
         else:
             write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
             command += ["implement", f"--task={self._task(row.id)}"]
-            if excluded is not None:  # the agent sees the same papers as clients
+            if excluded is not None:  # so that the agent sees the same papers as clients
                 variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         command += ["--json", "--progress=json"]
         if row.kind != "curate":
             command += [f"--within={root}" for root in self._roots] or ["--within="]
-        # The limits from the start of this server apply, even if xkg.yaml has changed since.
+        # Pass the limits explicitly, because xkg.yaml may have changed since this server was started.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         if llm.max_total_cost is not None:
             variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
         if row.llm == CALLER:
             variables[JOB_VARIABLE] = str(row.id)
-            # This also overrides models that the settings specify for single roles.
+            # Also override models that are configured for individual roles.
             variables |= {f"XKG_LLM__{role.upper()}": CALLER for role in get_args(Role)}
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
-            if not try_lock(output.fileno()):  # a server started it but died before it could store that
+            if not try_lock(output.fileno()):  # a server started the job but died before recording it
                 return _Build(self._output(row.id), None, None)
             output.truncate(0)
             log.truncate(0)
@@ -381,7 +384,7 @@ class Jobs:
             )
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error line{signalled}: start it again to continue"
+            ended = f"its process ended without an error message{signalled}: start it again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):
@@ -398,8 +401,8 @@ class Jobs:
 
 
 class _Build:
-    """A process group that runs a job. `process` is None if another server started it; `code` is its exit code, None if
-    unknown."""
+    """A process group that runs a job. `process` is None if a different server started it. `code` is its exit code, or
+    None if unknown."""
 
     def __init__(self, output: Path, pid: int | None, process: "subprocess.Popen[bytes] | None") -> None:
         self._output = output
@@ -418,7 +421,7 @@ class _Build:
             return False
 
     def end(self, grace: float) -> None:
-        """Sends SIGINT, then SIGTERM, then SIGKILL to the group."""
+        """Sends SIGINT, SIGTERM and finally SIGKILL to the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             self._signal(number)
             if self._ends_within(grace):

@@ -1,4 +1,4 @@
-"""The open questions of a job, for the caller who answers them."""
+"""A job's open questions, for the caller who answers them."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
     from xkg.serve.jobs.jobs import Jobs
 
 CHARACTERS = 60_000
-"""Maximum number of characters of the questions in one answer, about 15,000 tokens. The first question is never cut."""
+"""Maximum total length of the questions in one answer in characters, about 15,000 tokens. The first question is always
+included in full."""
 
-# The marks that `xkg.llm.prompt` puts around the inputs of a question.
+# The marks that `xkg.llm.prompt` puts around a question's inputs.
 _OPENING = re.compile(r"<<<(\w{1,60}) ([0-9a-f]{8})>>>\n")
 _WORTH = 400
-"""Data of at least this many characters is not repeated."""
+"""Data with at least this many characters is not repeated."""
 
 
 class JobQuestion(Value):
     """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
-    `answer_schema` is the JSON schema of the answer. Data that `prompt` omits is in an earlier question, or has already
-    been read. `given` says when a caller received this question, empty if none has."""
+    `answer_schema` is the answer's JSON schema. `prompt` omits data that the caller has already received. `given` says
+    when the question was given to a caller, and is empty if it was not."""
 
     question: str
     stage: str
@@ -39,8 +40,7 @@ class JobQuestion(Value):
 
 
 class QuestionsAnswer(Quoting):
-    """Questions from a job that are waiting for an answer. `waiting` counts all of them, and `note` says what to do
-    next."""
+    """A job's open questions. `waiting` is their total number, and `note` says what to do next."""
 
     job: int
     state: State
@@ -50,7 +50,7 @@ class QuestionsAnswer(Quoting):
 
 
 class TakenAnswer(Value):
-    """An accepted answer: it is stored, and the build continues with it."""
+    """Confirms that an answer was stored. The build continues with it."""
 
     job: int
     question: str
@@ -62,8 +62,8 @@ class TakenAnswer(Value):
 def offered(
     jobs: "Jobs", job: int, caller: Caller, most: int, known: Collection[str], wait_seconds: float
 ) -> QuestionsAnswer:
-    """Return open questions of a job, as many as fit. `known` are marks of data that need not be repeated. Raises as
-    `Jobs.questions`."""
+    """Returns up to `most` of a job's open questions, as many as fit. `known` are marks of data that need not be
+    repeated. Raises the same errors as `Jobs.questions`."""
     row, waiting = jobs.questions(job, caller, wait_seconds)
     seen = set(known)
     questions: list[JobQuestion] = []
@@ -83,7 +83,7 @@ def offered(
 
 
 def taken(jobs: "Jobs", job: int, question: str, answer: Mapping[str, Any], caller: Caller) -> TakenAnswer:
-    """Raises as `Jobs.answer`."""
+    """Stores the answer to a question. Raises the same errors as `Jobs.answer`."""
     row, waiting = jobs.answer(job, question, answer, caller)
     return TakenAnswer(job=row.id, question=question, state=row.state, waiting=waiting, note=_next(row, waiting))
 
@@ -110,7 +110,7 @@ def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:
 
 
 def _without_repeats(prompt: str, seen: set[str]) -> str:
-    """The prompt without long data whose mark is in `seen`; other marks are added to it."""
+    """Returns the prompt without long data whose marks are in `seen`. Adds all other marks to `seen`."""
     pieces: list[str] = []
     done = at = 0
     while opening := _OPENING.search(prompt, at):

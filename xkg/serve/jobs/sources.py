@@ -1,8 +1,9 @@
-"""The sources that remote callers may build: arXiv papers, repositories on known hosts, and paths under roots.
+"""Validates the sources that remote callers may build: arXiv papers, repositories on allowed hosts, and paths under
+`roots`.
 
-A server that fetches sources for untrusted callers can be abused to reach services on its own network, its own files,
-or options of the programs that it runs. So a name must have a form that allows only configured hosts, and is normalized
-before it is passed to any program."""
+Untrusted callers could otherwise make the server access its own network or files, or pass options to the programs it
+runs. Source names therefore have to match strict patterns, must refer to allowed hosts, and are normalized before they
+are passed to any program."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,36 +21,37 @@ _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference
 
 
 def paper_named(name: str, roots: Sequence[Path]) -> str:
-    """Returns the paper in the form that `xkg build --paper` takes: the URL for an arXiv id or URL, or a path under
-    `roots`, with links resolved. Raises `InputError`."""
+    """Returns the argument for `xkg build --paper`: an arXiv URL, or a path under `roots` with links resolved. Raises
+    `InputError` if the paper is not allowed."""
     _refuse_odd(name)
     known = arxiv_id(name)
     if known is not None:
         return f"https://arxiv.org/abs/{known}"
     if "://" in name:
-        raise InputError(f"{name[:200]!a} is not an arXiv address: give an arXiv id, such as arxiv:1608.04471")
+        raise InputError(f"{name[:200]!a} is not an arXiv address: use an arXiv id, such as arxiv:1608.04471")
     if not roots:
         raise InputError(
-            f"{name[:200]!a} is not an arXiv id, and this server opens no folders: give an id such as arxiv:1608.04471"
+            f"{name[:200]!a} is not an arXiv id, and this server cannot open folders: use an id such as "
+            f"arxiv:1608.04471"
         )
     try:
         return str(path_under_roots(name, roots))
     except InputError as error:
-        raise InputError(f"{error}; or give an arXiv id, such as arxiv:1608.04471") from error
+        raise InputError(f"{error}; or use an arXiv id, such as arxiv:1608.04471") from error
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
-    """Returns the method in the form that `xkg implement` takes: text of four words or more, the id of a paper or
-    technique in the graph, or a file under `roots`, with links resolved, optionally with `#section`. Raises
-    `InputError`."""
+    """Returns the method for `xkg implement`: text with at least four words, the id of a paper or technique in the
+    graph, or a file under `roots` with links resolved and an optional `#section`. Raises `InputError` if the method is
+    not allowed."""
     if "\n" in method or len(method.split()) > 3:
-        return f"{method.strip()}\n"  # text with a line break is never a file name
+        return f"{method.strip()}\n"  # the line break distinguishes text from a file name
     _refuse_odd(method)
     if _GRAPH_ID.fullmatch(method):
         return method
     if not roots:
         raise InputError(
-            f"{method[:200]!a} is neither text nor an id, and this server opens no folders: give the method's text, "
+            f"{method[:200]!a} is neither text nor an id, and this server cannot open folders: give the method's text, "
             f"or an id such as arxiv:1608.04471"
         )
     path, mark, section = method.partition("#")
@@ -57,18 +59,18 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
 
 
 def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
-    """Maps paths in the starter code to data folders, which must be under `roots` with links resolved. Raises
-    `InputError`."""
+    """Maps paths in the starter code to data folders under `roots`, with links resolved. Raises `InputError` if a
+    folder is not allowed."""
     if data and not roots:
-        raise InputError("this server opens no folders, so data cannot be used: have serve.roots set")
+        raise InputError("this server cannot open folders, so data cannot be used: ask the operator to set serve.roots")
     for place in data.values():
         _refuse_odd(place)
     return {name: str(path_under_roots(place, roots)) for name, place in data.items()}
 
 
 def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
-    """Returns related files in the form that `xkg implement` takes. Paths inside the starter code stay unchanged; any
-    other path must exist under `roots`, with links resolved. Raises `InputError`."""
+    """Returns the related files for `xkg implement`. Paths inside the starter code are returned unchanged. For any
+    other path under `roots`, links are resolved. Raises `InputError` if a path is not allowed."""
     return [
         str(path_under_roots(name, roots)) if name.startswith(("/", "~")) or ".." in name.split("/") else name
         for name in names
@@ -76,17 +78,17 @@ def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
 
 
 def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> str:
-    """Returns the repository in the form that `xkg build --repo` takes: `https://host/owner/name` on one of `hosts`,
-    optionally with `@commit`, or a folder under `roots`, with links resolved. Raises `InputError`."""
+    """Returns the argument for `xkg build --repo`: `https://host/owner/name` with an optional `@commit` on one of
+    `hosts`, or a folder under `roots` with links resolved. Raises `InputError` if the repository is not allowed."""
     _refuse_odd(name)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:
             raise InputError(
-                f"{name[:200]!a} is not an address, and this server opens no folders: give https://HOST/OWNER/NAME"
+                f"{name[:200]!a} is not a URL, and this server cannot open folders: use https://HOST/OWNER/NAME"
             )
         folder = path_under_roots(name, roots)
         if not folder.is_dir():
-            raise InputError(f"{name[:200]!a} is a file: give the folder of a repository")
+            raise InputError(f"{name[:200]!a} is a file: use the folder of a repository")
         return str(folder)
     try:
         place = address(name)
@@ -94,11 +96,11 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     except ValueError:
         plain = None
     if not plain or "?" in name or "#" in name:
-        raise InputError(f"{name[:200]!a} is not accepted: give https://HOST/OWNER/NAME, optionally with @COMMIT")
+        raise InputError(f"{name[:200]!a} is not accepted: use https://HOST/OWNER/NAME, optionally with @COMMIT")
     if not any(same_server(name, f"https://{known}") for known in hosts):
         raise InputError(
             f"{place.server[:100]!a} is not a host that this server fetches from ({', '.join(hosts) or 'none'}): "
-            "use one of these, or have serve.build.hosts extended"
+            "use one of these, or ask the operator to extend serve.build.hosts"
         )
     return f"https://{place.server}{place.path}"
 

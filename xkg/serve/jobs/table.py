@@ -1,4 +1,4 @@
-"""The table of requested jobs: one SQLite file in the graph's folder, shared by server processes."""
+"""The table of requested jobs: an SQLite file in the graph's folder, shared by all server processes."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -19,10 +19,10 @@ _COUNTED: dict[Kind, tuple[str, str]] = {
     "curate": ("curations", "build"),
     "implement": ("runs of an agent", "agents"),
 }
-"""What each daily limit counts, and the setting that defines it."""
+"""The unit that each daily limit counts, and the section of its setting."""
 
 RETAINED_JOBS = 200
-"""Maximum number of finished jobs to keep, with their logs."""
+"""Maximum number of finished jobs to keep, including their logs."""
 
 _VERSION = 3
 _SCHEMA = {
@@ -38,10 +38,16 @@ _COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, 
 
 @dataclass(frozen=True)
 class Row:
-    """A stored job. `repository` is '' if there is none; times are ISO 8601 UTC. `pid` is the leader of a started job's
-    process group. `cancel` is 1 if cancellation was requested. `result` is the JSON that the command printed. For kind
-    `implement`, `task` is the task as JSON, `paper` a short name for the method, and `repository` the starter code.
-    `llm` is `caller` if the caller answers the job's questions, '' for the server's model."""
+    """A stored job. Times are in ISO 8601, in UTC.
+
+    - `repository`: '' if there is none
+    - `pid`: the leader of the job's process group, once started
+    - `cancel`: 1 if cancellation was requested
+    - `result`: the JSON printed by the command
+    - `llm`: `caller` if the caller answers the job's questions, '' for the server's model
+
+    For kind `implement`, `task` is the task as JSON, `paper` is a short name for the method, and `repository` is the
+    starter code."""
 
     id: int
     paper: str
@@ -62,7 +68,7 @@ class Row:
 
 class JobTable:
     """The stored jobs. Every method raises `StoreError`, with a remedy, if the file cannot be used. Safe to use from
-    several threads and processes: each step is one transaction."""
+    several threads and processes, because each change is a transaction."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "jobs.sqlite"
@@ -79,9 +85,9 @@ class JobTable:
         task: str = "",
         llm: str = "",
     ) -> tuple[Row, bool]:
-        """Returns the new job, or the caller's own unfinished job for the same request, and whether it is new. Raises
-        `InputError` if the caller already has `waiting` waiting jobs, or requested `per_day` jobs of this kind within a
-        day."""
+        """Adds a job, unless the caller already has an unfinished job for the same request. Returns the job and whether
+        it is new. Raises `InputError` if the caller already has `waiting` waiting jobs, or has requested `per_day` jobs
+        of this kind within a day."""
         now = datetime.now(UTC)
         with self._changing() as db:
             live = "asked_by = ? AND state IN ('queued', 'running') AND NOT cancel"
@@ -89,13 +95,13 @@ class JobTable:
             for row in self._rows(db, same, caller, paper, repository, kind, task, llm):
                 return row, False
             if _count(db, "asked_by = ? AND state = 'queued'", caller) >= waiting:
-                raise InputError(f"{waiting} of your jobs are already waiting: ask again when job_status shows fewer")
+                raise InputError(f"{waiting} of your jobs are already waiting: try again when job_status shows fewer")
             yesterday = _iso(now - timedelta(days=1))
             if _count(db, "asked_by = ? AND asked > ? AND kind = ?", caller, yesterday, kind) >= per_day:
                 what, setting = _COUNTED[kind]
                 raise InputError(
-                    f"you asked for {per_day} {what} within a day, the limit of this server for one caller "
-                    f"(serve.{setting}.per_day): ask again tomorrow"
+                    f"you requested {per_day} {what} within a day, which is this server's limit per caller "
+                    f"(serve.{setting}.per_day): try again tomorrow"
                 )
             inserted = db.execute(
                 "INSERT INTO jobs (paper, repository, asked_by, state, asked, kind, task, llm) "
@@ -105,15 +111,15 @@ class JobTable:
             return self._row(db, int(inserted.lastrowid or 0)), True
 
     def count_run(self, caller: str, per_day: int) -> None:
-        """Counts a script run. Raises `InputError` if the caller already ran `per_day` scripts within a day."""
+        """Counts a script run. Raises `InputError` if the caller has already run `per_day` scripts within a day."""
         now = datetime.now(UTC)
         with self._changing() as db:
             db.execute("DELETE FROM runs WHERE asked <= ?", (_iso(now - timedelta(days=1)),))
             (count,) = db.execute("SELECT count(*) FROM runs WHERE asked_by = ?", (caller,)).fetchone()
             if count >= per_day:
                 raise InputError(
-                    f"you ran {count} scripts within a day, the limit of this server for one caller "
-                    "(serve.run.per_day): ask again tomorrow"
+                    f"you ran {count} scripts within a day, which is this server's limit per caller "
+                    "(serve.run.per_day): try again tomorrow"
                 )
             db.execute("INSERT INTO runs VALUES (?, ?)", (caller, _iso(now)))
 
@@ -122,8 +128,8 @@ class JobTable:
             return next(self._rows(db, "id = ?", job), None)
 
     def newest(self, most: int, shown: Callable[[Kind, str], bool]) -> tuple[list[Row], int]:
-        """Returns the first `most` jobs whose kind and caller `shown` accepts, and the total number of such jobs.
-        Unfinished jobs come first, in order, then finished jobs, most recent first."""
+        """Returns up to `most` jobs whose kind and caller `shown` accepts, and the total number of these jobs.
+        Unfinished jobs come first, in order, followed by finished jobs, newest first."""
         live = "state IN ('queued', 'running')"
         order = f"{live} DESC, state DESC, CASE WHEN {live} THEN id ELSE -id END"
         with self._reading() as db:
@@ -132,8 +138,8 @@ class JobTable:
             return [self._row(db, id) for id in ids[:most]], len(ids)
 
     def next(self) -> Row | None:
-        """Returns the job that is marked as running, otherwise the first job of the caller whose last job started
-        longest ago, so that nobody waits for all of another caller's jobs."""
+        """Returns the running job, if any. Otherwise, returns the next waiting job, giving precedence to the caller
+        whose last job started longest ago, so that one caller's jobs do not hold up everyone else's."""
         last = "SELECT coalesce(max(started), '') FROM jobs AS earlier WHERE earlier.asked_by = jobs.asked_by"
         order = f"state IN ('queued', 'running') ORDER BY state DESC, ({last}), id LIMIT 1"
         with self._reading() as db:
@@ -145,7 +151,7 @@ class JobTable:
             db.execute(query, (_iso(datetime.now(UTC)), pid, job))
 
     def cancel(self, job: int) -> Row | None:
-        """Cancels a waiting job, or marks a running job so that the server that watches it ends it."""
+        """Cancels a waiting job, or marks a running job for cancellation by the server that runs it."""
         with self._changing() as db:
             now = _iso(datetime.now(UTC))
             db.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state IN ('queued', 'running')", (job,))
@@ -154,8 +160,8 @@ class JobTable:
             return next(self._rows(db, "id = ?", job), None)
 
     def ended(self, job: int, state: State, result: str, error: str) -> list[int]:
-        """Stores how a job ended, and deletes the oldest jobs. Returns the deleted jobs' numbers, so that their logs
-        can be deleted too."""
+        """Stores a job's outcome and deletes the oldest jobs. Returns the numbers of the deleted jobs, so that their
+        logs can be deleted too."""
         with self._changing() as db:
             query = "UPDATE jobs SET state = ?, ended = ?, result = ?, error = ? WHERE id = ?"
             db.execute(query, (state, _iso(datetime.now(UTC)), result, error, job))
@@ -179,7 +185,7 @@ class JobTable:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with opened(self._path, _SCHEMA, "remove it; this loses the list of builds, but no builds") as db:
+        with opened(self._path, _SCHEMA, "remove it; this loses the list of builds, but no build") as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
                 raise SchemaVersionError(f"{self._path} is from another version of xkg: use that version, or remove it")

@@ -1,3 +1,3 @@
-"""The MCP server: registers tools, resources, prompts and completion, and handles schemas, error messages and stdio.
+"""The MCP server: tools, resources, prompts, completion, schemas, error messages and stdio.
 
-May import: tools, and the other packages of serve but http."""
+May import from `tools` and the other packages in `serve`, except `http`."""

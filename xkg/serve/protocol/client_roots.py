@@ -1,8 +1,8 @@
-"""The roots of a stdio client: the folders that it has open, which `locate` accepts in addition to the server's.
+"""A stdio client's roots: its open folders, which `locate` accepts in addition to the server's folders.
 
-The user opened the roots; the model did not choose them. They count only if the operator configured no folders
-(`serve.roots`), and never over HTTP, where they are folders on another machine. Nothing changes for a client that
-offers no roots, or whose protocol version has no requests to clients (2026-07-28, which deprecates roots)."""
+Roots are chosen by the user, not by the model. They are only used if the operator has not configured any folders
+(`serve.roots`), and never over HTTP, where they are folders on a different machine. A client may offer no roots, or use
+a protocol version without requests to clients (2026-07-28, which deprecates roots)."""
 
 import os
 import urllib.parse
@@ -23,8 +23,8 @@ _OFFERED = ClientCapabilities(roots=RootsCapability())
 
 
 def following(folders: list[Path]) -> ServerMiddleware[Any]:
-    """Returns middleware that adds the client's roots to `folders`: once before the first `locate`, and again after the
-    client reports a change."""
+    """Returns middleware that adds the client's roots to `folders` before the first `locate`, and again whenever they
+    have changed."""
     own = tuple(folders)
     known = False
 
@@ -41,7 +41,7 @@ def following(folders: list[Path]) -> ServerMiddleware[Any]:
 
 
 async def _roots(session: Any) -> Sequence[Path]:
-    """Returns the client's roots; empty if the client offers none or does not answer."""
+    """Returns the client's roots, or an empty list if the client offers none or does not answer."""
     if not session.check_client_capability(_OFFERED):
         return ()
     try:
@@ -54,7 +54,7 @@ async def _roots(session: Any) -> Sequence[Path]:
 
 
 def _folder(uri: str) -> Path | None:
-    """Returns the folder for a local `file://` URL, with links resolved; None for anything else."""
+    """Returns the folder for a local `file://` URL with links resolved, or None for anything else."""
     parts = urllib.parse.urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return None

@@ -1,4 +1,4 @@
-"""Completes paper, technique and code ids for clients, in prompt arguments and resource addresses."""
+"""Completes paper, technique and code ids in prompt arguments and resource addresses."""
 
 import re
 from collections.abc import Iterator
@@ -20,13 +20,13 @@ from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
 
 MOST = 100
-"""The protocol's maximum number of values in one completion."""
+"""Maximum number of values in a completion, as defined by the protocol."""
 _MOST_PAPERS = 2000
 _TEMPLATE = re.compile(r"xkg://(?:([^/]+)/)?(paper|technique|code)/\{id\}")
 
 
 def add_completion(server: MCPServer, service: Service) -> None:
-    """Registers completion. Call this before `initialize`, whose answer announces it."""
+    """Registers completion. Must be called before `initialize`, which announces it to clients."""
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
@@ -42,8 +42,8 @@ def add_completion(server: MCPServer, service: Service) -> None:
 
 
 def _completed(service: Service, graph: str | None, kind: str, value: str) -> Completion | None:
-    """Returns the graph's ids that start with `value`, with or without their scheme, or whose last part does; for the
-    kind `graph`, returns graph names. Returns None for other kinds, or if the graph cannot be read."""
+    """Returns the graph's ids that start with `value`, ignoring their scheme, or whose last part does. For the kind
+    `graph`, returns graph names. Returns None for other kinds, or if the graph cannot be read."""
     wanted = value.strip().casefold()
     if kind == "graph":
         return Completion(values=[name for name in readable_graphs(service) if name.casefold().startswith(wanted)])

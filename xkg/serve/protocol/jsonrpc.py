@@ -1,6 +1,6 @@
-"""Answers invalid JSON-RPC messages with an error, on every transport. On stdio the SDK drops such messages, and treats
-a request whose id is null or a float as a notification, so the caller would wait forever. At the end of input, the SDK
-also cancels requests that have no answer yet."""
+"""Answers invalid JSON-RPC messages with an error, on all transports. On stdio, the SDK drops invalid messages and
+treats a request whose id is null or a float as a notification, so the caller would wait forever. The SDK also cancels
+unanswered requests at the end of the input."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -26,11 +26,11 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 _LAST_ANSWERS = 60.0
-"""Seconds to wait for the last answers after the client has closed its end."""
+"""How long to wait for outstanding answers after the client has closed its input."""
 
 
 class WrongMessageError(Exception):
-    """Input is not a valid message; `answer` is the error to send back."""
+    """The input is not a valid message. `answer` is the error to send back."""
 
     def __init__(self, code: int, words: str, request: str | int | None = None) -> None:
         super().__init__(words)
@@ -38,7 +38,7 @@ class WrongMessageError(Exception):
 
 
 def parsed_message(message: str | bytes) -> JSONRPCMessage:
-    """Parses a JSON-RPC 2.0 message. Batches are not supported. Raises `WrongMessageError`."""
+    """Parses a JSON-RPC 2.0 message. Raises `WrongMessageError` if it is invalid or a batch, which is not supported."""
     try:
         value = from_json(message)
     except ValueError as error:
@@ -59,7 +59,7 @@ def parsed_message(message: str | bytes) -> JSONRPCMessage:
 
 @asynccontextmanager
 async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
-    """Yields the SDK's streams over standard input and output, and answers lines that are not messages itself."""
+    """Yields the SDK's streams for standard input and output. Lines that are not valid messages are answered here."""
     with _private_stdin() as stdin:
         lines = _Messages(stdin)
         async with stdio_server(stdin=cast(anyio.AsyncFile[str], lines)) as (read, write):
@@ -68,7 +68,7 @@ async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
 
 
 class _Answers(ObjectSendStream[SessionMessage]):
-    """Forwards to the stream `write`, and removes the ids of answered requests from `requests`."""
+    """Forwards messages to `write` and removes the ids of answered requests from `requests`."""
 
     def __init__(self, write: Any, requests: set[str | int]) -> None:
         self._write, self._requests = write, requests
@@ -83,8 +83,8 @@ class _Answers(ObjectSendStream[SessionMessage]):
 
 
 class _Messages:
-    """The messages among the lines of `stdin`. The stream ends only when all requests are answered, so that a client
-    which closes its end at once still gets the answers. `open` contains the ids of unanswered requests."""
+    """The valid messages on `stdin`. The stream ends only when all requests have been answered, so that a client that
+    closes its input immediately still receives its answers. `open` contains the ids of unanswered requests."""
 
     answers: Any
 
@@ -116,13 +116,13 @@ class _Messages:
 
 @contextmanager
 def _private_stdin() -> Iterator[TextIO]:
-    """Yields standard input for the server alone; programs that it starts read empty input."""
+    """Yields standard input for the server's exclusive use. Programs that the server starts get empty input."""
     private = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
     os.close(empty)
     try:
-        # A thread may still read when the server ends, so this descriptor is never closed.
+        # Never closed, because a thread may still be reading from it when the server exits.
         yield open(private, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     finally:
         os.dup2(private, 0)

@@ -1,4 +1,4 @@
-"""Registers the tools, resources and prompts of the MCP server."""
+"""Registers the MCP server's tools, resources and prompts."""
 
 from mcp.server import MCPServer
 
@@ -9,7 +9,7 @@ from xkg.serve.tools import cypher, locate, nodes, search
 
 
 def add_all(server: MCPServer, served: Served) -> None:
-    """Registers everything. `locate` reads the list of roots on each call."""
+    """Registers the tools, resources and prompts. `locate` reads the list of roots on each call."""
     search.add(server, served.service)
     nodes.add(server, served.service)
     locate.add(server, served.service, served.roots)

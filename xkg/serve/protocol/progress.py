@@ -1,4 +1,4 @@
-"""Reports progress for calls that take longer than two seconds, to clients that request it."""
+"""Reports the progress of calls that take longer than two seconds, for clients that request it."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ EVERY_SECONDS = 2.0
 
 
 def reporting() -> ServerMiddleware[Any]:
-    """Returns middleware that reports every two seconds how long a tool has been running. Clients without a progress
-    token get no reports."""
+    """Returns middleware that reports every two seconds how long a tool has been running, if the client sent a progress
+    token."""
 
     async def middleware(ctx: Any, call_next: Any) -> Any:
         if ctx.method != "tools/call" or "progress_token" not in (ctx.meta or {}):
@@ -21,7 +21,7 @@ def reporting() -> ServerMiddleware[Any]:
             beside.start_soon(_report, ctx, str((ctx.params or {}).get("name")))
             try:
                 result = await call_next(ctx)
-            except Exception as error:  # raised below, because a task group would wrap it
+            except Exception as error:  # re-raised below, because the task group would wrap it
                 failure = error
             beside.cancel_scope.cancel()
         if failure is not None:

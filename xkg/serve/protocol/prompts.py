@@ -1,8 +1,7 @@
-"""MCP prompts, which are tasks that a user starts with one word: they say which tools to use in which order, and how to
-judge the outcome.
+"""MCP prompts: predefined tasks that say which tools to use, in which order, and how to judge the outcome.
 
-Prompts contain paper ids but no text from papers, because a prompt speaks for the user. A plan that quotes papers is
-attached as a resource, marked as data."""
+Prompts contain paper ids but no text from papers, because the model treats a prompt as the user's own words. A plan
+that quotes papers is attached as a resource and marked as data."""
 
 import functools
 import json
@@ -110,8 +109,8 @@ build's questions in place of a language model, without an API key. Use it when 
 def add_prompts(
     server: MCPServer, service: Service, planner: PlanAblations | None = None, *, builds: bool = False
 ) -> None:
-    """Registers the prompts. A prompt's paper is looked up; if it is unknown, the error lists the nearest papers.
-    `planner`, if given, makes the plan for the ablation prompt. `builds` says whether callers may request builds."""
+    """Registers the prompts. If a paper is unknown, the error lists the nearest papers. `planner`, if given, creates
+    the plan for the ablation prompt. `builds` says whether callers may request builds."""
 
     def known(paper: str) -> str:
         """Returns the paper's id in quotes."""
@@ -132,7 +131,7 @@ def add_prompts(
             paper: Annotated[str, Field(min_length=1, max_length=1000, description="arXiv id, or a file or folder")],
             repository: Annotated[str, Field(max_length=1000, description="address or folder; or empty")] = "",
         ) -> str:
-            """Build a paper and its repository, and answer the build's questions yourself, without a key."""
+            """Build a paper and its repository, and answer the build's questions yourself, with no API key."""
             quoted_paper, quoted_repository = (
                 json.dumps(one_line(each), ensure_ascii=False) for each in (paper, repository)
             )
@@ -144,13 +143,13 @@ def add_prompts(
 
     @prompt("Replicate a paper")
     def replicate_paper(paper: _Paper, repository: _Repository = "") -> str:
-        """Build a paper's method component by component, each tested, from the code that the graph has."""
+        """Build a paper's method from the graph's code, component by component, and test each one."""
         where = f" in {repository}" if repository else ""
         return _REPLICATE.format(paper=known(paper), where=where)
 
     @prompt("Plan ablations")
     def plan_ablations(paper: _Paper, repository: _Repository = "") -> list[UserMessage]:
-        """Find the lines that do each component of a paper, and plan what to change and what it would show."""
+        """Find the lines that implement each component of a paper, and plan what to change and what that would show."""
         where = f", whose code is in {repository}" if repository else ""
         in_folder = f" and repository={repository}" if repository else ""
         quoted_id = known(paper)
@@ -182,7 +181,7 @@ def add_prompts(
 
 
 def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., list[UserMessage]]:
-    """Adds a message that names the graph to use to the prompt, unless it is the first graph."""
+    """Adds a message to the prompt that says which graph to use, unless it is the first."""
 
     @functools.wraps(ask)
     def messages(*args: Any, **kwargs: Any) -> list[UserMessage]:
@@ -197,8 +196,8 @@ def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., 
 
 
 def _plan(planner: PlanAblations, paper: str, repository: str) -> str:
-    """Returns the plan. If the folder cannot be read here, it may be on the client's machine, and the plan uses the
-    lines in the graph."""
+    """Returns the plan. If the repository cannot be read, for example because it is on the client's machine, the plan
+    uses the lines stored in the graph."""
     if not repository:
         return _refusing(lambda: planner(paper, None))
     try:

@@ -1,7 +1,8 @@
-"""Shortens the tool schemas that clients get: all fields and types, without pydantic's repetitions.
+"""Shortens the tool schemas that clients receive. All fields and types are kept, but pydantic's repetitions are
+removed.
 
-Every client reads all schemas before the first question, and many put them into a model's context. Tool descriptions
-explain the main fields in answers, and the resource `xkg://answers` explains all of them."""
+Clients read all schemas before the first question, and many add them to the model's context. Tool descriptions explain
+the main fields in answers. The resource `xkg://answers` explains all fields."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +14,12 @@ Schema = dict[str, Any]
 _PLAIN = frozenset(("string", "integer", "number", "boolean", "array", "object"))
 _REF = "#/$defs/"
 _WORTH = 100
-"""Definitions of at least this many characters are replaced by the name of the tool that contains them, which is
-shorter and as clear."""
+"""Minimum length of a definition to be replaced by a reference to the tool that contains it."""
 
 
 def published(tools: Sequence[Tool]) -> list[Tool]:
-    """Returns the tools with short schemas. The type of an optional argument omits null. A type that several answers
-    share is complete in one of them and referenced in the others."""
+    """Returns the tools with short schemas. Optional arguments do not list null as a type. Types that are shared by
+    several answers are defined in one schema and referenced in the others."""
     homes = {str((tool.output_schema or {}).get("title")): tool.name for tool in tools}
     answers: dict[str, Schema] = {}
     for tool in tools:
@@ -39,15 +39,15 @@ def published(tools: Sequence[Tool]) -> list[Tool]:
 
 
 def _annotations(of: ToolAnnotations) -> ToolAnnotations:
-    """Omits hints that have no meaning for a read-only tool."""
+    """Omits hints that are meaningless for read-only tools."""
     if not of.read_only_hint:
         return of.model_copy(update={"title": None})
     return ToolAnnotations(read_only_hint=True, open_world_hint=of.open_world_hint)
 
 
 def _short(schema: Mapping[str, Any], *, nullable: bool, described: bool) -> Schema:
-    """Omits titles, which repeat names, and `additionalProperties`; keeps descriptions only if `described`. Answers
-    omit empty values, and clients omit arguments without a value, so only required fields are `nullable`."""
+    """Removes titles, which repeat names, `additionalProperties`, and, unless `described` is set, descriptions. Only
+    required fields remain `nullable`, because answers and clients omit empty optional values."""
 
     def inside(value: Mapping[str, Any], nullable: bool = True) -> Schema:
         return _short(value, nullable=nullable, described=described)
@@ -89,8 +89,8 @@ def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
 
 
 def _refer(schema: Schema, tool: str, homes: dict[str, str]) -> None:
-    """Replaces each type that another tool defines by a reference to it, and drops types that are then unused.
-    Remaining types belong to this tool from now on."""
+    """Replaces each type that is defined by a different tool with a reference, and removes types that are then unused.
+    Records this tool as the home of the remaining types."""
     definitions: Schema = schema.get("$defs", {})
     for name, definition in definitions.items():
         home = homes.get(name, tool)
@@ -120,7 +120,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _inlined(schema: Schema) -> Schema:
-    """Inlines definitions that are used once or are as short as a reference."""
+    """Inlines definitions that are used only once or have no properties."""
     definitions: Schema = schema.get("$defs", {})
     uses = Counter(_references(schema))
     inline = {name: each for name, each in definitions.items() if uses[name] == 1 or "properties" not in each}

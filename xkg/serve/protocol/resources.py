@@ -1,5 +1,5 @@
-"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`, `xkg://answers`. The
-list contains each paper."""
+"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema` and `xkg://answers`. All
+papers are listed."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ PAPERS_OF_A_PAGE = 100
 
 
 def add_resources(server: MCPServer, service: Service) -> None:
-    """Registers papers, techniques, code and the schema as resources: JSON with all their fields."""
+    """Registers papers, techniques, code and the schema as JSON resources with all their fields."""
     unchecked = ResourceSecurity(exempt_params=frozenset(["id"]))  # ids are looked up, never used as paths
 
     graphs = tuple(graphs_of(service))
@@ -50,17 +50,17 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
         @resource("paper", "Paper")
         def paper(id: str) -> str:
-            """A paper with all its facts; the id percent-encoded."""
+            """A paper with all its fields. The id must be percent-encoded."""
             return read(lambda: service.paper(id, full=True), graph)
 
         @resource("technique", "Technique")
         def technique(id: str) -> str:
-            """A technique with all its facts; the id percent-encoded."""
+            """A technique with all its fields. The id must be percent-encoded."""
             return read(lambda: service.technique(id, full=True), graph)
 
         @resource("code", "Code")
         def code(id: str) -> str:
-            """Code with its test and evidence; the id percent-encoded."""
+            """Code with its test and evidence. The id must be percent-encoded."""
             return read(lambda: service.code(id, full=True), graph)
 
         @server.resource(f"{start}schema", title=f"Graph schema{of}", mime_type="application/json")
@@ -73,7 +73,7 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
     @server.resource("xkg://answers", title="Fields of answers", mime_type="application/json")
     def answers() -> str:
-        """The fields of every tool's answer and what they mean, as JSON Schema."""
+        """The fields of all tools' answers and their meanings, as JSON Schema."""
         return json.dumps(TypeAdapter(AnyAnswer).json_schema(), ensure_ascii=False, separators=(",", ":"))
 
     async def listed(_: object, asked: PaginatedRequestParams | None) -> ListResourcesResult:
@@ -87,8 +87,8 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
 
 def _papers(service: Service, cursor: str | None) -> tuple[list[Resource], str | None]:
-    """Returns one page of papers from all graphs that the caller may read, and the cursor for the next page. Skips
-    graphs that are empty or cannot be read."""
+    """Returns a page of papers from all graphs that the caller may read, and the cursor for the next page. Skips graphs
+    that are empty or cannot be opened."""
     first = next(iter(graphs_of(service)))
     papers: list[tuple[str, PaperLine]] = []
     for graph in readable_graphs(service):

@@ -1,7 +1,6 @@
-"""The MCP server over stdio. It answers `initialize` before it loads anything but the SDK.
+"""The MCP server over stdio. It answers `initialize` before loading anything but the SDK.
 
-Building the tools' schemas takes a tenth of the SDK's own start-up time, so it also waits until `initialize` is
-answered."""
+Building the tools' schemas takes a tenth of the SDK's own startup time, so this is also done after `initialize`."""
 
 import asyncio
 import threading
@@ -48,7 +47,8 @@ _ASKED: "dict[Asked, str]" = {
 
 
 def instructions(served: Served) -> str:
-    """Returns the server's description for clients: what they may request, and the graphs if there are several."""
+    """Returns the instructions for clients, including what they may request, and the list of graphs if there are
+    several."""
     unchanged = "" if served.kinds else " Nothing here changes the graph."
     named = f" There are the graphs {', '.join(served.graphs)}: tools answer from the first, or from that of graph."
     return _ABOUT + "".join(_ASKED[each] for each in served.asked) + unchanged + named * (len(served.graphs) > 1)
@@ -58,8 +58,8 @@ PREPARE_AFTER_SECONDS = 0.02
 
 
 def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
-    """Returns the server. Its tools are registered before the first message after `initialize`. With `client_roots`,
-    `locate` also accepts the client's folders."""
+    """Returns the server. Its tools are registered no later than the first message after `initialize`. If
+    `client_roots` is set, `locate` also accepts the client's folders."""
     folders = list(served.roots)
     served = replace(served, roots=folders)
     server = PlainErrors(instructions=instructions(served))
@@ -73,8 +73,8 @@ def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
 
 
 def _preparing(server: MCPServer, served: Served) -> ServerMiddleware[Any]:
-    """Returns middleware that registers the tools before the first message that can use them and, after the first
-    answer, loads the data for the first search in the background."""
+    """Returns middleware that registers the tools before the first message that needs them. After the first answer,
+    loads the data for searches in the background."""
     turn = threading.Lock()
     prepared = False
 

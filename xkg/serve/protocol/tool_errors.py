@@ -1,4 +1,4 @@
-"""An MCP server with one-line errors that say what is wrong and what to do."""
+"""An MCP server whose errors are one line and say what to do."""
 
 import difflib
 import inspect
@@ -32,12 +32,12 @@ FRESH: Mapping[CacheableMethod, CacheHint] = {
     "resources/list": CacheHint(60_000),
     "resources/read": CacheHint(60_000),
 }
-"""Milliseconds for which a caller may cache an answer. A server's tools do not change while it runs; its papers change
-with builds."""
+"""How long a caller may cache an answer, in milliseconds. A server's tools never change while it runs, but its papers
+do."""
 
 
 def _website() -> str | None:
-    """Returns the homepage in the package's metadata, if any."""
+    """Returns the homepage from the package's metadata, if any."""
     try:
         urls = metadata("xkg").get_all("Project-URL") or []
     except PackageNotFoundError:
@@ -46,7 +46,8 @@ def _website() -> str | None:
 
 
 def _icons() -> list[Icon] | None:
-    """Returns the web pages' icon as an address, since every answer repeats it; None if the package has no homepage."""
+    """Returns the web pages' icon, or None if the package has no homepage. The icon is a URL, because every answer
+    repeats it."""
     home = _website()
     if home is None:
         return None
@@ -54,7 +55,7 @@ def _icons() -> list[Icon] | None:
 
 
 class PlainErrors(MCPServer[Any]):
-    """The SDK's server with our own name and error messages, and an error for unknown arguments."""
+    """The SDK's server with our own name and error messages. Unknown arguments are errors."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -87,7 +88,7 @@ class PlainErrors(MCPServer[Any]):
         self._lists[name] = [argument for argument in taken if _takes_list(self._tool_manager.get_tool(name), argument)]
 
     async def list_tools(self) -> list[ListedTool]:
-        """Returns the tools with short schemas (`published`), computed once for the current set of tools."""
+        """Returns the tools with short schemas (`published`). Cached until the set of tools changes."""
         whole = await super().list_tools()
         if len(self._listed) != len(whole):
             self._listed = published(whole)
@@ -102,8 +103,8 @@ class PlainErrors(MCPServer[Any]):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Returns the prompt. Raises `MCPError` with one line if the prompt is unknown, or an argument is missing,
-        wrong or unknown."""
+        """Returns the prompt. Raises `MCPError` with a one-line message if the prompt is unknown, or if an argument is
+        missing, invalid or unknown."""
         given = arguments or {}
         if (wrong := self._no_prompt(name, given) or self._unknown("prompt", name, given)) is not None:
             raise MCPError(code=INVALID_PARAMS, message=wrong)
@@ -117,9 +118,9 @@ class PlainErrors(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Calls the tool. Raises `ToolError` with one line: the first wrong argument, or the tool's error. A null
-        argument counts as omitted, and a string as a list of one if a list is required, because frameworks and models
-        send these."""
+        """Calls the tool. Raises `ToolError` with a one-line message about the first invalid argument, or with the
+        tool's own error. Frameworks and models sometimes send null for an omitted argument, or a string instead of a
+        list. Both are accepted."""
         arguments = {argument: value for argument, value in arguments.items() if value is not None}
         arguments = self._named(name, arguments)
         lists = self._lists.get(name, ())
@@ -140,7 +141,7 @@ class PlainErrors(MCPServer[Any]):
                     raise ToolError(refusal(error)) from None
 
     def _named(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Returns the arguments; an id passed under another tool's argument name is renamed."""
+        """Renames an id argument if the caller used the argument name of a different tool."""
         taken = [argument for argument in self._accepted.get(f"tool {tool}", ()) if argument in _ID_NAMES]
         given = [argument for argument in arguments if argument in _ID_NAMES]
         if len(taken) != 1 or len(given) != 1:
@@ -148,14 +149,14 @@ class PlainErrors(MCPServer[Any]):
         return {taken[0] if argument in given else argument: value for argument, value in arguments.items()}
 
     def _no_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Returns an error line for an unknown prompt or its first missing argument, else None."""
+        """Returns the error for an unknown prompt or a missing argument, or None."""
         if name not in self._required:
             return f"there is no prompt {name[:80]!a}; there are {', '.join(self._required) or 'none'}"
         missing = next((argument for argument in self._required[name] if argument not in arguments), None)
         return None if missing is None else f"{name}: {missing}: Field required"
 
     def _unknown(self, kind: str, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Returns an error line for the first argument that a tool or prompt does not accept, else None."""
+        """Returns the error for the first argument that a tool or prompt does not accept, or None."""
         accepted = self._accepted.get(f"{kind} {name}")
         unknown = next((argument for argument in arguments if accepted is not None and argument not in accepted), None)
         if unknown is None or accepted is None:
@@ -166,19 +167,19 @@ class PlainErrors(MCPServer[Any]):
 
 
 def _takes_list(tool: Tool | None, argument: str) -> bool:
-    """Whether the schema of an argument accepts lists but not strings."""
+    """Whether an argument's schema accepts lists but not strings."""
     schema: Mapping[str, Any] = tool.parameters["properties"].get(argument, {}) if tool is not None else {}
     types = {each.get("type") for each in schema.get("anyOf", [schema])}
     return "array" in types and "string" not in types
 
 
 def _is_one(value: Any) -> bool:
-    """Whether this is a single string, not a JSON list, which the SDK parses."""
+    """Whether the value is a single string. JSON lists are excluded, because the SDK parses them."""
     return isinstance(value, str) and not value.lstrip().startswith("[")
 
 
 def _invalid(error: BaseException) -> ValidationError | None:
-    """Returns the validation error that caused an SDK error, if any."""
+    """Returns the validation error that caused this error, if any."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ValidationError):
         cause = cause.__cause__

@@ -1,4 +1,4 @@
-"""The answer of a script run."""
+"""The answer for a script run."""
 
 from typing import Literal
 
@@ -16,9 +16,11 @@ MediaType = Literal["image/png", "image/jpeg", "image/svg+xml", "text/plain", "a
 
 
 class RunFile(Value):
-    """A file that the script left in its working folder, with its path relative to that folder and its bytes. `written`
-    is the content of a text file. Tools return `written` and pictures; commands and Python also return `content`
-    (base64 in JSON)."""
+    """A file that the script created.
+
+    - `name`: the path relative to the working folder
+    - `written`: the content, if it is a text file
+    - `content`: the file's bytes (base64 in JSON), only for commands and Python. Tools return text and pictures"""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -30,10 +32,14 @@ class RunFile(Value):
 
 
 class RunAnswer(Quoting):
-    """The outcome of a script run on code. `ended` is `exited` (then `exit_code` is set), or what stopped it; `error`
-    says in one line why it failed, empty if it did not. `output` is what the script printed; the middle of a long
-    output is left out. `files` are the files that the script left, pictures first; `left_out` lists what else it left,
-    and why it is not returned. `packages` lists the packages in its environment."""
+    """The outcome of a script run on code.
+
+    - `ended`: `exited` (with `exit_code` set), or what stopped the script
+    - `error`: one line that says why the script failed, empty if it did not
+    - `output`: what the script printed. The middle of a long output is omitted
+    - `files`: the files that the script created, pictures first
+    - `left_out`: files that are not returned, with the reasons
+    - `packages`: the packages in the environment"""
 
     code: str
     name: str
@@ -51,23 +57,23 @@ class RunAnswer(Quoting):
 
     @property
     def ok(self) -> bool:
-        """Whether the script ended with status 0."""
+        """Whether the script exited with status 0."""
         return not self.error
 
     @property
     def pictures(self) -> tuple[RunFile, ...]:
-        """The files that are valid pictures without extra data."""
+        """The files that are pictures."""
         return tuple(file for file in self.files if file.media_type.startswith("image/"))
 
     @property
     def shown_to_models(self) -> tuple[RunFile, ...]:
-        """The first pictures of the types that models accept."""
+        """The first few pictures in formats that models accept."""
         return tuple(file for file in self.pictures if file.media_type != "image/svg+xml")[:MOST_PICTURES]
 
 
 def without_middle(output: str, most: int) -> str:
-    """The output, shortened to about the given number of characters: its start, and a longer part of its end, where
-    errors are."""
+    """Returns the output, shortened to about `most` characters by omitting the middle. The end is longer than the
+    start, because errors are usually at the end."""
     if len(output) <= most:
         return output
     start, end = most // 3, most - most // 3

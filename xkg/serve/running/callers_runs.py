@@ -1,6 +1,6 @@
-"""Runs scripts for a server's callers: checks permissions, daily limits, time limits and concurrency.
+"""Runs scripts for a server's callers, with permission checks and limits on runs per day, time and concurrency.
 
-Missing packages are installed in the background. A call waits a while for them, then asks the caller to retry."""
+Missing packages are installed in the background. If this takes too long, the caller is asked to retry."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from xkg.serve.running.runs import Runs
 from xkg.serve.service import Service
 
 INSTALLING_SECONDS = 30.0
-"""Seconds that a call waits for packages; most clients give up after a minute."""
+"""How long a call waits for packages to be installed. Most clients time out after a minute."""
 MOST_INSTALLING = 4
 TURN_SECONDS = 15.0
 DEFAULT_SECONDS = 30.0
@@ -29,21 +29,21 @@ DEFAULT_SECONDS = 30.0
 
 @dataclass
 class _Installation:
-    """Packages that are being installed. `at` describes the progress."""
+    """An installation in progress. `at` describes how far it is."""
 
     made: "Future[Environment]"
     at: str = "its packages are being looked up"
 
 
 class CallersRuns:
-    """The runs of a server's callers. Thread-safe.
+    """Runs scripts for a server's callers. Thread-safe.
 
-    Raises `ConfigError` if the settings would run scripts without a sandbox. If the caller lacks the scope, methods
-    raise `NotAllowedError` before they look anything up; otherwise they raise the same errors as `Runs`."""
+    Raises `ConfigError` if no sandbox is configured. Methods raise `NotAllowedError` if the caller lacks the scope, and
+    the same errors as `Runs`."""
 
     def __init__(self, service: Service, settings: Settings) -> None:
         if settings.sandbox.runner == "unsafe-subprocess":
-            raise ConfigError("scripts of clients are untrusted: sandbox.runner must not be unsafe-subprocess")
+            raise ConfigError("clients' scripts are untrusted: sandbox.runner must not be unsafe-subprocess")
         self.bounds = settings.serve.run
         self._runs = Runs(service, settings)
         self._table = JobTable(settings.kg / FOLDER)
@@ -53,22 +53,23 @@ class CallersRuns:
         self._installing: dict[str, _Installation] = {}
 
     def example(self, reference: str, caller: Caller) -> str:
-        """Returns an example script."""
+        """Returns an example script for this code."""
         require(caller, "ask", ["run"])
         return self._runs.example(reference)
 
     def run(self, reference: str, script: str, caller: Caller, seconds: float | None = None) -> RunAnswer:
-        """Runs the script and returns the result. Also raises `InputError` if the caller has used up the daily runs or
-        already has a run in progress, while packages are being installed, or if all slots are taken."""
+        """Runs the script and returns the result. Also raises `InputError` if the caller's daily limit is reached, the
+        caller already has a run in progress, or all slots are taken, and `PackagesError` if packages are still being
+        installed."""
         require(caller, "ask", ["run"])
         most = self.bounds.seconds
         if seconds is not None and seconds > most:
-            raise InputError(f"{seconds:g} seconds are more than this server allows per run: ask for at most {most:g}")
+            raise InputError(f"{seconds:g} seconds is more than this server allows per run: use at most {most:g}")
         code, _ = self._runs.code(reference)
         with self._only_one(caller):
             self._require_packages(code)
             if not self._places.acquire(timeout=TURN_SECONDS):
-                raise InputError("all slots are taken by other callers' runs: ask again in a minute")
+                raise InputError("all slots are taken by other callers' runs: try again in a minute")
             try:
                 self._table.count_run(caller.name, self.bounds.per_day)
                 chosen = min(DEFAULT_SECONDS, most) if seconds is None else seconds
@@ -81,16 +82,16 @@ class CallersRuns:
             under_way = self._installing.get(code.id)
             if under_way is None:
                 if len(self._installing) >= MOST_INSTALLING:
-                    raise InputError("packages for other code are being installed: ask again in a minute")
+                    raise InputError("packages for other code are being installed: try again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
-                # The server's shutdown does not wait for it.
+                # a daemon thread, so that shutdown does not wait for it
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
         try:
             under_way.made.result(INSTALLING_SECONDS)
         except TimeoutError:
             if under_way.made.done():
                 raise
-            raise PackagesError(f"{under_way.at}: ask again in a minute") from None
+            raise PackagesError(f"{under_way.at}: try again in a minute") from None
 
     def _install(self, code: Code, under_way: "_Installation") -> None:
         def notify(at: Installing) -> None:
@@ -108,7 +109,7 @@ class CallersRuns:
     def _only_one(self, caller: Caller) -> Iterator[None]:
         with self._turn:
             if not self._turn.wait_for(lambda: caller.name not in self._callers, TURN_SECONDS):
-                raise InputError("another of your runs is in progress: ask again when it has ended")
+                raise InputError("another of your runs is in progress: try again when it has finished")
             self._callers.add(caller.name)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Example scripts for a code node."""
+"""Example scripts for code nodes."""
 
 import ast
 
@@ -10,9 +10,9 @@ _MOST_NAMES = 12
 
 
 def example(code: Code, name: str) -> str:
-    """Returns the code's stored test, which shows how to call it. If there is no test, returns a call to its last
-    public function or class, with `...` for required values."""
-    head = [f"# {one_line(name)}: its names are there already, as after `from implementation import *`."]
+    """Returns the code's test, which shows how to call it. If there is no test, returns a call to the last public
+    function or class with `...` for required arguments."""
+    head = [f"# {one_line(name)}: its names are already defined, as if by `from implementation import *`."]
     if code.test.strip():
         return "\n".join([*head, "# This is its stored test.", code.test.strip(), ""])
     defined = [
@@ -21,7 +21,7 @@ def example(code: Code, name: str) -> str:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
     ]
     if not defined:
-        return "\n".join([*head, "# It defines no function and no class:", "sorted(vars(implementation))", ""])
+        return "\n".join([*head, "# It does not define any functions or classes:", "sorted(vars(implementation))", ""])
     head += [f"#   {_signature(node)}" for node in defined[-_MOST_NAMES:]]
     call = _call(defined[-1])
     head += ["# Replace `...` with values."] if "..." in call else []
@@ -47,8 +47,7 @@ def _call(node: ast.FunctionDef | ast.ClassDef) -> str:
 
 
 def _arguments(node: ast.FunctionDef | ast.ClassDef) -> ast.arguments | None:
-    """Returns the arguments of a function or a class's constructor, without `self`; None if the class has no
-    `__init__`."""
+    """Returns the arguments of a function or constructor without `self`, or None if the class has no `__init__`."""
     if isinstance(node, ast.FunctionDef):
         return node.args
     for each in node.body:

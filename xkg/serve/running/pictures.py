@@ -1,10 +1,10 @@
-"""Detects pictures among the files that untrusted code wrote, from their bytes: bounded in size, complete, and only
-pixels.
+"""Detects pictures among files written by untrusted code. Pictures must be complete and bounded in size, and data other
+than pixels is removed.
 
-A client passes pictures to a model or a browser. Both fail on invalid pictures, and a model may read text hidden in a
-picture. So a PNG is checked chunk by chunk and its pixels are counted, and a JPEG is checked marker by marker; comments
-are dropped. Nothing is decoded. An SVG stays text; pages show it as an image, and browsers run and load nothing inside
-images."""
+Clients pass pictures to models and browsers. Both can fail on invalid pictures, and models may read text hidden in a
+picture's metadata. PNGs are therefore checked chunk by chunk, including the number of pixels, and JPEGs marker by
+marker. Comments are removed, but no pixels are decoded. SVGs are treated as text. Web pages show them as images, in
+which browsers do not run scripts or load resources."""
 
 import math
 import re
@@ -18,7 +18,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _BLOCK = 1 << 20
-# Start of frame: baseline and progressive, the only kinds that browsers decode.
+# Start of frame: only the baseline and progressive kinds, which browsers support.
 _FRAMES = frozenset((0xC0, 0xC1, 0xC2))
 _JPEG_KEPT = _FRAMES | frozenset((0xC4, 0xDA, 0xDB, 0xDD, 0xEE))
 _IN_SAMPLES = frozenset(bytes((second,)) for second in (0x00, *range(0xD0, 0xD8)))
@@ -31,7 +31,7 @@ class Picture(NamedTuple):
 
 
 def picture_of(content: bytes) -> Picture | None:
-    """Returns the picture in these bytes, without data that is not part of it; None for any other file."""
+    """Returns the picture in these bytes, without metadata, or None if they are not a valid picture."""
     if content.startswith(_PNG):
         png = _png(content)
         return None if png is None else Picture("image/png", png)
@@ -48,7 +48,7 @@ def _is_bounded(width: int, height: int) -> bool:
 
 
 def _png(content: bytes) -> bytes | None:
-    """PNG (Third Edition), W3C 2025, sections 5 and 11."""
+    """See PNG (Third Edition), W3C 2025, sections 5 and 11."""
     kept, pixels, expected = [_PNG], bytearray(), 0
     for kind, data, chunk in _chunks(content):
         if kind == b"IHDR":
@@ -72,7 +72,7 @@ def _png(content: bytes) -> bytes | None:
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Yields the type, data and full bytes of each chunk, up to the first damaged chunk."""
+    """Yields each chunk's type, data and full bytes. Stops at the first damaged chunk."""
     at = len(_PNG)
     while at + 12 <= len(content):
         length, kind = struct.unpack(">I4s", content[at : at + 8])
@@ -85,7 +85,7 @@ def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def _inflated(data: bytes, most: int) -> int:
-    """Returns the decompressed size, at most `most` + 1; 0 if the data is damaged."""
+    """Returns the decompressed size, up to `most` + 1, or 0 if the data is damaged."""
     inflater, size = zlib.decompressobj(), 0
     try:
         while data and size <= most:
@@ -97,7 +97,7 @@ def _inflated(data: bytes, most: int) -> int:
 
 
 def _jpeg(content: bytes) -> bytes | None:
-    """ITU-T T.81, annex B."""
+    """See ITU-T T.81, annex B."""
     kept, at, framed = [b"\xff\xd8"], 2, False
     while at + 4 <= len(content) and content[at] == 0xFF:
         marker, length = content[at + 1], int.from_bytes(content[at + 2 : at + 4])
@@ -108,7 +108,7 @@ def _jpeg(content: bytes) -> bytes | None:
             if framed or length < 8 or not _is_bounded(*struct.unpack(">HH", content[at + 5 : at + 9])):
                 return None
             framed = True
-        if marker == 0xDA:  # the samples follow, up to the next marker other than a restart
+        if marker == 0xDA:  # followed by samples, up to the next marker that is not a restart
             if not framed:
                 return None
             while (end := content.find(b"\xff", end)) >= 0 and content[end + 1 : end + 2] in _IN_SAMPLES:

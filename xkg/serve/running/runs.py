@@ -1,7 +1,7 @@
-"""Runs a script on code from the graph, in the code's environment. The command, the Python API, the tool and the web
-page all use this module.
+"""Runs a script on code from the graph, in the code's environment. Used by the command, the Python API, the MCP tool
+and the web page.
 
-Runs are not stored: a run changes neither the evidence nor the graph, and leaves nothing for the next run."""
+Runs are not stored. They do not change the graph or its evidence, and do not affect later runs."""
 
 import contextlib
 from collections.abc import Callable
@@ -35,7 +35,7 @@ _SIGNS = frozenset("_-.+=@,()[] ")
 
 
 class Runs:
-    """Runs scripts on code from the graph of `service`. Thread-safe.
+    """Runs scripts on code from `service`'s graph. Thread-safe.
 
     Methods raise `UnknownIdError` if the code is unknown, and the same errors as `Service`."""
 
@@ -45,26 +45,26 @@ class Runs:
         self._made: dict[str, Environment] = {}
 
     def code(self, reference: str) -> tuple[Code, str]:
-        """Returns the code that a reference names (its id, its technique's id, or a name), and its technique's name.
-        Raises `InputError` if the code cannot be run."""
+        """Returns the code with this id, technique id or technique name, and its technique's name. Raises `InputError`
+        if the code cannot be run."""
         with self._service.snapshot() as snapshot:
             code, name = code_node(snapshot, reference)
         if code.language != "python":
             raise InputError(f"this code is {code.language}, but only Python can be run")
         parsed = check_parsed(code.implementation)
         if parsed.level is Level.NONE:
-            raise InputError(f"this code does not run by itself: {one_line(parsed.reason or '')}")
+            raise InputError(f"this code cannot run on its own: {one_line(parsed.reason or '')}")
         return code, name
 
     def example(self, reference: str) -> str:
-        """Returns an example script. Raises the same errors as `code`."""
+        """Returns an example script for this code. Raises the same errors as `code`."""
         code, name = self.code(reference)
         return example(code, name)
 
     def environment(self, code: Code, notify: "Callable[[Installing], None]" = lambda _: None) -> Environment:
-        """Returns the code's environment, with the same packages as in `xkg verify` plus those in the settings.
-        `notify` receives the packages to install. Raises `PackagesError` with the reason if a required package is
-        missing, and `SandboxUnavailableError`."""
+        """Returns the code's environment, which has the same packages as in `xkg verify` and any packages in the
+        settings. `notify` receives the packages to be installed. Raises `PackagesError` with the reason if a required
+        package is missing, and `SandboxUnavailableError` if there is no sandbox."""
         known = self._made.get(code.id)
         if known is not None and (known.site is None or known.site.is_dir()):
             return known
@@ -89,13 +89,13 @@ class Runs:
         seconds: float | None = None,
         notify: "Callable[[Installing], None]" = lambda _: None,
     ) -> RunAnswer:
-        """Runs the script and returns the result, which includes the script's errors. `seconds` defaults to
-        `sandbox.seconds`; tracebacks use `file_name` for the script. Raises the same errors as `code` and
+        """Runs the script and returns the result, which includes any errors in the script. `seconds` defaults to
+        `sandbox.seconds`. `file_name` is the script's name in tracebacks. Raises the same errors as `code` and
         `environment`, and `InputError` if the script is empty or too long."""
         if not script.strip():
-            raise InputError("the script is empty: give lines of Python that use the code")
+            raise InputError("the script is empty: pass lines of Python that use the code")
         if len(script) > LONGEST_SCRIPT:
-            raise InputError(f"the script has {len(script):,} characters: give at most {LONGEST_SCRIPT:,}")
+            raise InputError(f"the script has {len(script):,} characters: use at most {LONGEST_SCRIPT:,}")
         code, name = self.code(reference)
         runner, limits = self._runner(), limits_for(self._settings.sandbox)
         if seconds is not None:
@@ -120,7 +120,7 @@ def _error(outcome: Outcome, why: str) -> str:
     status = f"status {outcome.exit_code}: " if outcome.ended == "exited" else ""
     remedy = " (runs have no network)" if cause_of(outcome) is Cause.DOWNLOAD else ""
     if outcome.ended == "timeout":
-        remedy += "; allow more seconds, or do less"
+        remedy += "; allow more time, or do less"
     return f"{status}{one_line(why)}{remedy}"
 
 
@@ -153,13 +153,13 @@ def _answer(code: Code, name: str, environment: Environment, ran: ScriptRun, err
 
 
 def _refused_name(path: str) -> str | None:
-    """Returns why a file may not be returned under this name, None if it may. Hidden files affect shells and editors,
-    and some characters have special meanings on other systems."""
+    """Returns why a file with this name must not be returned, or None if it may be. Hidden files can affect shells and
+    editors, and some characters have a special meaning on other systems."""
     if len(path) > _LONGEST_NAME:
         return "its name is too long"
     for part in path.split("/"):
         if not part or part.startswith(".") or part != part.strip(" ").rstrip("."):
-            return "its name is hidden, or means a different file on other systems"
+            return "its name is hidden, or refers to a different file on other systems"
         if not all(sign.isalnum() or sign in _SIGNS for sign in part):
             return "its name contains more than letters, digits and _ - . + = @ , ( ) [ ]"
     return None

@@ -1,4 +1,4 @@
-"""Turns a query into ranked techniques: candidates, grouping, calibration. Also finds related papers and places in
-repositories.
+"""Ranks techniques for a query in three steps: candidates, grouping and calibration. Also finds related papers and
+places in repositories.
 
-May import: answers, and the layers below serve."""
+May import from `answers` and any layer below `serve`."""

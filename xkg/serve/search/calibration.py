@@ -1,15 +1,14 @@
-"""Calibrated scores: how well a technique fits a query, from 0 to 1, comparable between queries.
+"""Calibrated scores for how well a technique fits a query, from 0 to 1. Scores are comparable between queries.
 
-Neither search provides such scores: BM25 grows with the length of a query, and the distribution of cosines depends on
-the model and the query. The features of a technique are
+Neither search provides such scores: BM25 scores grow with the length of the query, and the distribution of cosines
+depends on the model and the query. A technique's features are:
 
-- the share of the query's words that it has, and how near it is to each of the others (`xkg.embeddings.base`),
-- how far its cosine rises above the background of that query's cosines,
-- how near the words of its name are to words of the query, on average and at least: "masked language modelling" shares
-  a word with a *Discriminator Attribute Model*, but has no word near "discriminator" or "attribute",
-- whether the query is a bare term, such as "layer normalization". The words of a described need also occur in other
-  techniques, but a term that is not a technique's name is often from another subject.
-"""
+- the fraction of the query's words that it contains, and how similar it is to the other words (`xkg.embeddings.base`)
+- how far its cosine is above the background of the query's cosines
+- how similar the words in its name are to words in the query, on average and at least: "masked language modelling"
+  shares a word with a *Discriminator Attribute Model*, but has no word similar to "discriminator" or "attribute"
+- whether the query is a bare term, such as "layer normalization". The words of a longer description also occur in other
+  techniques, but a term that is not a technique's name is often from an unrelated subject"""
 
 import math
 from collections.abc import Sequence
@@ -19,27 +18,28 @@ from xkg.store.graph_store import Background, Coverage, Snapshot
 from xkg.store.indexes.text import word_terms
 
 FITS = 0.55
-"""About half of the first rows with this score are right, measured on `evaluation/gold/search/calibration.jsonl`."""
+"""Minimum score of a row. About half of the first rows with this score are right, according to
+`evaluation/gold/search/calibration.jsonl`."""
 
 _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41
 _NAME_MEAN, _NAME_LEAST, _TERM = 1.92, 4.96, -1.63
-"""Logistic regression of whether the graph answers a query, over the 404 queries of
-`evaluation/gold/search/calibration.jsonl`. 221 of them have an answer in 22 imported papers. Each was run on all 43
-papers, on the 22, and on 10, 4 and 1 of these drawn at random; both outcomes have equal weight. The features of a query
-are those of the best of its first five techniques."""
+"""Coefficients of a logistic regression that predicts whether the graph answers a query. It was fitted on the 404
+queries in `evaluation/gold/search/calibration.jsonl`, 221 of which have an answer in 22 imported papers. Each query was
+run on all 43 papers, on these 22, and on random samples of 10, 4 and 1 of them. Both outcomes have equal weight. A
+query's features are those of the best of its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)
-"""Mean late interaction of the technique that answers a query; the default if no words are known."""
+"""Mean late interaction of the technique that answers a query. Used as a default if no words are known."""
 
 _LARGE = 300
-"""Graphs with fewer techniques differ from the graphs on which most queries were fitted."""
+"""Number of techniques below which scores are adjusted, because most queries were fitted on larger graphs."""
 
 _TERM_WORDS = 3
 
 
 def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: Sequence[str]) -> dict[str, float]:
-    """Returns the score of each technique."""
+    """Returns each technique's score."""
     background = snapshot.background(candidates.reading.vector)
     matched, total = snapshot.matched(query, techniques)
     names = snapshot.name_coverage(candidates.reading, techniques)
@@ -61,9 +61,9 @@ def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: S
 
 
 def score(rise: float, shared: float, total: float, near: float, name: Coverage, term: bool, techniques: int) -> float:
-    """Returns the score of one technique. `shared` is the weight of the query's words that it contains, out of `total`.
-    `near` is its mean nearness to the query's words, and `name` is how well the query covers its name. `term` says
-    whether the query is a bare term; `techniques` is the size of the graph."""
+    """Returns a technique's score. `shared` is the weight of the query's words that it contains, out of `total`. `near`
+    is its mean similarity to the query's words, and `name` is how well the query covers its name. `term` says whether
+    the query is a bare term. `techniques` is the number of techniques in the graph."""
     coverage = shared / total if total > 0 else 0.0
     odds = (
         _CONSTANT
@@ -78,14 +78,14 @@ def score(rise: float, shared: float, total: float, near: float, name: Coverage,
 
 
 def bare_term(query: str) -> bool:
-    """Whether a query has only a few words and none of the text search's stop words."""
+    """Whether a query has only a few words, none of which are stop words in text search."""
     words = query.split()
     return len(words) <= _TERM_WORDS and all(map(word_terms, words))
 
 
 def rise(cosine: float, background: Background) -> float:
-    """Returns how far a cosine is above the background. 1 is the expected maximum over this many techniques if cosines
-    were normally distributed."""
+    """Returns how far a cosine is above the background. 1 is the expected maximum over this many techniques if the
+    cosines were normally distributed."""
     if background.deviation <= 0:
         return 0.0
     highest = math.sqrt(2 * math.log(background.techniques + 2))

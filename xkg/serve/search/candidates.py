@@ -1,5 +1,5 @@
-"""Finds candidates for a query: BM25 and vector search over the whole query and its parts, fused by score, and late
-interaction (`xkg.embeddings.base`) for the best candidates."""
+"""Finds candidates for a query. Runs BM25 and vector search for the whole query and its parts, fuses the scores, and
+computes late interaction (`xkg.embeddings.base`) for the best candidates."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -16,21 +16,23 @@ from xkg.store.graph_store import Hit, Snapshot
 DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
-"""From this number of techniques on, text search takes as long as encoding a query, so it runs in parallel with
-encoding."""
+"""Number of papers from which text search runs in parallel with encoding the query, because it takes about as long."""
 
 _THREADS = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="xkg-text-search")
 
 Encode = Callable[[Sequence[str]], Sequence[EncodedText]]
-"""Encodes texts with a model."""
+"""Encodes texts with the embedding model."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """`strength` is the fused strength of each technique, from 0 to 1 within this query. `cosine` contains the cosines
-    between the whole query and the nearest techniques, which vector search returned. `interaction` is the late
-    interaction between the best techniques and the whole query. `reading` is the encoded query. `needs` contains the
-    strengths for each part of a long query alone."""
+    """The candidates for a query.
+
+    - `strength`: each technique's fused strength, from 0 to 1 within this query
+    - `needs`: the strengths for each part of a long query alone
+    - `cosine`: the cosines between the whole query and its nearest techniques, from vector search
+    - `interaction`: the late interaction between the whole query and the best techniques
+    - `reading`: the encoded query"""
 
     strength: dict[str, float]
     needs: Sequence[dict[str, float]]
@@ -42,8 +44,8 @@ class Candidates:
 def candidates(
     snapshot: Snapshot, encode: Encode, query: str, filters: Filters, papers: Sequence[str], wanted: int
 ) -> Candidates:
-    """Returns at least `wanted` techniques if the graph has that many. If filters leave too few, the searches go
-    deeper. Raises any error from `encode`."""
+    """Returns at least `wanted` techniques, if the graph has that many. If the filters exclude too many results,
+    searches deeper. Raises any error from `encode`."""
     clauses = parts(query)
     encoded_clauses = weightiest(clauses, lambda clause: snapshot.matched(clause, ())[1])
     texts = [query, *encoded_clauses]
@@ -56,7 +58,7 @@ def candidates(
             encoded = encoded or encode([passage(query, clauses, encoded_clauses), *encoded_clauses])
             by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in encoded]
         finally:
-            wait([beside] if beside is not None else [])  # it reads the snapshot, which may be closed after an error
+            wait([beside] if beside is not None else [])  # it uses the snapshot, which may be closed after an error
         by_text = search() if beside is None else beside.result()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
         exhausted = max(map(len, by_vector), default=0) < depth
@@ -79,7 +81,7 @@ def _by_text(snapshot: Snapshot, texts: Sequence[str], depth: int, papers: Seque
 
 
 def _admitted(snapshot: Snapshot, filters: Filters, hit_lists: Sequence[Sequence[Hit]]) -> set[str] | None:
-    """Returns the ids that pass the filters; None if all pass."""
+    """Returns the ids that pass the filters, or None if there are no filters on techniques."""
     if not filters.of_techniques:
         return None
     ids = list({hit.id for hits in hit_lists for hit in hits})

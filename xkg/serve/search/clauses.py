@@ -1,7 +1,7 @@
-"""Splits a long query into sentences and clauses, and chooses which of them to encode.
+"""Splits long queries into sentences and clauses, and selects which of them to encode.
 
-Encoding costs twice as much as the rest of a search and grows with the text, but encoding only some parts finds as
-much. Text search reads the whole query."""
+Encoding takes twice as long as the rest of a search and grows with the length of the text, but encoding only some parts
+gives results that are just as good. Text search always uses the whole query."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ LONG_QUERY_WORDS = 18
 PART_WORDS = 4
 MOST_PARTS = 8
 ENCODED_PIECES = 130
-"""Maximum number of words and punctuation marks in a query that are encoded, about 165 tokens. With this limit,
-techniques described by their definitions (complete or with words omitted), and needs mentioned next to another
-technique's definition, stayed among the first rows."""
+"""Maximum number of words and punctuation marks to encode, about 165 tokens. In tests with this limit, techniques were
+still among the first rows if the query was their definition (complete or with words omitted), or if the query combined
+a need with a different technique's definition."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
 _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
@@ -22,8 +22,8 @@ _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def parts(query: str) -> list[str]:
-    """Returns the sentences and clauses in a long query that make sense alone; empty for a short query or a single
-    clause."""
+    """Returns the sentences and clauses in a long query that are long enough to stand alone. Empty if the query is
+    short or has only one such clause."""
     if len(query.split()) <= LONG_QUERY_WORDS:
         return []
     long_enough = [clause for clause in _clauses(query) if len(clause.split()) >= PART_WORDS]
@@ -31,8 +31,8 @@ def parts(query: str) -> list[str]:
 
 
 def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str]:
-    """Returns the `parts` to encode, in order: the first part, which may be a name, and as many of the other parts as
-    fit, by weight relative to length."""
+    """Returns the `parts` to encode, in order. The first part, which may be a name, is always included. Other parts are
+    included in order of weight relative to length, as long as they fit."""
     sizes = {part: pieces(part) for part in parts}
     room = ENCODED_PIECES - sum(sizes.values())
     if room >= 0:
@@ -48,8 +48,8 @@ def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str
 
 
 def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
-    """Returns the text to encode for the query: its `encoded` parts, plus the text outside its `parts` if there is
-    space left."""
+    """Returns the text to encode for the whole query: the `encoded` parts and, as far as it fits, the text that is not
+    in any of `parts`."""
     if not parts:
         return query
     known = set(parts)
@@ -64,11 +64,10 @@ def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
 
 
 def pieces(text: str) -> int:
-    """Returns the number of words and punctuation marks, each of which becomes one or more tokens."""
+    """Returns the number of words and punctuation marks. Each of them is one or more tokens."""
     return len(_PIECE.findall(text))
 
 
 def _clauses(query: str) -> list[str]:
-    """Returns the distinct clauses."""
     clauses = (clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence))
     return [clause for clause in dict.fromkeys(clauses) if clause]

@@ -1,4 +1,4 @@
-"""The filters of a search."""
+"""Search filters."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from xkg.text.plural import plural
 
 
 class FilterFields(TypedDict, total=False):
-    """The fields of `Filters` as keyword arguments; a level may be given by its name."""
+    """The fields of `Filters` as keyword arguments. A level may be a string."""
 
     papers: Sequence[str]
     years: tuple[int | None, int | None]
@@ -28,11 +28,18 @@ class FilterFields(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Filters:
-    """Filters for techniques. `papers` (ids or titles): only these papers. `years`: first and last year of publication,
-    either may be None; papers without a year are left out. `level`: code with at least this level. `packages`: code
-    that needs all of these. `language`: code in this language. `exclude`: references to papers, techniques and code
-    (`xkg.serve.answers.references`) to leave out, such as those already seen. `attested_by`: code for which this
-    trusted key attests `level` or higher, whatever others say; a name or fingerprint for `of`, else a fingerprint."""
+    """Filters for techniques.
+
+    - `papers`: only these papers (ids or titles)
+    - `years`: the first and last year of publication. Either may be None; papers without a year are excluded
+    - `level`: only code with at least this level
+    - `packages`: only code that needs all of these packages
+    - `language`: only code in this language
+    - `exclude`: references to papers, techniques and code to skip (`xkg.serve.answers.references`), such as those
+      already seen
+    - `with_code`: only techniques with code
+    - `attested_by`: only code for which this trusted key attests `level` or higher, regardless of other keys. Always a
+      fingerprint; `of` also accepts a name"""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -45,7 +52,8 @@ class Filters:
 
     @classmethod
     def of(cls, **fields: Unpack[FilterFields]) -> Self:
-        """Creates filters from field values. Raises `InputError` if the level is unknown or the key is not trusted."""
+        """Creates filters from keyword arguments. Raises `InputError` if the level is unknown or the key is not
+        trusted."""
         level, by = fields.get("level"), fields.get("attested_by")
         fields["attested_by"] = trusted().named(by).key.fingerprint if by else None
         try:
@@ -55,8 +63,8 @@ class Filters:
         return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
-        """Returns the ids of the papers to search: () for all, None if the filters leave none. Raises
-        `UnknownIdError`."""
+        """Returns the ids of the papers to search: () for all papers, None if no paper passes the filters. Raises
+        `UnknownIdError` if a paper is unknown."""
         named = tuple(dict.fromkeys(paper_id(snapshot, paper) for paper in self.papers))
         first, last = self.years
         if first is None and last is None:
@@ -75,7 +83,7 @@ class Filters:
 
     @property
     def of_techniques(self) -> bool:
-        """Whether the filters can treat techniques from one paper differently."""
+        """Whether any filter applies to individual techniques rather than whole papers."""
         return bool(self.level or self.packages or self.language or self.exclude or self.with_code or self.attested_by)
 
     def admit(self, technique: str, facts: Facts) -> bool:
@@ -96,7 +104,7 @@ class Filters:
         return counted.get(self.attested_by or "", Level.NONE).rank >= (self.level or Level.IMPORTED).rank
 
     def describe(self) -> str:
-        """Describes the remaining techniques, for the scope in an answer."""
+        """Describes which techniques pass the filters."""
         conditions = [f"of level {self.level} or higher"] if self.level else []
         conditions += [f"in {self.language}"] if self.language else []
         by = self.attested_by and trusted().names.get(self.attested_by, self.attested_by)
@@ -110,5 +118,5 @@ class Filters:
 
 
 def _package(name: str) -> str:
-    """Normalizes a distribution's name, as package indexes do."""
+    """Normalizes a distribution name like package indexes do."""
     return re.sub(r"[-_.]+", "-", name.strip()).casefold()

@@ -1,4 +1,4 @@
-"""Groups search results: techniques above and below one another become one row, led by the best match."""
+"""Groups search results. Techniques above or below each other in a hierarchy share a row, led by the best match."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,16 +9,15 @@ from xkg.model import paper_of
 MOST_RELATIVES = 5
 
 OWN_ROWS, _CONSIDERED = 3, 10
-"""Number of techniques for which each part of a query gets separate rows, and the number of techniques from which they
-are chosen."""
+"""Number of separate rows for each part of a query, and the number of techniques to choose them from."""
 
 CROWDED_OUT = 5
-"""Number of rows after the first `k` that are mentioned inside rows from the same paper."""
+"""Number of rows after the first `k` that are mentioned in rows from the same paper."""
 
 _CACHED = 4096
 SPECIFIC = 0.8
-"""A technique also matches by the text of its parts. A part with at least this share of its strength leads the row, and
-the technique goes inside it."""
+"""If a part of a technique has at least this fraction of the technique's strength, the part leads the row. A
+technique's text includes its parts, so it often matches only because of one of them."""
 
 
 @dataclass
@@ -28,17 +27,17 @@ class Group:
 
 
 def apart(needs: Sequence[Mapping[str, float]]) -> frozenset[str]:
-    """Returns the techniques that lead the first rows for any one of several needs, each with its own strengths. A
-    query for several things may ask for a method and its steps separately."""
+    """Returns the techniques that lead the first rows for any of several needs. Each need has its own strengths. A
+    query may mention both a method and its individual steps."""
     return frozenset(row.lead for need in needs for row in grouped(need, most=_CONSIDERED)[:OWN_ROWS])
 
 
 def grouped(
     strength: Mapping[str, float], first: Sequence[str] = (), most: int = 50, own: Collection[str] = ()
 ) -> list[Group]:
-    """Returns rows, best first, for the `most` strongest techniques. Techniques in `first` come first, and lead
-    regardless of the strength of their parts; techniques in `own` have separate rows. Any other technique is in only
-    one row, and techniques from one paper with the same name share a row."""
+    """Returns rows for the `most` strongest techniques, best first. Techniques in `first` come first and lead their
+    rows, even if a part of them is stronger. Techniques in `own` get separate rows. Any other technique is in only one
+    row, and techniques with the same name in the same paper share a row."""
     ranked = strongest(strength, most)
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
@@ -55,7 +54,7 @@ def grouped(
     leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
-    # Techniques that give way to a part come last, in case that part is in another row.
+    # Techniques that are weaker than one of their parts come last, in case that part is in a different row.
     for technique in [*first, *leads, *broad]:
         if rows.of(technique) is None or (technique in own and not rows.named(technique)):
             rows.open(technique)
@@ -69,16 +68,16 @@ def grouped(
 
 
 def strongest(strength: Mapping[str, float], most: int) -> list[str]:
-    """Returns the `most` strongest techniques, strongest first; ties are in id order."""
+    """Returns the `most` strongest techniques, strongest first. Ties are in id order."""
     if len(strength) > most > 0:
-        least = sorted(strength.values(), reverse=True)[most - 1]  # plain numbers sort faster
+        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers alone sort faster
         strength = {technique: value for technique, value in strength.items() if value >= least}
     return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """Returns the rows, with the leads of rows after the first `k` added as relatives to rows from the same paper: a
-    query for the steps of a method may match more steps than there are rows."""
+    """Returns the rows, with the leads of rows after the first `k` added as relatives to rows from the same paper. A
+    query that lists a method's steps may match more steps than there are rows."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))
@@ -89,12 +88,12 @@ def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
 
 
 def same_name(technique: str, other: str) -> bool:
-    """Whether two techniques from a paper have the same name."""
+    """Whether two techniques from the same paper have the same name."""
     return _name(technique) == _name(other)
 
 
 class _Rows:
-    """The rows so far. A technique belongs to the first row that it is related to."""
+    """The rows so far. A technique belongs to the first row to which it is related."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -114,7 +113,7 @@ class _Rows:
         return technique in self._leads
 
     def named(self, technique: str) -> bool:
-        """Whether a row from its paper has this technique's name."""
+        """Whether a row from the same paper has the same name as this technique."""
         return _name(technique) in self._names
 
     def of(self, technique: str) -> Group | None:
@@ -127,7 +126,7 @@ class _Rows:
 
 @lru_cache(_CACHED)
 def kin(technique: str) -> tuple[str, ...]:
-    """Returns a technique and its ancestors, nearest first."""
+    """Returns the technique and its ancestors, nearest first."""
     start = technique.find("#") + 1
     chain = [technique]
     while (cut := technique.rfind("/", start)) >= 0:
@@ -142,5 +141,5 @@ def above(ancestor: str, technique: str) -> bool:
 
 @lru_cache(_CACHED)
 def _name(technique: str) -> tuple[str, str]:
-    """Returns the paper and the name, since a technique that a paper uses in two places is one answer."""
+    """Returns the paper and name, which identify a technique even if the paper uses it in several places."""
     return paper_of(technique), technique.rpartition("#")[2].rpartition("/")[2]

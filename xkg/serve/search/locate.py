@@ -1,5 +1,5 @@
-"""Locates a technique's lines in a repository, to edit or ablate: stored lines, relocated in a working copy, or found
-by search."""
+"""Locates the lines of a technique in a repository, for editing or ablation. The lines are stored in the graph,
+relocated in a working copy, or found by search."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME_WORDS = 12
 _ROWS = 5
-_MEANS = 0.9  # at or above this search score, 98 % of texts mean the technique
+_MEANS = 0.9  # 98 % of texts with at least this search score refer to the technique
 _CODE = re.compile(r"@[0-9a-f]{12}$")
 _ID = re.compile(r"(arxiv|doi|title):[^#]+#.")
 _CLAUSE = re.compile(r"[.:;,?!]\s+|(?<!\s)\s++[-–—]\s+")
@@ -33,13 +33,13 @@ def locate(
     search: Callable[[str, int], SearchAnswer],
     embedder: Callable[[], Embedder],
 ) -> LocateAnswer:
-    """Returns at most `most` places for a technique in the graph (given by id, exact name or alias) or for a
-    description, best first; empty if neither a word nor the meaning fits.
+    """Returns up to `most` places, best first, for a technique in the graph (given by id, exact name or alias) or for a
+    description. Empty if nothing matches.
 
     For a description, returns the places of techniques that fit it. In a working copy, stored places are found again
-    (`relocate`). The copy is also searched (`ground`) for a description, or if stored places are gone or changed.
-    `snapshot` is None for an empty graph, which needs a copy. Raises `UnknownIdError` if the id is unknown, and any
-    error from `search` and `embedder`."""
+    (`relocate`). The copy is also searched (`ground`) for a description, or if stored places are missing or have
+    changed. `snapshot` is None for an empty graph, which requires a copy. Raises `UnknownIdError` if an id is unknown,
+    and any error from `search` and `embedder`."""
     text = " ".join(text.split())
     techniques = named(snapshot, text) if snapshot is not None else []
     searched = "stored places" if copy is None else str(copy)
@@ -60,15 +60,15 @@ def locate(
     return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
-_NOTHING = "nothing in this folder matches its words or meaning; rephrase it, or use a technique's name"
+_NOTHING = "nothing in this folder matches the text; rephrase it, or use a technique's name"
 _UNCERTAIN = "none of these places is certain: read them before you edit"
-_NO_FIT = "no technique located in the graph fits"
+_NO_FIT = "no technique with places in the graph fits"
 _NAME_FOLDER = "name the folder of a repository to search that"
 
 
 def named(snapshot: Snapshot, text: str) -> list[str]:
-    """Returns the ids of all techniques that match a reference (`xkg.serve.answers.references`, also to code) or a
-    name. Raises `UnknownIdError` for an unknown reference that can only be an id."""
+    """Returns the ids of all techniques that match a name or a reference to a technique or code
+    (`xkg.serve.answers.references`). Raises `UnknownIdError` if an id is unknown."""
     if ids := list(snapshot.named(text)):
         return ids
     try:
@@ -80,7 +80,7 @@ def named(snapshot: Snapshot, text: str) -> list[str]:
 
 
 def as_technique(text: str) -> Technique:
-    """Turns a description into a technique, whose name is the description's first clause, shortened."""
+    """Turns a description into a technique. The name is the description's first clause, shortened if necessary."""
     name = _CLAUSE.split(text, maxsplit=1)[0]
     if len(name.split()) > _NAME_WORDS:
         name = " ".join(name.split()[:_NAME_WORDS])
@@ -88,8 +88,8 @@ def as_technique(text: str) -> Technique:
 
 
 def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
-    """Returns distinct places, best first. A whole file is dropped if a part of it is also a place, because an ablation
-    edits lines."""
+    """Returns the distinct places, best first. Whole files are omitted if there is also a place inside them, which is
+    more useful for an ablation."""
     parts = {(p.repository, p.path) for p in places if p.symbol != p.path}
     unique: dict[tuple[str, str, int, int], LocatedPlace] = {}
     for place in sorted(places, key=lambda p: -p.score):
@@ -106,11 +106,11 @@ class Known:
         self._bundles = {paper: snapshot.bundle(paper) for paper in dict.fromkeys(map(paper_of, techniques))}
 
     def places(self, copy: "WorkingCopy | None", embedder: Callable[[], Embedder]) -> tuple[list[LocatedPlace], str]:
-        """Returns the techniques' places and a note; if they have no places, the places of their components."""
+        """Returns the techniques' places, or their components' places if there are none, and a note."""
         places, missing, changed = self.stored(self._techniques, copy)
-        note = "" if places else "the graph stores no place for it"
+        note = "" if places else "the graph contains no places for it"
         if missing:
-            note = f"{missing} of {missing + len(places)} stored places are gone from this folder"
+            note = f"{missing} of {missing + len(places)} stored places are missing from this folder"
         if copy is not None and (changed or not places):
             known = {(place.path, place.start_line, place.end_line) for place in places}
             found = self._retrieved(copy, embedder())
@@ -121,8 +121,8 @@ class Known:
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
-        """Returns stored places, relocated in the copy if there is one; the number of places that the copy lacks; and
-        whether any place is gone or changed."""
+        """Returns the stored places (relocated in the copy, if there is one), how many are missing from the copy, and
+        whether any place is missing or has changed."""
         from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing, changed = list[LocatedPlace](), 0, False
@@ -154,7 +154,7 @@ class Known:
         return places, missing, changed
 
     def _retrieved(self, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-        """Returns the places that a search of the copy finds."""
+        """Searches the copy for the techniques."""
         places = []
         for paper, bundle in self._bundles.items():
             own = [t for t in self._techniques if paper_of(t) == paper]
@@ -163,7 +163,7 @@ class Known:
         return places
 
     def _components(self) -> list[str]:
-        """Returns all visible techniques below these in the hierarchy."""
+        """Returns all visible techniques below these techniques in the hierarchy."""
         below = set(self._techniques)
         for bundle in self._bundles.values():
             below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # in preorder
@@ -173,7 +173,7 @@ class Known:
 def _search_copy(
     techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: Embedder
 ) -> list[LocatedPlace]:
-    """Searches the copy for the wanted techniques from a paper, and returns their places."""
+    """Searches the copy for a paper's techniques, and returns the places of the `wanted` techniques."""
     from xkg.build.grounding.ground import ground
 
     symbols = {source.symbol.id: source.symbol for source in copy.codebase.symbols().values()}
@@ -186,22 +186,21 @@ def _search_copy(
 
 
 def _fitting(answer: SearchAnswer) -> dict[str, float]:
-    """Returns the techniques that fit a description, each with the probability that it is meant."""
+    """Returns the techniques that fit a description, with the probability that the description refers to each."""
     pairs = [(row.id, row.score) for row in answer.rows]
     pairs += [(relative.id, relative.score or 0.0) for row in answer.rows for relative in row.relatives]
     return {technique: score for technique, score in pairs if score >= FITS}
 
 
 def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy | None") -> list[LocatedPlace]:
-    """Returns the stored places of techniques that fit a description, weighted by the probability that each is
-    meant."""
+    """Returns the stored places of techniques that fit a description, weighted by how likely each technique is."""
     places, _, _ = Known(snapshot, list(fits)).stored(list(fits), copy)
     return [_weighed(place, fits[str(place.technique)]) for place in places]
 
 
 def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-    """Returns the places in the copy that fit a description, in case it means no technique in the graph; `meant` is the
-    probability that it does."""
+    """Returns the places in the copy that match a description, in case it does not refer to a technique in the graph.
+    `meant` is the probability that it does."""
     places = _search_copy([as_technique(text)], ["text"], copy, embedder)
     return [_weighed(place.model_copy(update={"technique": None}), 1 - meant) for place in places]
 
@@ -227,7 +226,7 @@ def _in(copy: "WorkingCopy", symbol: Symbol, focus: Sequence[LineRange]) -> Plac
 def _located(
     place: Place, location: Location, score: float, source: str, symbols: Mapping[str, Symbol]
 ) -> LocatedPlace:
-    """Returns the located place. `symbols` contains those twins of the location that exist."""
+    """Combines a place with its location. `symbols` are the existing symbols, by id."""
     twins = [symbols[twin] for twin in location.twins if twin in symbols]
     fields = {
         **place.model_dump(),

@@ -1,7 +1,7 @@
-"""Encodes queries, with a least-recently-used cache: agents repeat queries.
+"""Encodes queries, with a least-recently-used cache because agents often repeat queries.
 
-Only one call runs the model at a time. Encoding all waiting callers' queries together would save only a tenth of 1.2 ms
-for each."""
+Only one call runs the model at a time. Batching the queries of waiting callers would save only a tenth of the 1.2 ms
+per query."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from xkg.embeddings.base import Embedder, EncodedText, encode
 
 CACHED_TEXTS = 1024
-"""Maximum number of cached texts, about 2.5 KB each."""
+"""Maximum number of cached texts, each about 2.5 KB."""
 
 
 class QueryEncoder:

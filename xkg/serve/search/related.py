@@ -1,4 +1,4 @@
-"""Finds papers related to a paper: by citations, shared concepts, and similar techniques."""
+"""Finds related papers by citations, shared concepts and similar techniques."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,20 +13,23 @@ from xkg.value import Value
 
 MOST_PAIRS = 5
 NEIGHBOURS = 50
-"""The number of nearest techniques examined for each technique of the paper."""
+"""Number of nearest neighbours to examine for each technique in the paper."""
 
 DEEPER = 0.5
-"""The weight of a technique relative to its parent: the subjects of two papers say more than a shared step."""
+"""Weight of a technique relative to its parent. Papers that share a subject are more closely related than papers that
+share a step."""
 
 CITATION, CONCEPT = 0.5, 0.5
-"""The relatedness of two papers by a citation alone, and by a shared concept at the top of both hierarchies."""
+"""Score of two papers that are related only by a citation, or only by a shared concept at the top of both
+hierarchies."""
 
 ALIKE = 1 / 3
-"""The similarity from which techniques count as alike. 0 is the mean cosine to all techniques, 1 the same text."""
+"""Minimum similarity of similar techniques. 0 is the mean cosine with all techniques, 1 is identical text."""
 
 
 class Pair(Value):
-    """A technique of the paper in question and one of the related paper: one concept, or similar."""
+    """A technique from the given paper (`own`) and one from the related paper (`other`) that are the same concept or
+    similar."""
 
     own: str
     own_name: str
@@ -35,8 +38,9 @@ class Pair(Value):
 
 
 class RelatedRow(Value):
-    """`score` (0 to 1) combines all kinds of relation. `cites` and `cited` say whether the paper in question cites this
-    paper, or is cited by it; `alike` (0 to 1) is how similar their techniques are."""
+    """A related paper. `score` (0 to 1) combines all kinds of relation. `cites` and `cited` say whether the given paper
+    cites this paper or is cited by it. `alike` (0 to 1) is how similar their techniques are. `shared` are pairs of
+    techniques that are the same concept, and `nearest` are pairs of similar techniques."""
 
     id: str
     title: str
@@ -50,8 +54,8 @@ class RelatedRow(Value):
 
 
 class RelatedAnswer(Listing):
-    """Rows best first. `searched` is the scope of the search, `cut` what is left out and how to see it, both one
-    line."""
+    """Related papers, best first. `searched` describes what was searched, and `cut` says what was omitted and how to
+    get it."""
 
     paged: ClassVar[str] = "rows"
 
@@ -63,11 +67,11 @@ class RelatedAnswer(Listing):
 
 
 def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequence[str] = ()) -> RelatedAnswer:
-    """Return the papers of the graph that are most related to a paper (id or title), at most `k`, without those in
+    """Returns the `k` papers in the graph most closely related to `paper` (an id or title), excluding those in
     `exclude`.
 
-    The kinds of relation count as independent evidence: the score is 1 minus the product of 1 minus each. Raises
-    `UnknownIdError`."""
+    The kinds of relation are treated as independent evidence: a paper's score is 1 minus the product of (1 - score)
+    over all of them. Raises `UnknownIdError` if the paper is unknown."""
     own = paper_id(snapshot, paper)
     views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
     cites, cited = snapshot.citations_of(own)
@@ -79,7 +83,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
         for mine, theirs in shared.get(other, ()):
-            # If others write to the graph, a technique may no longer exist.
+            # The technique may no longer exist if other processes write to the graph.
             left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
         scores[other] = round(1 - left, 3)
     best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))
@@ -99,7 +103,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
         )
         for other in best[:k]
     ]
-    cut = f"{more} less related after the first {k}; {MORE_ROWS}" if more > 0 else ""
+    cut = f"{more} less closely related papers after the first {k}; {MORE_ROWS}" if more > 0 else ""
     return RelatedAnswer(
         paper=own,
         rows=tuple(rows),
@@ -109,14 +113,14 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
 
 
 def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
-    """Ids of the visible techniques of a paper."""
+    """Returns the ids of a paper's visible techniques."""
     ids = [entry.technique.id for entry in entries(snapshot.bundle(paper))]
     known = snapshot.facts(ids)
     return [technique for technique in ids if technique in known]
 
 
 def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
-    """The second technique of each pair, if it still exists and is visible."""
+    """Returns the second technique in each pair, if it still exists and is visible."""
     partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
     return {view.technique.id: view for view in snapshot.techniques(partners) if view.technique.hidden is None}
 
@@ -126,7 +130,8 @@ def _place(view: TechniqueView) -> float:
 
 
 def _shared(links: Sequence[Link], views: dict[str, TechniqueView]) -> dict[str, list[tuple[str, str]]]:
-    """By paper, pairs of one of our techniques and one of that paper's that are the same concept."""
+    """Returns pairs of techniques that are the same concept, one from the given paper and one from another, keyed by
+    the other paper."""
     pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for link in links:
         for mine, theirs in ((link.first, link.second), (link.second, link.first)):
@@ -138,7 +143,8 @@ def _shared(links: Sequence[Link], views: dict[str, TechniqueView]) -> dict[str,
 def _alike(
     snapshot: Snapshot, own: str, views: dict[str, TechniqueView]
 ) -> tuple[dict[str, float], dict[str, list[tuple[str, str]]]]:
-    """By paper, the similarity of its techniques to ours, weighted by depth, and the pairs of similar techniques."""
+    """Returns the similarity of each paper's techniques to the given paper's techniques, weighted by depth, and the
+    pairs of similar techniques."""
     total = sum(map(_place, views.values()))
     best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     for technique, vector in snapshot.vectors(list(views)).items():

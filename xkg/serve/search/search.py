@@ -1,4 +1,4 @@
-"""Finds techniques for a query: exact names first, then results of fused text and vector search that fit."""
+"""Finds techniques for a query by exact name, then by text and vector search."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,20 +27,19 @@ from xkg.store.graph_store import Snapshot, TechniqueView
 EVERYTHING = Filters()
 
 _TITLE_WORDS = 3
-"""Text with fewer words does not count as a title: a paper's short name is the name of its method, or of no
-technique."""
+"""Minimum number of words in a title. A paper's short name is usually the name of its method."""
 
 _SAME_TITLE = 3
 
 MOST_NEAREST = 5
 _SPELLED = 5
-"""Shorter words resemble too many others."""
+"""Minimum length of a word to respell. Shorter words resemble too many other words."""
 
-_NONE_LEFT = "nothing: no technique passes the filters; drop one of them"
+_NONE_LEFT = "nothing: no technique passes the filters; remove some of them"
 
 
 class Seek(Protocol):
-    """`search` with the configured model."""
+    """`search` with the configured embedding model."""
 
     def __call__(
         self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
@@ -56,15 +55,16 @@ def search(
     *,
     bar: float = FITS,
 ) -> SearchAnswer:
-    """Returns at most `k` techniques that fit `query` and pass `filters`, best first.
+    """Returns up to `k` techniques that fit `query` and pass `filters`, best first.
 
-    Order: techniques with exactly this name or alias, then by BM25 and vector search of the whole query and of the
-    parts of a long query (`candidates`). Techniques above and below one another are one row, led by the best match (or
-    by the best for one of several needs), with the others inside it (`grouped`). Of two techniques with the same name
-    in a paper, the one with code leads. The score of a row is how well it fits (`scores`), or the score of a better row
-    after it. Techniques that score less than `bar` are not rows; the first of these are named as `nearest`. A query
-    that is code is first looked up in code. If there is no row, words that no technique has are replaced by similarly
-    spelled words.
+    - Techniques with exactly this name or alias come first. The rest are ranked by BM25 and vector search for the whole
+      query and the parts of a long query (`candidates`)
+    - Techniques above or below each other share a row, led by the best match, or by the best match for one of several
+      needs (`grouped`). If several techniques in a paper have the same name, one with code leads
+    - A row's score is how well it fits (`scores`), raised if necessary so that scores never increase down the list
+    - Techniques that score less than `bar` are not returned as rows. The best of them are listed in `nearest`
+    - If the query is code, it is first looked up in the graph's code
+    - If there are no rows, words that are not in the graph are replaced with similarly spelled words
 
     Raises `UnknownIdError` if a paper is unknown, and any error from `encode`."""
     code, query = query, " ".join(query.split())
@@ -83,7 +83,7 @@ def search(
     groups = grouped(strength, exact, max(50, 4 * k), apart(matches.needs))
     if matches.needs:
         groups = crowded_out(groups, k)
-    named = dict.fromkeys(exact, 1.0)  # a dict, since there may be hundreds of rows
+    named = dict.fromkeys(exact, 1.0)  # a dict, because there may be hundreds of rows
     unscored = [technique for technique in _techniques(groups[:k]) if technique not in named]
     answer = found.answer(groups, strength, scores(snapshot, query, matches, unscored) | named)
     respelled = query if answer.rows else _respelled(snapshot, query)
@@ -96,7 +96,7 @@ def search(
 
 @dataclass(frozen=True)
 class _Search:
-    """The query and its scope."""
+    """A query and its scope."""
 
     snapshot: Snapshot
     query: str
@@ -106,10 +106,10 @@ class _Search:
     bar: float
 
     def answer(self, groups: Sequence[Group], strength: Mapping[str, float], fits: Mapping[str, float]) -> SearchAnswer:
-        """Returns the first `k` groups that fit, and the strongest other techniques."""
+        """Returns the first `k` groups that fit, and the strongest techniques not among them."""
         first = groups[: self.k]
         shown = _techniques(first)
-        # If others write to the graph, a technique may be removed before it is looked up.
+        # A technique may have been removed if other processes write to the graph.
         rows = [row for row in _rows(first, _views(self.snapshot, shown), fits) if row.score >= self.bar]
         whole = len(rows) == self.k
         return SearchAnswer(
@@ -124,7 +124,7 @@ class _Search:
         if not groups and self.filters.chosen:
             return _NONE_LEFT
         if not rows:
-            return "weaker matches; rephrase the query, or drop filters"
+            return "weaker matches; rephrase the query, or remove filters"
         more = groups - rows if rows == self.k else 0
         matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
         return f"{matches} after the first {self.k}; {MORE_ROWS}" if more > 0 else ""
@@ -141,12 +141,12 @@ def _views(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, Technique
 
 
 def _techniques(groups: Sequence[Group]) -> list[str]:
-    """Returns the distinct techniques that rows show."""
+    """Returns the distinct techniques shown in rows."""
     return list(dict.fromkeys(t for group in groups for t in (group.lead, *group.relatives[:MOST_RELATIVES])))
 
 
 def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], most: int) -> dict[str, float]:
-    """If the query is code, returns the fraction of it that each technique's code contains; empty for prose."""
+    """Returns the fraction of the query that each technique's code contains. Empty if the query is not code."""
     hits = dict(snapshot.find_code(query, max(DEPTH, most), papers))
     if not filters.of_techniques:
         return hits
@@ -154,16 +154,15 @@ def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[
 
 
 def _respelled(snapshot: Snapshot, query: str) -> str:
-    """Replaces each long word in the query by the most similarly spelled word in the techniques, often the word
-    itself."""
+    """Replaces each long word in the query with the most similarly spelled word in the graph."""
     return re.sub(rf"\w{{{_SPELLED},}}", lambda match: snapshot.spelled(match[0].lower()) or match[0], query)
 
 
 def _named(
     snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], strength: Mapping[str, float]
 ) -> list[str]:
-    """Returns techniques whose name or alias is the query, and methods of papers whose title is the query. Methods come
-    first, then techniques with code, each ordered by strength."""
+    """Returns techniques whose name or alias is the query, and the methods of papers whose title is the query. Methods
+    come first, then techniques with code, then the rest, each ordered by strength."""
     methods = _methods(snapshot, query)
     named = dict.fromkeys([*methods, *snapshot.named(query)])
     chosen = [t for t in named if not papers or paper_of(t) in papers]
@@ -175,7 +174,7 @@ def _named(
 
 
 def _methods(snapshot: Snapshot, title: str) -> list[str]:
-    """Returns the first technique of each paper with this title, which is the method that the paper proposes."""
+    """Returns the first technique in each paper with this title, which is the method proposed by the paper."""
     if len(title.split()) < _TITLE_WORDS:
         return []
     bundles = map(snapshot.bundle, snapshot.called(title)[:_SAME_TITLE])
@@ -202,7 +201,7 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """Returns the row. If its lead has no code, a technique with the same name that has code leads it instead."""
+    """Returns the row. If its lead has no code, it is replaced by a technique with the same name that does."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:
@@ -213,7 +212,7 @@ def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
 
 
 def relation(technique: str, lead: str) -> str:
-    """Returns the relation between a technique and the `lead` of its row."""
+    """Returns how a technique is related to its row's lead."""
     if above(technique, lead):
         return "part of"
     if above(lead, technique):
@@ -229,5 +228,7 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
         which = "this paper" if chosen else "the one paper"
     years = f" {years_in_words(first, last)}" if first is not None or last is not None else ""
     undated = undated_papers(snapshot) if years else ""
-    earlier = "" if snapshot.current else "; slightly out of date, since the indexes are being updated: ask again later"
+    earlier = (
+        "" if snapshot.current else "; slightly out of date, because the indexes are being updated: try again later"
+    )
     return f"{which}{years}, {filters.describe()}{f'; {undated}' if undated else ''}{earlier}"

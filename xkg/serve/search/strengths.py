@@ -1,7 +1,7 @@
-"""Computes each technique's strength for a query and its parts: fused scores from both searches, late interaction, and
-the strength of other techniques from the same paper.
+"""Computes each technique's strength for a query and its parts. Combines the scores from both searches, late
+interaction, and the strength of other techniques from the same paper.
 
-Scores are fused instead of ranks, because the distance between two scores is informative: Bruch, Gai and Ingber, "An
+Scores are fused rather than ranks, because the difference between two scores is informative: Bruch, Gai and Ingber, "An
 Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""
 
 from collections.abc import Collection, Mapping, Sequence
@@ -16,22 +16,21 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TEXT, VECTOR = 0.5, 0.5
-"""Weights of the two searches."""
+"""Weights of text search and vector search."""
 
 INTERACTION, INTERACTING = 0.5, 50
-"""Weight of late interaction relative to both searches together, and the number of techniques for which it is
+"""Weight of late interaction relative to both searches combined, and the number of techniques for which it is
 computed."""
 
 PARTS = 0.5
-"""Weight of the best-fitting part of a long query, relative to the whole."""
+"""Weight of the best-matching part of a long query, relative to the whole query."""
 
 COMPANY = 0.3
-"""Weight of the best technique from the same paper: several steps in one query belong to one subject."""
+"""Weight of the best technique from the same paper, because steps mentioned in the same query often belong together."""
 
 
 class Strengths:
-    """The results of the searches for a query and its parts: `strength` has a row for each text and a column for each
-    technique. The code works on whole arrays, since a search has hundreds of numbers for each text."""
+    """The search results for a query and its parts, as an array with one row per text and one column per technique."""
 
     def __init__(
         self,
@@ -53,8 +52,8 @@ class Strengths:
         self._there = np.zeros((len(by_text), len(self._ids)), bool)
         start = 0
         for text, pair in enumerate(zip(by_text, by_vector, strict=True)):
-            # Techniques missing from a full list are no better than its last entry. Text search misses only techniques
-            # without a query word.
+            # Techniques missing from a full list score no higher than its last entry. If the text search's list is not
+            # full, the missing techniques contain none of the query's words.
             floors = (pair[0][-1].score if len(pair[0]) == depth else 0.0, pair[1][-1].score if pair[1] else 0.0)
             for own, floor, weight in zip(scores[2 * text : 2 * text + 2], floors, (TEXT, VECTOR), strict=True):
                 end = start + len(own)
@@ -64,7 +63,7 @@ class Strengths:
                 start = end
 
     def strongest(self) -> list[list[str]]:
-        """Returns the techniques for which late interaction is computed, for each text."""
+        """Returns the techniques for which to compute late interaction, for each text."""
         import numpy as np
 
         order = np.argsort(np.where(self._there, -self._strength, np.inf), axis=1, kind="stable")[:, :INTERACTING]
@@ -75,8 +74,9 @@ class Strengths:
         return found
 
     def interact(self, text: int, best: Sequence[str], interaction: Mapping[str, float]) -> None:
-        """Adds late interaction with a text, which was computed for the `best` techniques. The lowest value counts as
-        0, and so do all other techniques. A `best` technique without a value keeps its strength."""
+        """Adds late interaction with a text, which was computed for the `best` techniques. Values are scaled so that
+        the lowest is 0, which is also the value for all other techniques. A `best` technique without a value keeps its
+        strength."""
         import numpy as np
 
         if not interaction:
@@ -91,7 +91,7 @@ class Strengths:
         self._strength[text] = (1 - INTERACTION) * own + INTERACTION * nearness
 
     def together(self) -> tuple[dict[str, float], list[dict[str, float]]]:
-        """Returns the strengths for the whole query including its parts, and for each part."""
+        """Returns the strengths for the whole query, including its parts, and for each part alone."""
         import numpy as np
 
         whole = np.where(self._there, self._strength, 0.0)
@@ -119,7 +119,7 @@ class Strengths:
 
 
 def _shares(scores: "NDArray[np.float64]", floor: float) -> "NDArray[np.float64]":
-    """Scales scores to 0..1: the floor becomes 0, the best score 1. All are 1 if no score is above the floor."""
+    """Scales scores so that the floor becomes 0 and the best score 1. If no score is above the floor, all become 1."""
     import numpy as np
 
     spread = float(scores.max(initial=floor)) - floor

@@ -1,4 +1,4 @@
-"""The MCP tools, one module for what an agent wants.
+"""The MCP tools.
 
-May import: the other packages of serve except http.
+May import from the other packages in `serve`, except `http`.
 """

@@ -1,4 +1,4 @@
-"""Tools for questions across papers: the graph's tables, and queries over them."""
+"""Tools for questions across papers: the graph's schema and Cypher queries."""
 
 from typing import Annotated, Any
 
@@ -51,10 +51,10 @@ def add(server: MCPServer, service: Service) -> None:
         out after 10 seconds. graph_schema lists the named queries and the tables."""
         page = Page(cursor, "cypher", query, parameters)
         if page.reached > MOST_ROWS:
-            raise InputError(f"no more than {MOST_ROWS} rows are read by cursor: add ORDER BY, SKIP and LIMIT")
+            raise InputError(f"cursors return at most {MOST_ROWS} rows: add ORDER BY, SKIP and LIMIT")
         answer = service.cypher(query, parameters, page.reached + limit)
-        empty = "" if answer.rows else "nothing: no row matches; names and ids are exact, graph_schema has the tables"
-        # ORDER BY and LIMIT, which the service names for more rows, cannot be added to a named query
+        empty = "" if answer.rows else "nothing: no rows match; names and ids are exact; graph_schema lists the tables"
+        # the service suggests ORDER BY and LIMIT for more rows, but they cannot be added to a named query
         further = f"all after the first {len(answer.rows)} rows: ask with the cursor" if answer.cut else ""
         answer = answer.model_copy(update={"cut": further or empty})
         return on_page(answer, page, detail, service.short_ids, further=bool(further))

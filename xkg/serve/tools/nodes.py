@@ -1,4 +1,4 @@
-"""Tools that read one node: a paper, a technique, code."""
+"""Tools that return a paper, a technique or code, and the list of papers."""
 
 import json
 from dataclasses import astuple
@@ -35,8 +35,8 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PapersAnswer:
-        """Lists papers by title: id, title, year (null if unknown; year filters exclude these), origin, state, and
-        numbers of techniques, with code, and with tested code. For questions use search_techniques."""
+        """Lists papers by title: id, title, year (null if unknown; year filters exclude these), origin, state, and the
+        number of techniques, with code, and with tested code. For questions, use search_techniques."""
         filters = PaperFilters(
             text, (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
         )
@@ -68,10 +68,10 @@ def add(server: MCPServer, service: Service) -> None:
             int, Field(ge=200, le=8000, description="maximum tokens of the plan (four characters each)")
         ] = 2000,
     ) -> ContextAnswer:
-        """A paper for planning its replication or ablation, as Markdown without code, within a budget: components as a
-        tree with definitions, a build order with dependencies, which have code, its length and level, packages,
-        repositories and the lines in them, findings, related papers. The last line says what was left out. Pass ids to
-        get_technique and get_code."""
+        """A paper for planning its replication or ablation, as Markdown without code, within a budget: a tree of
+        components with definitions and, if they have code, its length and level, a build order with dependencies,
+        packages, repositories and the lines in them, findings, related papers. The last line says what was left out.
+        Pass ids to get_technique and get_code."""
         return service.context(paper, budget_tokens, "planning")
 
     @tool("Technique")
@@ -102,7 +102,7 @@ def add(server: MCPServer, service: Service) -> None:
 
 
 def _from_technique(answer: PaperAnswer, start: int) -> PaperAnswer:
-    """Returns the answer for a page after the first, without the fields that only the first page has."""
+    """Returns the answer with the techniques from `start`. Pages after the first omit the other fields."""
     if start == 0:
         return answer
     techniques = answer.techniques[start:]

@@ -1,4 +1,4 @@
-"""The tool that runs a script on code from the graph. It is registered only if the operator allows it;
+"""The tool that runs scripts on code from the graph. It is registered only if the operator allows it.
 `xkg.serve.jobs.authority` decides which callers may use it."""
 
 import json
@@ -19,7 +19,7 @@ from xkg.serve.tools.tool_decorator import Detail, Id, registering
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _OUTPUT_SHARE = 2
-"""Output characters per token in an answer: half of the budget, since the rest is for files."""
+"""Maximum output characters per token in the budget. The output may use half of the budget; the rest is for files."""
 
 
 def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
@@ -49,10 +49,10 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
         output = without_middle(answer.output, _OUTPUT_SHARE * TOKENS[detail])
         cut = [] if output == answer.output else ["the middle of output: print less"]
         if len(answer.shown_to_models) == MOST_PICTURES:
-            cut.append(f"pictures after the first {MOST_PICTURES}: leave fewer")
+            cut.append(f"pictures after the first {MOST_PICTURES}: create fewer")
         if any(file.media_type == "application/octet-stream" for file in answer.files):
-            cut.append("bytes of files that are neither text nor a picture: print what you need of them")
-        # The end of the output says what went wrong: files make room for it.
+            cut.append("the contents of binary files: print the parts that you need")
+        # The output takes precedence over files, because its end says what went wrong.
         rest = answer.model_copy(update={"output": "", "cut": "; ".join(cut)})
         room = TOKENS[detail] - tokens(json.dumps(visible(output), ensure_ascii=False))
         return fitted(rest, detail, most=max(1, room)).model_copy(update={"output": output})

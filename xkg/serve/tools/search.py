@@ -23,10 +23,10 @@ WithCode = Annotated[bool, Field(description="only techniques with code")]
 Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to skip")]
 
 ROW_TOKENS = 170
-"""Budget for a row with the beginning of its definition and long ids, so that all requested rows fit."""
+"""Minimum budget for a row with a short definition and long ids, so that all requested rows fit."""
 
 PART_TOKENS = 100
-"""Budget for a part of a task without its rows."""
+"""Minimum budget for a part of a task, excluding its rows."""
 
 
 def add(server: MCPServer, service: Service) -> None:
@@ -118,7 +118,7 @@ def add(server: MCPServer, service: Service) -> None:
 
 
 def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail, short_ids: ShortIds) -> SearchAnswer:
-    """Returns at most `k` rows that the cursor has not seen, as many as fit."""
+    """Returns up to `k` rows that are not recorded in the cursor, as many as fit."""
     rows = [answer.rows[place] for place in page.unseen([row.id for row in answer.rows])][:k]
     shown = answer.model_copy(update={"rows": tuple(rows)})
 

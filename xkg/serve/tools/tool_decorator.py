@@ -1,4 +1,4 @@
-"""Registers a function as a tool, with its answer as text and as structured content, and with our own error
+"""Registers functions as tools. Answers are returned as text and structured content, and errors have our own
 messages."""
 
 import base64
@@ -41,13 +41,13 @@ PAPER = "id such as arxiv:2006.10726, title or its start, or method name such as
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
-"""Hints for a tool that only reads the graph."""
+"""Hints for tools that only read the graph."""
 
 
 class Tool(Protocol):
-    """Decorates a function that takes a client's arguments and returns an answer; its docstring is the tool's
-    description. A call that `waits` for something other than the graph is abandoned if the client or the server goes
-    away."""
+    """Registers a function that takes the client's arguments and returns an answer. The docstring becomes the tool's
+    description. `waits` means that the tool waits for something other than the graph. Its calls are abandoned if the
+    client disconnects or the server shuts down."""
 
     def __call__(
         self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
@@ -55,8 +55,8 @@ class Tool(Protocol):
 
 
 def registering(server: MCPServer, service: Service) -> Tool:
-    """Returns the decorator that adds tools to `server`. If `service` has several graphs, the tools take an argument
-    `graph`."""
+    """Returns a decorator that adds tools to `server`. If `service` has several graphs, the tools have a `graph`
+    argument."""
     graphs = tuple(graphs_of(service))
 
     def tool(

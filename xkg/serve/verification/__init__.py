@@ -1,3 +1,3 @@
-"""Language model support for search: splitting a task into steps, and verifying rows.
+"""Uses a language model to split tasks into steps and to verify search results.
 
-May import: search, answers, and the layers below serve."""
+May import from `search`, `answers`, and any layer below `serve`."""

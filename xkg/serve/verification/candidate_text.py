@@ -10,31 +10,32 @@ from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms
 
 IN_FULL = 6
-"""Number of candidates described with their code; other candidates are described briefly. One in twenty paraphrases has
-its answer among the others."""
+"""Number of candidates described in full, including their code. The rest are described briefly; for one in twenty
+paraphrases, the right answer is among them."""
 
 LETTERS = "abcdefgh"
 
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS, _HEADS = 700, 240, 300, 1200, 300, 150
 _IN_FEW_WORDS = 300
-"""Maximum length of a brief description. All candidates together take about 4,000 tokens."""
+"""Maximum length of a definition in a brief description. All candidates together use about 4,000 tokens."""
 
 _ALIKE = 0.8
-"""Minimum fraction of common words for a definition to count as a repetition."""
+"""Minimum fraction of shared words for a definition to be considered a repetition."""
 
 _KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "of the paper of {0}"}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A search row with the techniques that it represents: its own, and relatives that matched."""
+    """A search row with its technique and any relatives that matched."""
 
     row: SearchRow
     views: tuple[TechniqueView, ...]
 
 
 def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, TechniqueView]]:
-    """Maps labels in the question to techniques: `2` for a row's lead, `2a` and so on for its relatives."""
+    """Maps labels in the question to techniques. A row's lead has a label such as `2`, its relatives `2a`, `2b` and so
+    on."""
     return {
         f"{number}{LETTERS[place - 1] if place else ''}": (candidate, view)
         for number, candidate in enumerate(candidates, start=1)
@@ -43,16 +44,15 @@ def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, Tech
 
 
 def described(candidates: Sequence[Candidate], step: str) -> str:
-    """Renders the candidates as text, with the code that is nearest to the step. Text from papers takes one line each
-    and code is indented, so that none can imitate another candidate. A definition that repeats an earlier definition is
-    left out."""
+    """Renders the candidates as text, with the code that best matches the step. Text from papers is always on one line,
+    and code is indented, so that they cannot imitate another candidate. Repeated definitions are omitted."""
     definitions = _Definitions()
     texts = (_described(number, each, step, definitions) for number, each in enumerate(candidates, start=1))
     return "\n\n".join(texts)
 
 
 class _Definitions:
-    """Definitions used so far, so that each appears only once."""
+    """The definitions used so far, so that each appears only once."""
 
     def __init__(self) -> None:
         self._said: dict[str, frozenset[str]] = {}
@@ -91,7 +91,9 @@ def _code(own: TechniqueView, step: str) -> Iterator[str]:
     if code.documentation and short(code.documentation, 80) not in short(own.technique.definition, _DEFINITION):
         yield f"documentation: {short(code.documentation, _DOCUMENTATION)}"
     yield f"code ({short(code.language, 30) or 'python'}, {code.standing}):"
-    wanted = terms(f"{step} {own.technique.name} {own.technique.definition}")  # the step may share no words with it
+    wanted = terms(
+        f"{step} {own.technique.name} {own.technique.definition}"
+    )  # the step may share no words with the code
     yield from (f"    {line}" for line in excerpt(code.implementation, wanted, _CODE))
 
 
@@ -113,14 +115,14 @@ def _code_heads(view: TechniqueView) -> str:
 
 
 def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
-    """Describes the relation of a technique to candidate `number`, and whether it has code."""
+    """Describes how a technique is related to candidate `number`, and whether it has code."""
     has = "with code" if view.code else "no code"
     kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
     return f"{kin.format(number)}; {has}"
 
 
 def _inside(view: TechniqueView) -> str:
-    """Describes the contents of a relative: its components, and the names in its code."""
+    """Lists a relative's components and the names in its code."""
     lines = _components(view)
     lines += [f"code: {names}"] if view.code and (names := heads(view.code.implementation, _HEADS)) else []
     return "".join(f" | {line}" for line in lines)

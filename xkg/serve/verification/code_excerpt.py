@@ -1,5 +1,4 @@
-"""Extracts the part of a code node that a reader needs to judge what it computes: the functions that match given words
-best."""
+"""Extracts the parts of a code node that show what it computes: the functions that best match the given words."""
 
 import ast
 import re
@@ -21,7 +20,7 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class _Piece:
-    """Lines that are shown together, below `owner`, the head of their class. `about` contains further words for the
+    """Lines that are shown together. `owner` is the head of their class, if any. `about` contains further words for the
     selection."""
 
     lines: Sequence[str]
@@ -33,16 +32,16 @@ class _Piece:
         return sum(len(line) + 1 for line in self.lines)
 
     def nearness(self, wanted: AbstractSet[str]) -> float:
-        """Returns the cosine between its set of words and the wanted words, up to a factor; 0 for an initializer, which
-        mostly repeats the names of other functions."""
+        """Returns the cosine between the piece's words and the wanted words, up to a constant factor. Returns 0 for
+        `__init__`, which mostly repeats names from other functions."""
         own = terms(" ".join([*self.lines, self.about]))
         return 0 if "def __init__(" in self.lines[0] else len(own & wanted) / max(1, len(own)) ** 0.5
 
 
 def excerpt(implementation: str, wanted: AbstractSet[str], characters: int) -> list[str]:
-    """Returns lines with about `characters` characters: the functions with most of the `wanted` terms, in source order.
-    If the nearest function is too long, it is cut. For Python, imports, comments and docstrings are omitted. The last
-    line names the omitted functions."""
+    """Returns the lines of the functions that best match the `wanted` terms, in source order, up to about `characters`
+    characters. If the best function is too long, it is cut. For Python, imports, comments and docstrings are omitted.
+    The last line lists the omitted functions."""
     pieces = _pieces(implementation)
     chosen: dict[int, Sequence[str]] = {}
     room = characters
@@ -80,7 +79,7 @@ def _beginning(lines: Sequence[str], characters: int) -> list[str]:
 
 
 def heads(implementation: str, characters: int) -> str:
-    """Returns the names of the code's functions and classes, in one line."""
+    """Returns the heads of the code's functions and classes as one line."""
     return short(", ".join(_heads(implementation.splitlines())), characters)
 
 
@@ -90,7 +89,7 @@ def _heads(lines: Sequence[str]) -> list[str]:
 
 
 def terms(text: str) -> AbstractSet[str]:
-    """Returns the distinct words in a text, as text search splits them."""
+    """Returns a text's distinct words, split like in text search."""
     return {term for word in words(text).split() for term in word_terms(word)}
 
 
@@ -106,8 +105,7 @@ def _pieces(implementation: str) -> list[_Piece]:
 
 
 def _of_python(tree: ast.Module) -> Iterator[_Piece]:
-    """Yields the functions in a module and its classes, and the statements between them, without imports and the
-    `__main__` block."""
+    """Yields a module's functions, methods and the statements between them, except imports and the `__main__` block."""
     between: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom) or is_main_guard(node):

@@ -1,4 +1,5 @@
-"""Finds code for a whole task: its steps are searched one by one and verified, and each technique is listed once."""
+"""Finds code for a whole task by searching for each step and verifying the results. Each technique is listed only
+once."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,11 +25,11 @@ from xkg.store.graph_store import Snapshot
 DEFINITION_CHARACTERS = 120
 TASK_CHARACTERS, HEADING_CHARACTERS = 2000, 100
 CODE_CHARACTERS = 20_000
-"""Maximum number of code characters in a full answer: with JSON escapes, about 6,000 of its 8,000 tokens."""
+"""Maximum number of code characters in a full answer. With JSON escapes, this is about 6,000 of its 8,000 tokens."""
 
 WHOLE = "the task as a whole"
 WHOLE_ROWS = 5
-"""Number of rows, the same as in search_techniques."""
+"""Number of rows for the whole task, the same as in search_techniques."""
 
 _NOT_VERIFIED = "not verified"
 _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in other words"
@@ -43,11 +44,11 @@ def find_implementations(
     filters: Filters,
     full: bool = False,
 ) -> ImplementationsAnswer:
-    """Returns at most `k` techniques for each step of `task`, with instructions for applying them; `full` adds their
-    code. If no model verifies them, adds the results for the whole task, because the steps alone say less than the
-    task. If no model can be asked, the answer contains the verifier's question about its rows, for the reader.
+    """Returns up to `k` techniques for each step in `task`, with instructions for applying them. `full` adds their
+    code. If no model verifies them, adds results for the whole task, because the task is more informative than its
+    individual steps. If no model is available, the answer contains the verifier's question for the reader.
 
-    Waits at most twice `serve.questions.wait_seconds` for the model, and ignores later replies. Raises any error from
+    Waits for the model for up to twice `serve.questions.wait_seconds`. Later replies are ignored. Raises any error from
     `seek`."""
     found = decompose(questions, task)
     decomposed, left_out = found.by, len(found.steps) - MOST_STEPS
@@ -99,8 +100,7 @@ def _for_reader(
     answers: Sequence[SearchAnswer],
     parts: Sequence[PartAnswer],
 ) -> tuple[str, str]:
-    """Returns the verifier's question for the reader of the answer, and the rows of the parts in the form for that
-    question."""
+    """Returns the verifier's question for the reader of the answer, and the candidates, rendered part by part."""
     question, described = "", []
     with opened() as snapshot:
         for step, answer, part in zip(steps, answers, parts, strict=True):
@@ -135,7 +135,7 @@ def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str,
 
 
 def _brief(row: SearchRow) -> SearchRow:
-    """Returns the row for a short answer."""
+    """Shortens a row for a concise answer."""
     definition = "" if row.guidance else short(row.definition, DEFINITION_CHARACTERS)
     relatives = () if row.guidance else row.relatives
     changed = {"definition": definition, "relatives": relatives, "without_code": (), "reason": ""}
@@ -143,7 +143,7 @@ def _brief(row: SearchRow) -> SearchRow:
 
 
 def _verified(answers: Iterable[SearchAnswer]) -> str:
-    """Returns one line about verification for all parts."""
+    """Summarizes the verification of all parts in one line."""
     outcomes = dict.fromkeys(answer.verified for answer in answers)
     failed = [line for line in outcomes if line.startswith(_NOT_VERIFIED)]
     models = dict.fromkeys(line.split(":")[0] for line in outcomes if line.startswith("by "))
@@ -153,13 +153,13 @@ def _verified(answers: Iterable[SearchAnswer]) -> str:
 
 
 def _by_paper(rows: Sequence[SearchRow]) -> tuple[SearchRow, ...]:
-    """Returns the rows, grouped by paper in the order of each paper's first row."""
+    """Groups the rows by paper, in the order in which the papers first appear."""
     papers = list(dict.fromkeys(paper_of(row.id) for row in rows))
     return tuple(sorted(rows, key=lambda row: papers.index(paper_of(row.id))))
 
 
 def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
-    """Returns the answer to a step, whose rows also get the relatives that they have for the whole task."""
+    """Adds the relatives found for the whole task to the rows for a step."""
     others = {row.id: row.relatives for row in whole.rows}
     rows = (
         row.model_copy(
@@ -171,13 +171,13 @@ def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
 
 
 def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code]:
-    """Returns the code for the rows, keyed by id."""
+    """Returns the rows' code, keyed by id."""
     rows = {row.id for answer in answers for row in answer.rows if row.code}
     return {view.code.id: view.code for view in snapshot.techniques(sorted(rows)) if view.code}
 
 
 def _fitting(rows: Iterable[SearchRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
-    """Returns the complete code for the rows that fit into the answer, and the ids of the code that does not fit."""
+    """Returns the code that fits into the answer, and the ids of the code that does not."""
     fitting: list[Implementation] = []
     missing: list[str] = []
     room = CODE_CHARACTERS

@@ -1,8 +1,8 @@
-"""Optional questions to the language model, with a limit on the waiting time.
+"""Asks the language model optional questions, with limited waiting times.
 
 A question that takes longer continues in the background, and its answer is stored (`xkg.llm.ledger`), so that the same
-question is answered at once later. The ledger counts all questions of one day (UTC) as one paper, `serve 2026-08-01`,
-so `llm.max_cost` limits the dollars per day."""
+question can later be answered immediately. In the ledger, all questions on the same day (UTC) belong to one paper,
+`serve 2026-08-01`, so `llm.max_cost` limits the cost per day."""
 
 import threading
 import time
@@ -24,37 +24,37 @@ A = TypeVar("A", bound="AnswerType")
 T = TypeVar("T")
 
 BUSY_SECONDS = 0.5
-"""The waiting time if enough others already wait; it suffices for a stored answer."""
+"""How long to wait if too many callers are already waiting. This is long enough for a stored answer."""
 
 PATIENCE_SECONDS = 8.0
 """How long requests to a failing endpoint are retried."""
 
 MOST_OPEN = 32
-"""The maximum number of questions that are open at a time."""
+"""Maximum number of concurrent questions."""
 
 CLOSING_SECONDS = 10.0
-"""How long closing waits for the questions that it ends."""
+"""How long closing waits for running questions to be aborted."""
 
 
-_NO_KEY = "no key for the language model is set on this machine"
+_NO_KEY = "no API key for the language model is set on this machine"
 
 
 class NoModelError(ModelUnavailableError):
-    """The settings name no usable model."""
+    """No usable model is configured."""
 
 
 @dataclass(frozen=True)
 class Answered(Generic[A]):
-    """An answer and the model that gave it."""
+    """An answer, and the model that gave it."""
 
     answer: A
     model: str
 
 
 class Questions:
-    """The language model of `settings`, opened with the first question. Its answers are stored in `folder`. At most
-    `waiting` callers wait for it at a time, so that a server's other calls continue. Tools wait `wait_seconds` for an
-    answer. Thread-safe."""
+    """The language model in `settings`, opened for the first question. Answers are stored in `folder`. At most
+    `waiting` callers wait at the same time, so that a server's other calls are not blocked. Tools wait up to
+    `wait_seconds` for an answer. Thread-safe."""
 
     def __init__(self, settings: LlmSettings, folder: Path, waiting: int, wait_seconds: float) -> None:
         self.wait_seconds, self.call_seconds = wait_seconds, settings.seconds
@@ -72,7 +72,7 @@ class Questions:
 
     @property
     def unavailable(self) -> str:
-        """The reason why no model can be asked, whatever the question. '' if one can."""
+        """The reason why no question can be asked, or ''."""
         try:
             self._model()
         except MissingKeyError:
@@ -86,7 +86,7 @@ class Questions:
     def begin(
         self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
     ) -> "Future[Answered[A]]":
-        """Return the future answer, for `wait`; a stored answer is there at once."""
+        """Returns a future for `wait`. A stored answer is available immediately."""
         from xkg.llm.prices import model_of
 
         answer: Future[Answered[A]] = Future()
@@ -98,7 +98,7 @@ class Questions:
                 return answer
             with self._turn:
                 if self._under_way >= MOST_OPEN:
-                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open: ask again later")
+                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open: try again later")
                 self._under_way += 1
         except MissingKeyError:
             answer.set_exception(ModelUnavailableError(_NO_KEY))
@@ -118,7 +118,7 @@ class Questions:
         def work() -> None:
             try:
                 answered = ask()
-            except BaseException as error:  # the waiting caller raises it
+            except BaseException as error:  # re-raised by the waiting caller
                 answer.set_exception(error)
             else:
                 answer.set_result(answered)
@@ -134,13 +134,12 @@ class Questions:
 
     @property
     def waiting(self) -> int:
-        """The number of callers that wait for an answer."""
+        """Number of callers waiting for an answer."""
         return self._waiting
 
     def wait(self, answer: "Future[T]", until: float) -> T:
-        """Return the answer, or a result that follows from one, if it is there by `until` (`time.monotonic`). Otherwise
-        raises an `XkgError` with the reason: `ModelUnavailableError` if it is late, `ConfigError`, and any error of the
-        question."""
+        """Returns the future's result if it is available by `until` (`time.monotonic`). Otherwise, raises
+        `ModelUnavailableError`. Also raises any `XkgError` from asking the question."""
         with self._turn:
             patient = self._waiting < self._most_waiting
             self._waiting += 1
@@ -158,7 +157,7 @@ class Questions:
                 self._waiting -= 1
 
     def close(self) -> None:
-        """Ends running questions for good: they raise `ModelUnavailableError`."""
+        """Aborts running questions, which raise `ModelUnavailableError`. No more questions can be asked."""
         with self._opening:
             self._closed = True
             opened, self._opened = self._opened, None
@@ -185,5 +184,5 @@ class Questions:
             return self._opened
 
     def _note(self, call: "Call") -> None:
-        """Stores the model of the last call, in the thread that asked."""
+        """Records which model answered the current thread's last call."""
         self._last_call.model = call.model

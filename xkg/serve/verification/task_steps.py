@@ -1,4 +1,4 @@
-"""Splits a task into steps to search for, with the language model or by the structure of the text."""
+"""Splits a task into steps to search for, with the language model or based on the text's structure."""
 
 import re
 import time
@@ -29,7 +29,8 @@ class Steps(AnswerType):
 
 @dataclass(frozen=True)
 class Decomposed:
-    """The steps of a task, at least one. `by` describes how they were found, `by_model` says whether a model did."""
+    """A task's steps, of which there is at least one. `by` describes how they were found. `by_model` says whether a
+    model found them."""
 
     steps: list[str]
     by: str
@@ -37,7 +38,7 @@ class Decomposed:
 
 
 def decompose(questions: Questions, task: str) -> Decomposed:
-    """Splits a task into steps. Waits at most `serve.questions.wait_seconds` for the model."""
+    """Splits a task into steps. Waits up to `serve.questions.wait_seconds` for the model."""
     try:
         question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
         answered = questions.wait(question, time.monotonic() + questions.wait_seconds)
@@ -47,8 +48,8 @@ def decompose(questions: Questions, task: str) -> Decomposed:
 
 
 def by_structure(task: str) -> list[str]:
-    """Returns the items of a list, otherwise sentences, otherwise clauses of a long sentence, or the task itself if it
-    has only one part. Very short sentences are joined to the previous sentence."""
+    """Splits a task into list items, or else sentences, or else the clauses in a long sentence. Returns the task itself
+    if it has only one part. Very short sentences are joined to the previous sentence."""
     items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
     if len(items) > 1:
         return _distinct(items)

@@ -1,4 +1,4 @@
-"""Verifies search rows with the language model: keeps the rows that fit the step, and says how to apply them."""
+"""Verifies search rows with the language model, which keeps the rows that fit the step and says how to apply them."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -18,21 +18,22 @@ from xkg.serve.verification.model_questions import Answered, Questions
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 CANDIDATES = 12
-"""Number of rows in the question, each with its `RELATIVES` best matching relatives."""
+"""Number of rows in the question, each with its `RELATIVES` best-matching relatives."""
 
 RELATIVES = 3
 
 WORTH = 0.02
-"""The minimum score for which a question is worth asking. It is lower than `FITS` (`xkg.serve.search.calibration`),
-since the verifier can distinguish weak matches from queries without an answer."""
+"""Minimum score of the best row to ask a question. It is lower than `FITS` (`xkg.serve.search.calibration`), because
+the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
-"""Rows with lower scores are left out of the question."""
+"""Minimum score of rows in the question."""
 
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Maximum number of dropped rows to list: the rows that the search ranked first, which are the most misleading."""
+"""Maximum number of dropped rows to list. The first ones in the search results are listed, because they are the most
+misleading."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 
@@ -54,8 +55,8 @@ class Verdict(AnswerType):
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification in progress: the plain search answer, the candidates in the question, and the future verdict, None
-    if there are no candidates."""
+    """A verification in progress. `plain` is the unverified search answer, `candidates` are the rows in the question,
+    and `verdict` is None if there are no candidates."""
 
     plain: SearchAnswer
     k: int
@@ -66,7 +67,7 @@ class Verification:
 def begin(
     questions: Questions, opened: Opened, seek: Seek, query: str, k: int, filters: Filters, task: str = ""
 ) -> Verification:
-    """Asks which of the best techniques fit the step `query`, which may belong to `task`. Raises any error from
+    """Asks which of the best techniques fit the step `query`, which may be part of `task`. Raises any error from
     `seek`."""
     with opened() as snapshot:
         plain = seek(snapshot, query, k, filters)
@@ -81,15 +82,15 @@ def begin(
 
 
 def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tuple[str, str]:
-    """Returns the question about a step's rows, for the reader of the answer if no model can be asked: the
-    instructions, and the candidates, numbered like the rows."""
+    """Returns the instructions and candidates for the reader of the answer, who verifies the rows if no model is
+    available. Candidates are numbered like the rows."""
     candidates = _candidates(snapshot, rows)
     return (load_prompt(_PROMPT).system, described(candidates, step)) if candidates else ("", "")
 
 
 def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
-    """Returns the kept rows, best first, with reason and guidance. If the model has not answered by `until`, returns
-    the plain search answer and the reason why it was not verified. Never raises the model's errors."""
+    """Returns the rows to keep, best first, with reasons and guidance. If the model fails or has not answered by
+    `until`, returns the unverified search answer with the reason."""
     plain = verification.plain
     if verification.verdict is None:
         return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})
@@ -145,7 +146,7 @@ def _row(judged: tuple[Candidate, TechniqueView], judgement: Judgement) -> Searc
 
 
 def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidate, ...]:
-    """Returns the rows with their techniques, each technique once."""
+    """Returns the rows with their techniques, without duplicates."""
     leads = {row.id for row in rows}
     inside: dict[str, list[str]] = {}
     for row in rows:

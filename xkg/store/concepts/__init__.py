@@ -1,3 +1,3 @@
-"""Links between papers: shared concepts, citations, and the model's decisions on undecided pairs.
+"""Links between papers: shared concepts, citations, and the model's decisions about undecided pairs.
 
-May import: the layers below store."""
+May import from any layer below `store`."""

@@ -1,4 +1,4 @@
-"""Asks a language model which of the undecided pairs of techniques are the same concept, a dozen pairs per question."""
+"""Asks a language model which undecided pairs of techniques are the same concept, with a dozen pairs per question."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from xkg.store.graph_store import Decision, Relation, TechniqueView
 from xkg.text.unicode import one_line
 
 PAIRS = 12
-"""Pairs per question: the instructions cost as much as two pairs, and a failed answer leaves all its pairs
+"""Number of pairs per question. The instructions cost as much as two pairs, but a failed answer leaves all its pairs
 undecided."""
 _DEFINITION_CHARACTERS = 1200
 _PROMPT = Path(__file__).parent / "prompts" / "same_concept.md"
@@ -28,8 +28,7 @@ class Relations(AnswerType):
 
 
 def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
-    """Returns a decision for each of these pairs, in which the lower id comes first. Raises the same errors as
-    `ask`."""
+    """Returns a decision for each pair. The lower id must come first in each pair. Raises the same errors as `ask`."""
     prompt = load_prompt(_PROMPT)
     text = "\n\n".join(
         f"Pair {number}\n{_described('A', first)}\n{_described('B', second)}"
@@ -56,7 +55,8 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
 
 
 def _described(letter: str, view: TechniqueView) -> str:
-    """Always two lines, even if the paper's text contains line breaks, so that no text can pose as another pair."""
+    """Describes a technique in exactly two lines, even if the paper's text contains line breaks, so that it cannot
+    imitate another pair."""
     technique = view.technique
     also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""
     definition = one_line(technique.definition)

@@ -1,9 +1,9 @@
-"""`CITES`: resolves references to papers by arXiv id, DOI or title. A cited work that is not in the graph becomes a
-`CitedWork`; a reference with no id and only a fragmentary title is dropped.
+"""`CITES`: resolves references to papers by arXiv id, DOI or title. Cited works that are not in the graph become
+`CitedWork` nodes. References with no id and only a fragment of a title are dropped.
 
-Title comparison ignores case, punctuation, spaces and LaTeX, since bibliographies lose colons, hyphens and capitals
-protected by braces ("B ayesian"). Several works may share a short title ("Deep Learning"), so a short title counts only
-if an author also matches."""
+Comparisons of titles ignore case, punctuation, spaces and LaTeX, because bibliographies often lose colons, hyphens and
+capitals protected by braces ("B ayesian"). Several works may have the same short title ("Deep Learning"), so a short
+title only matches if an author matches too."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
 from xkg.text.titles import is_title
 
-# Counted in letters and digits: about four words.
+# in letters and digits, about four words
 _SHORTEST_TITLE = 20
 _FORMATTING = re.compile(r"\\(?:emph|text\w+|math\w+|bf|it|rm|sc|tt|sf|em|ensuremath)\b|\\[^a-zA-Z]")
 _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
@@ -26,7 +26,7 @@ _ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?
 
 @dataclass(frozen=True)
 class Work:
-    """A cited work outside the graph, as described by the first reference to it."""
+    """A cited work that is not in the graph, as described by the first reference to it."""
 
     id: str
     title: str
@@ -35,15 +35,15 @@ class Work:
 
 
 class Citations(NamedTuple):
-    """The cited works outside the graph, and the citations as pairs (citing, cited)."""
+    """Cited works that are not in the graph, and citations as pairs (citing, cited)."""
 
     works: list[Work]
     edges: list[tuple[str, str]]
 
 
 def works_and_citations(papers: Iterable[Paper]) -> Citations:
-    """The cited works outside the graph, keyed by id, and the citations as unique, ordered pairs (citing, cited). No
-    paper cites itself."""
+    """Returns the cited works that are not in the graph, in id order, and the citations as sorted, distinct pairs
+    (citing, cited). Papers never cite themselves."""
     index = PaperIndex(sorted(papers, key=lambda paper: paper.id))
     edges: set[tuple[str, str]] = set()
     missing: list[tuple[str, _Citation]] = []
@@ -56,7 +56,7 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
             if target is None:
                 missing.append((paper.id, citation))
                 if citation.ids and len(citation.title) >= _SHORTEST_TITLE:
-                    # An arXiv id takes precedence over a DOI, whichever paper cites first.
+                    # An arXiv id takes precedence over a DOI, regardless of the order of papers.
                     by_title[citation.title] = min(by_title.get(citation.title, citation.ids[0]), citation.ids[0])
             elif target != paper.id:
                 edges.add((paper.id, target))
@@ -68,7 +68,7 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
             work = by_title.setdefault(citation.title, "title:" + slug(citation.reference.title or ""))
         else:
             continue
-        # A short title can yield the same id as a paper in the graph without referring to that paper.
+        # A work with a short title may have the same id as a different paper in the graph.
         if work not in index:
             if work not in works:
                 arxiv_id = work.removeprefix("arxiv:") if work.startswith("arxiv:") else None
@@ -78,19 +78,19 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
 
 
 def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
-    """The citations between these papers, as pairs (citing, cited)."""
+    """Returns the citations between these papers, as pairs (citing, cited)."""
     known = {paper.id for paper in papers}
     return tuple(edge for edge in works_and_citations(papers)[1] if edge[1] in known)
 
 
 def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
-    """The papers that `paper` cites and the papers that cite it, derived from pairs (citing, cited)."""
+    """Returns the papers cited by `paper` and the papers that cite it, given pairs (citing, cited)."""
     ends = [edge for edge in edges if paper in edge]
     return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
 
 class _Citation(NamedTuple):
-    """A reference with its normalised title and its ids, starting with the arXiv id."""
+    """A reference with its normalised title and its ids, with the arXiv id first."""
 
     reference: Reference
     title: str
@@ -98,7 +98,7 @@ class _Citation(NamedTuple):
 
 
 class PaperIndex:
-    """The papers in the graph in id order, with look-ups by id, title or part of a title."""
+    """The graph's papers in id order, with lookups by id, title or part of a title."""
 
     def __init__(self, papers: Iterable[Paper]) -> None:
         self.papers = papers = list(papers)
@@ -114,7 +114,7 @@ class PaperIndex:
         self._parts = {part: found[0] for part, found in parts.items() if len(found) == 1}
 
     def resolve(self, citation: _Citation) -> str | None:
-        """The id of the cited paper, or None if it is not in the graph."""
+        """Returns the cited paper's id, or None if it is not in the graph."""
         for known in citation.ids:
             if known in self._ids:
                 return self._ids[known].id
@@ -137,7 +137,7 @@ class PaperIndex:
 
 
 def _ids(reference: Reference) -> list[str]:
-    """The ids in a reference, starting with the arXiv id."""
+    """Returns a reference's ids, with the arXiv id first."""
     if not (reference.doi or reference.arxiv_id):
         return []
     doi = _DOI.search(reference.doi or "")
@@ -147,24 +147,24 @@ def _ids(reference: Reference) -> list[str]:
 
 
 def _arxiv(text: str) -> str:
-    """The arXiv id in `text`, without its version; '' if there is none."""
+    """Returns the arXiv id in `text` without its version, or ''."""
     match = _ARXIV.search(text.strip())
     return match[0] if match else ""
 
 
 def _title(title: str | None) -> str:
-    """A title stripped of everything that varies between bibliographies."""
+    """Normalises a title by removing everything that varies between bibliographies."""
     plain = title or ""
     if "\\" in plain:
         plain = _FORMATTING.sub(" ", plain)
-    if plain.isascii():  # nearly all titles are ASCII, and there are tens of thousands
+    if plain.isascii():  # a fast path, because nearly all of the many titles are ASCII
         return _NOT_ASCII_WORD.sub("", plain.lower())
     plain = unicodedata.normalize("NFKD", spelt(plain))
     return "".join(re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)).casefold()))
 
 
 def _parts(title: str) -> list[str]:
-    """The title without its subtitle, and the subtitle alone, each only if it is long enough to be a title."""
+    """Returns the title without its subtitle, and the subtitle, each only if it is long enough to be a title."""
     pieces = _SUBTITLE.split(title, maxsplit=1)
     return [part for part in map(_title, pieces if len(pieces) > 1 else ()) if len(part) >= _SHORTEST_TITLE]
 

@@ -1,7 +1,7 @@
-"""Decisions about pairs of techniques, stored in files next to the bundles.
+"""Stores decisions about pairs of techniques in files next to the bundles.
 
-A decision is valid for two technique ids and the texts that were judged. If a definition changes, the pair must be
-judged again; the old decision is kept in case the old text comes back."""
+A decision is valid for two technique ids and the texts that were judged. If a definition changes, the pair is judged
+again. The old decision is kept in case the old text is restored."""
 
 import hashlib
 import json
@@ -10,18 +10,18 @@ from xkg.model import Technique
 from xkg.store.graph_store import Decision
 from xkg.store.hashed_files import HashedFiles
 
-_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` repeats the lost decisions")
+_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` makes the lost decisions again")
 FOLDER = _FILES.folder
 write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 
 
 def text_hash(technique: Technique) -> str:
-    """The hash of the text on which a decision about a technique depends: its names and definition."""
+    """Returns the hash of the text on which decisions about a technique depend: its names and definition."""
     return _hash(technique.name, *technique.aliases, "", technique.definition)
 
 
 def judged(first: str, second: str) -> str:
-    """Combines the hashes of two texts, starting with the hash for the lower technique id."""
+    """Combines the hashes of two texts. The hash for the lower technique id comes first."""
     return _hash(first, second)
 
 

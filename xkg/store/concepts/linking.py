@@ -1,12 +1,12 @@
 """`SAME_CONCEPT`: finds techniques in different papers that are the same concept.
 
-The links between two papers depend only on these two papers and on the decisions about them. Therefore the order in
-which papers are added does not matter, and removing a paper removes only its own links.
+The links between two papers depend only on these papers and the decisions about them. The order in which papers are
+added therefore does not matter, and removing a paper removes only its own links.
 
-Names decide if possible. Vectors alone cannot decide: with all-MiniLM-L6-v2, two authors' descriptions of one concept
-have a cosine of 0.44 to 0.77, but a concept and its variant have 0.48 to 0.89 (posterior and likelihood estimation
-differ in one word). Vectors do show whether a shared name is a coincidence, which texts are nearly identical, and which
-pairs are worth asking about. The thresholds were chosen for that model."""
+Names decide if possible. Vectors alone are not sufficient: with all-MiniLM-L6-v2, descriptions of the same concept by
+two authors have a cosine of 0.44 to 0.77, but a concept and its variant have a cosine of 0.48 to 0.89 (posterior and
+likelihood estimation differ in one word). However, vectors do show whether a shared name is a coincidence, which texts
+are nearly identical, and which pairs are worth asking about. The thresholds were chosen for that model."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Unrelated techniques called "Training" or "Encoder" in two fields reach 0.2 to 0.5; below that, even specific names
-# are coincidences.
+# Unrelated techniques called "Training" or "Encoder" in different fields have a cosine of 0.2 to 0.5. Below the
+# threshold, even specific names are coincidences.
 TELLING = 0.3
-# Two concepts with the same abbreviation reached 0.53; one concept described in both papers reached 0.44 to 0.77.
+# Different concepts with the same abbreviation had a cosine of up to 0.53, and the same concept in two papers had a
+# cosine of 0.44 to 0.77.
 TERSE = 0.55
 NEAR_DUPLICATE = 0.95
 OPEN = 0.6
 OPEN_PAIR = "open"
 MOST_NAMESAKES = 20
-"""The number of techniques in one paper that may share a name; a name shared by more is not distinctive."""
+"""Maximum number of techniques in a paper that may share a distinctive name."""
 
 
 @dataclass(frozen=True)
 class Concept:
-    """A technique to link. `row` is its row in the vectors, and decisions apply to its text. Hidden techniques are
+    """A technique to link. `row` is its row in the vectors, and `judged` is the hash of its text. Hidden techniques are
     never linked."""
 
     row: int
@@ -50,8 +51,8 @@ class Concept:
 
 @dataclass(frozen=True)
 class RowLink:
-    """Two rows (lower id first), the cosine of their texts, and the reason for the link: `name`, `vectors` or `model`;
-    `open` if the pair is undecided."""
+    """A link between two rows (lower id first), with the cosine of their texts. `how` is the reason for the link:
+    `name`, `vectors` or `model`, or `open` if the pair is undecided."""
 
     first: int
     second: int
@@ -60,7 +61,7 @@ class RowLink:
 
 
 def concept(row: int, paper: int, entry: Entry) -> Concept:
-    """Describes a technique at `row` of the vectors, in the paper with this number."""
+    """Creates a `Concept` for a technique at `row` in the vectors, in the paper with this number."""
     technique = entry.technique
     hidden = technique.hidden is not None
     forms = NO_NAMES if hidden else names(technique.name, technique.aliases)
@@ -74,11 +75,11 @@ def link(
     decisions: Decisions,
     among: frozenset[int] | None = None,
 ) -> list[RowLink]:
-    """All links, and the pairs that only a decision can settle, ordered by row. If `among` is given, returns only links
-    that involve these papers.
+    """Returns all links and undecided pairs, ordered by row. If `among` is given, returns only those that involve these
+    papers.
 
     `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
-    papers, each row being the other's nearest in its paper, with a cosine of at least `OPEN`."""
+    papers with a cosine of at least `OPEN`. Each row must be the nearest row in its paper to the other row."""
     found: dict[tuple[int, int], str] = {}
     scores: dict[tuple[int, int], float] = {}
 
@@ -104,7 +105,8 @@ def link(
     return [
         RowLink(*pair, score(pair), how)
         for pair, how in sorted(found.items())
-        # If a technique has a counterpart in a paper, it is not compared with the paper's other techniques.
+        # If a technique has a counterpart in a paper, its undecided pairs with other techniques in that paper are
+        # omitted.
         if how != OPEN_PAIR or not {(pair[0], concepts[pair[1]].paper), (pair[1], concepts[pair[0]].paper)} & linked
     ]
 
@@ -115,7 +117,7 @@ def _decide(
     decisions: Decisions,
     among: frozenset[int] | None,
 ) -> None:
-    """Applies every decision to its pair, overriding other evidence."""
+    """Applies all valid decisions, which override other evidence."""
     by_id = {c.id: c for c in concepts if not c.hidden}
     for decision in decisions.values():
         first, second = by_id.get(decision.first), by_id.get(decision.second)
@@ -132,7 +134,8 @@ def _decide(
 def _sharing(
     concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]], among: frozenset[int] | None
 ) -> set[tuple[int, int]]:
-    """Pairs of rows from different papers whose names share a form; at least one row is in `among`."""
+    """Returns pairs of rows from different papers whose names share a form. At least one of the papers is in
+    `among`."""
     by_form: dict[str, list[int]] = defaultdict(list)
     for c in concepts:
         for form in forms(c):
@@ -141,7 +144,7 @@ def _sharing(
 
 
 def _pairs(concepts: Sequence[Concept], rows: Sequence[int], among: frozenset[int] | None) -> Iterator[tuple[int, int]]:
-    """Pairs of these rows from different papers, at least one of them in `among`; a pair may be repeated."""
+    """Yields pairs of these rows from different papers, at least one of which is in `among`. May yield duplicates."""
     papers: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         papers[concepts[row].paper].append(row)

@@ -1,8 +1,8 @@
-"""Names of techniques, reduced so that two papers' names for one concept match.
+"""Normalises technique names, so that different names for the same concept match.
 
-"Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" match; a shared "Training" proves nothing. Short forms
-are distinguished from other parenthetical remarks by the method of Schwartz and Hearst, "A simple algorithm for
-identifying abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003."""
+"Low-Rank Adaptation (LoRA)", "LoRA" and "low rank adaptations" match, but generic names such as "Training" do not.
+Abbreviations are distinguished from other text in parentheses using the method of Schwartz and Hearst, "A simple
+algorithm for identifying abbreviation definitions in biomedical text", Pacific Symposium on Biocomputing 2003."""
 
 import functools
 import re
@@ -10,13 +10,12 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-# A sign at the end of a word marks a variant (k-means++); a sign inside or before a word joins two parts (TD3+BC).
+# A sign at the end of a word indicates a variant (k-means++). A sign inside or before a word joins two parts (TD3+BC).
 _WORD = re.compile(r"[^\W_]+|(?<=\w)[+*]+(?![\w+*])")
 _SIGNS = {"+": "plus", "*": "star"}
 _PARENTHESES = re.compile(r"^(.*?)[(\[]([^()\[\]]+)[)\]](.*)$", re.DOTALL)
 _LONGEST_SHORT = 12
-# Words that can name a part of any method rather than a particular concept. A name made only of these words identifies
-# nothing.
+# Words that can describe part of any method. A name that consists only of these words does not identify a concept.
 _GENERIC = frozenset(
     """
     a ablation adaptation aggregation algorithm analysis and approach architecture attention augmentation background
@@ -32,7 +31,7 @@ _GENERIC = frozenset(
     training transformation tuning two update validation variant with
     """.split()
 )
-# Words that add nothing at the end of a name: "Adam optimizer" means "Adam".
+# Words that are redundant at the end of a name: "Adam optimizer" means "Adam".
 _EMPTY = frozenset(
     "algorithm approach framework mechanism method methodology optimizer procedure scheme strategy".split()
 )
@@ -40,14 +39,16 @@ _EMPTY = frozenset(
 
 @dataclass(frozen=True)
 class Names:
-    """The forms of a technique's name. `telling` forms are distinctive on their own; `terse` forms are single words and
-    abbreviations, which may mean something else in other fields. A name made only of generic words has neither."""
+    """The forms of a technique's name. `telling` forms are distinctive on their own. `terse` forms are single words and
+    abbreviations, which may have a different meaning in other fields. A name that consists only of generic words has no
+    forms."""
 
     telling: frozenset[str]
     terse: frozenset[str]
 
     def conflict(self, other: "Names") -> bool:
-        """Whether both names are spelt out and differ, which makes a shared abbreviation a coincidence."""
+        """Whether both techniques have spelt-out names and these differ, so that a shared abbreviation is a
+        coincidence."""
         return bool(self.telling and other.telling) and not self.telling & other.telling
 
 
@@ -55,7 +56,7 @@ NO_NAMES = Names(frozenset(), frozenset())
 
 
 def names(name: str, aliases: Iterable[str] = ()) -> Names:
-    """The forms of a name and its aliases."""
+    """Returns the forms of a name and its aliases."""
     telling: set[str] = set()
     terse: set[str] = set()
     for spelling in (name, *aliases):
@@ -70,7 +71,8 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
 
 
 def is_short_form(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in this order, the first at the start of a word."""
+    """Whether `short` is an abbreviation of `long`: its letters occur in `long` in the same order, the first one at the
+    start of a word."""
     short = re.sub(r"s$", "", short.strip()) if re.search(r"[A-Z]s$", short.strip()) else short.strip()
     letters = [c for c in short.casefold() if c.isalnum()]
     if not (2 <= len(letters) <= _LONGEST_SHORT and any(c.isupper() for c in short) and len(short.split()) <= 2):
@@ -87,15 +89,15 @@ def is_short_form(short: str, long: str) -> bool:
 
 
 def spelt(text: str) -> str:
-    """`text` with Greek letters spelt out, since papers write them both ways."""
+    """Spells out Greek letters, because papers use both forms."""
     if text.isascii():
         return text
-    # one code point in the range is unassigned, so it has no name
+    # skips a code point in the range that is unassigned
     return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 
 def _forms(name: str) -> list[str]:
-    """The unchanged name, or its long and short forms."""
+    """Returns the long and short forms of a name with an abbreviation, or just the name."""
     match = _PARENTHESES.match(name)
     if match is None:
         return [name]
@@ -108,7 +110,7 @@ def _forms(name: str) -> list[str]:
 
 
 def _is_abbreviated(form: str) -> bool:
-    """Whether the name is a single token with a part that contains two capitals, such as TD3+BC or GPT-2."""
+    """Whether the name is one token with at least two capitals in one of its parts, such as TD3+BC or GPT-2."""
     capitals = (sum(c.isupper() for c in part) for part in re.split(r"[\W_]", form.strip()))
     return len(form.split()) == 1 and max(capitals) > 1
 
@@ -124,7 +126,7 @@ def _base(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Reduces singular and plural, and British and American English, to one spelling."""
+    """Normalises plural to singular and British to American spelling."""
     if len(word) > 4 and word.endswith("ies"):
         word = word[:-3] + "y"
     elif len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):

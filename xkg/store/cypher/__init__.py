@@ -1,3 +1,3 @@
-"""Handles untrusted Cypher: the guard, named queries, and the confined process for running statements.
+"""Handles untrusted Cypher: the guard, named queries, and the sandboxed process that runs statements.
 
-May import: the layers below store."""
+May import from any layer below `store`."""

@@ -1,8 +1,8 @@
-"""Limits on regular expressions, and on constructs that are slow to plan.
+"""Limits regular expressions and constructs that are slow to plan.
 
-On Neo4j, regular expressions run in Java's backtracking engine, which no transaction timeout interrupts: matching 40
-letters against `(a+)+\\1b` keeps a core of the server busy for years. So patterns must be simple: words with a few
-wildcards. The planner also ignores the timeout. Path lengths need no limit, since Neo4j checks the time during
+On Neo4j, regular expressions run in Java's backtracking engine, which ignores transaction timeouts. Matching 40 letters
+against `(a+)+\\1b` would keep one of the server's cores busy for years. Patterns must therefore be simple: words with a
+few wildcards. The planner ignores timeouts too. Path lengths need no limit, because Neo4j does check the time during
 traversal."""
 
 import re
@@ -12,13 +12,14 @@ from typing import Any
 from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
 
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
-"""How often each of these may occur in a statement. Neo4j takes hours to plan 25 XOR, or 60 labels like (A|B)&(C|D)."""
+"""Maximum occurrences per statement. Neo4j takes hours to plan 25 XOR operators, or 60 labels such as (A|B)&(C|D)."""
 
 MOST_LABELS = 10
-"""How many OR may occur next to a label: Neo4j takes hours to plan 20 of (n:A OR n:B) AND (n:C OR n:D) AND …"""
+"""Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 of them, as in (n:A OR n:B) AND (n:C OR
+n:D) AND …"""
 
 DEEPEST = 8
-"""The maximum nesting of subqueries and CASE."""
+"""Maximum nesting depth of subqueries and CASE."""
 
 LONGEST_PATTERN = 200
 MOST_UNBOUNDED = 2
@@ -29,8 +30,9 @@ _CONTINUES = frozenset("+-*/^%.[{(:&")
 
 
 def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
-    """Raises `QueryRefusedError` if Neo4j could not plan the statement quickly: constructs with exponential planning
-    cost are limited in number and depth. `words` holds each token's keyword, or ''. Brackets must be balanced."""
+    """Raises `QueryRefusedError` if planning the statement could take too long on Neo4j. Constructs with exponential
+    planning cost are limited in number and depth. `words` contains each token's keyword, or ''. Brackets must be
+    balanced."""
     for word, most in MOST_OF.items():
         if words.count(word) + sum(mark_at(tokens, i) == word for i in range(len(tokens))) > most:
             raise refused(word, f"occurs more than {most} times in one statement; rewrite it using WITH or UNWIND")
@@ -49,7 +51,7 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
 
 
 def _beside_label(tokens: Sequence[Token], i: int) -> bool:
-    """Whether `n:Label` comes directly before or after the word OR."""
+    """Whether the OR at token i is directly before or after `n:Label`."""
     after = i + 1
     while mark_at(tokens, after) == "(" or (after < len(tokens) and tokens[after].word == "NOT"):
         after += 1
@@ -60,7 +62,7 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if its value is not a simple
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if that is not a simple
     pattern."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
@@ -92,7 +94,7 @@ _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "\\": "\\", "
 
 
 def _decoded(literal: str) -> str:
-    """The value of a string literal. Escapes unknown to Cypher are kept."""
+    """Decodes a string literal. Escapes that Cypher does not define are kept."""
 
     def character(match: re.Match[str]) -> str:
         return chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[0])
@@ -116,7 +118,7 @@ _PIECE = re.compile(
 
 def check_pattern(pattern: str) -> None:
     """Raises `QueryRefusedError` unless the pattern is simple. A simple pattern consists of characters and character
-    classes, only a few of which are repeated, and at most one group, which is not repeated. Matching it takes at most
+    classes, only a few of which are repeated, and up to one group, which is not repeated. Matching it takes at most
     quadratic time in the length of the text."""
     if len(pattern) > LONGEST_PATTERN:
         raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")
@@ -130,7 +132,7 @@ def check_pattern(pattern: str) -> None:
         if kind in ("unbounded", "optional") and kinds[-1:] != ["atom"]:
             raise _refused(pattern, f"repeats something other than a single character at {piece[0]!r}")
         if kind == "flags" and position:
-            raise _refused(pattern, f"has {piece[0]} after its beginning")
+            raise _refused(pattern, f"has {piece[0]} after its start")
         if int(piece["most"] or 0) > LARGEST_COUNT:
             raise _refused(pattern, f"repeats more than {LARGEST_COUNT} times at {piece[0]!r}")
         kinds.append(kind)

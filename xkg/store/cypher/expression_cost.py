@@ -1,13 +1,13 @@
-"""Computes an upper bound on the cost of evaluating a statement's expressions once, from its text before it runs.
+"""Computes an upper bound on the cost of evaluating a statement's expressions once, based only on its text.
 
-Neo4j checks a transaction's time limit only between rows: `single(x IN range(1, 9000000000000000) WHERE x < 0)` keeps a
-core of the server busy for months, and doubling a string forty times exhausts its memory. So each value is given upper
-bounds on its number of items and its size. Rows are not counted, since the server can stop between them; long lists
-belong in `UNWIND`.
+Neo4j checks a transaction's time limit only between rows. `single(x IN range(1, 9000000000000000) WHERE x < 0)` would
+keep one of the server's cores busy for months, and doubling a string forty times would exhaust its memory. This module
+therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the server can
+stop between them. Long lists should be processed with `UNWIND`.
 
-The statement's text implies no bounds for values stored in the graph. A property or the nodes of a path count as
-`STORED_ITEMS` items, and the result of `collect` as `COLLECTED_ITEMS`. Functions with lambdas, which only LadybugDB
-has, count like other functions, since its process can be killed."""
+Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
+`STORED_ITEMS` items, and the result of `collect` `COLLECTED_ITEMS`. Functions with lambdas are treated like other
+functions. Only LadybugDB has them, and its process can be killed."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -34,14 +34,13 @@ from xkg.store.cypher.value_bounds import (
 )
 
 MOST_ITERATIONS = 10_000_000
-"""The maximum total number of iterations in nested loops over lists."""
+"""Maximum total number of iterations in nested loops over lists."""
 
 LARGEST_VALUE = 10_000_000
-"""The maximum size of one value, in characters and items."""
+"""Maximum size of a value, in characters and items."""
 
 MOST_WORK = 100_000_000
-"""The maximum number of operands evaluated per row; every 64 characters or items of a large operand count as one
-more."""
+"""Maximum number of operands evaluated per row. Large operands count as more than one."""
 
 _MOST_OPERANDS = 100_000
 _SEPARATE = frozenset("AND OR XOR NOT WHERE WHEN THEN ELSE , | :".split())
@@ -51,14 +50,14 @@ Names = dict[str, ValueBounds]
 
 
 def check_evaluation(tokens: Sequence[Token], words: Sequence[str], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if one expression loops too much, could produce too large a value, or matches a
-    regular expression against anything but a property. `words` holds each token's keyword, or ''. Brackets must be
+    """Raises `QueryRefusedError` if an expression has too many iterations, could produce too large a value, or matches
+    a regular expression against anything but a property. `words` contains each token's keyword, or ''. Brackets must be
     balanced."""
     _Estimate(tokens, words, parameters).query(0, len(tokens), {}, 1)
 
 
 class _Estimate(TokenTree):
-    """An upper bound on the work for one row, added up while the statement is read."""
+    """An upper bound on the work per row, accumulated while the statement is parsed."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str], parameters: Mapping[str, Any]) -> None:
         super().__init__(tokens, words)
@@ -79,7 +78,7 @@ class _Estimate(TokenTree):
         return value
 
     def loop(self, items: ValueBounds, times: int) -> int:
-        """The total number of times the body of a loop over `items` is evaluated."""
+        """Returns the total number of times that the body of a loop over `items` is evaluated."""
         product = times * items.items
         if product > MOST_ITERATIONS:
             raise refused(
@@ -93,7 +92,7 @@ class _Estimate(TokenTree):
     # ---- clauses
 
     def query(self, start: int, end: int, outer: Names, times: int) -> ValueBounds:
-        """The bounds of a value returned by a query."""
+        """Returns the bounds of a query's last returned value."""
         names, last = dict(outer), SCALAR
         within: Names = names
         cuts = self.clauses(start, end)
@@ -111,7 +110,7 @@ class _Estimate(TokenTree):
                     within = names
                 case "WITH" | "RETURN":
                     projected, last = self.projection(clause + 1, stop, names, times)
-                    names, within = projected, {**names, **projected}  # ORDER BY may use earlier names
+                    names, within = projected, {**names, **projected}  # ORDER BY may still use earlier names
                 case _:
                     self.value(clause + 1, stop, within, times)
         if not cuts:
@@ -120,14 +119,14 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """The names bound by a pattern or YIELD to values in the graph."""
+        """Adds the names that a pattern or YIELD binds to values in the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
                 names.setdefault(name, STORED)
 
     def unwound(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """The bounds of the list in an UNWIND. The server does not materialise `range(…)` there."""
+        """Returns the bounds of the list in an UNWIND. The server does not materialise a `range(…)` there."""
         if start + 1 < end and self.name(start).lower() == "range" and self.closing.get(start + 1) == end - 1:
             for part in self.parts(start + 2, end - 1):
                 self.value(*part, names, times)
@@ -135,7 +134,7 @@ class _Estimate(TokenTree):
         return self.value(start, end, names, times)
 
     def projection(self, start: int, end: int, names: Names, times: int) -> tuple[Names, ValueBounds]:
-        """The names available after WITH or RETURN, and the bounds of one of their values."""
+        """Returns the names available after WITH or RETURN, and the bounds of the last value."""
         where = self.find(start, end, "WHERE")
         projected: Names = {}
         value = SCALAR
@@ -152,10 +151,11 @@ class _Estimate(TokenTree):
     # ---- expressions
 
     def value(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """The bounds of an expression that is evaluated `times` times. The bounds of its parts are combined."""
+        """Returns the bounds of an expression that is evaluated `times` times, combined from the bounds of its
+        operands."""
         operands: list[ValueBounds] = []
         operators: set[str] = set()
-        compared = 0  # the operands before this one belong to an earlier comparison
+        compared = 0  # operands before this index belong to an earlier comparison
         computed = False
         i = start
         while i < end:
@@ -176,9 +176,10 @@ class _Estimate(TokenTree):
         return self.charge(of_operands(operands, operators), times)
 
     def operand(self, i: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int] | None:
-        """The bounds of the operand that starts at token i, and the index after it; None for an operator."""
+        """Returns the bounds of the operand that starts at token i, and the index after it. Returns None for an
+        operator."""
         self.operands_read += 1
-        if self.operands_read > _MOST_OPERANDS:  # the body of a reduce is read twice
+        if self.operands_read > _MOST_OPERANDS:  # the body of a reduce is parsed twice
             raise refused("the statement", "is nested too deeply to be checked; rewrite it using UNWIND and WITH")
         token = self.tokens[i]
         if token.kind == "string":
@@ -202,7 +203,7 @@ class _Estimate(TokenTree):
         return self.continued(value, after, end, names, times)
 
     def continued(self, value: ValueBounds, i: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int]:
-        """The bounds after `.name`, `[0]`, `[1..3]` or `{.name, other: …}` is applied to an operand."""
+        """Returns the bounds after applying any `.name`, `[0]`, `[1..3]` or `{.name, other: …}` to an operand."""
         while i < end:
             if self.mark(i) == "." and i + 1 < end:
                 value, i = property_of(value), i + 2
@@ -220,7 +221,7 @@ class _Estimate(TokenTree):
         return value, i
 
     def case(self, start: int, end: int, names: Names, times: int) -> tuple[ValueBounds, int]:
-        """The combined bounds of all branches of `CASE … END`."""
+        """Returns the combined bounds of all branches of a `CASE … END`."""
         cuts, depth, stop = [start - 1], 0, end
         for i in self.tops(start, end):
             word = self.words[i]
@@ -270,7 +271,7 @@ class _Estimate(TokenTree):
         return ValueBounds(size, size, size)
 
     def comprehension(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """`x IN list WHERE … | …`"""
+        """Returns the bounds of `x IN list WHERE … | …`."""
         where, bar = self.find(start, end, "WHERE"), self.find(start, end, "|")
         items = self.value(start + 2, min(where, bar), names, times)
         inside = {**names, self.name(start): item_of(items)}
@@ -283,7 +284,7 @@ class _Estimate(TokenTree):
         return ValueBounds(items.items, items.items + size, each.size, flat=each.scalar, stored=each.stored)
 
     def named(self, i: int, names: Names, times: int) -> tuple[ValueBounds, int]:
-        """A variable, or a call."""
+        """Returns the bounds of a variable or call."""
         after, parts = i + 1, [self.name(i) or self.words[i]]
         while self.mark(after) == "." and self.tokens[after + 1 : after + 2]:
             parts.append(self.tokens[after + 1].text.strip("`"))
@@ -318,7 +319,7 @@ class _Estimate(TokenTree):
         return ValueBounds(items, items, 1, flat=True)
 
     def range(self, start: int, end: int, names: Names, times: int) -> int | None:
-        """The maximum number of items in `range(…)`; None if it has no bound."""
+        """Returns the maximum number of items in `range(…)`, or None if it is unbounded."""
         bounds = [self.number(*part, names, times) for part in self.parts(start, end)]
         if not 2 <= len(bounds) <= 3:
             return None
@@ -330,8 +331,8 @@ class _Estimate(TokenTree):
         return max(0, (high[0] - low[0]) // step[0] + 1) if step[0] else 0
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
-        """The maximum value of a whole number, a parameter, or `size(…)` minus a number, and whether that maximum is
-        exact."""
+        """Returns the maximum value of an integer, a parameter, or `size(…)` minus a number, and whether this is its
+        exact value. Returns None for anything else."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0
         token = self.tokens[start] if start < end else None
@@ -350,7 +351,7 @@ class _Estimate(TokenTree):
         return None
 
     def reduced(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """`total = 0, x IN list | …`"""
+        """Returns the bounds of `reduce(total = 0, x IN list | …)`."""
         equals, comma, bar = (self.find(start, end, mark) for mark in ("=", ",", "|"))
         if not equals < comma < bar < end:
             return of_operands([self.value(*part, names, times) for part in self.parts(start, end)], {"+"})

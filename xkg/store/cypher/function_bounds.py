@@ -1,4 +1,4 @@
-"""Upper bounds on the results of Cypher functions, computed from the bounds of their arguments."""
+"""Computes upper bounds on the results of Cypher functions from the bounds of their arguments."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from xkg.store.cypher.tokens import refused
 from xkg.store.cypher.value_bounds import SCALAR, STORED, ValueBounds, collected, either_of, item_of, of_operands
 
 REPEATING = frozenset(["repeat", "lpad", "rpad"])
-"""Functions whose second argument is the length of their result."""
+"""Functions whose second argument determines the length of the result."""
 
 _SCALAR_FUNCTIONS = frozenset(
     "count exists id size length char_length character_length isempty sum avg stdev stdevp percentilecont "
@@ -20,8 +20,8 @@ _OF_ENTITY = frozenset(["labels", "keys", "nodes", "relationships", "rels", "pro
 
 
 def function_bounds(name: str, arguments: Sequence[ValueBounds], length: int | None) -> ValueBounds:
-    """The bounds on a function's result. `length` is the maximum value of the second argument to `REPEATING` functions.
-    Raises `QueryRefusedError` if `length` is needed but is None (unbounded)."""
+    """Returns the bounds of a function's result. `length` is the maximum value of the second argument of a `REPEATING`
+    function. Raises `QueryRefusedError` if `length` is required but None (unbounded)."""
     first = arguments[0] if arguments else SCALAR
     alone = len(arguments) == 1
     if name in _SCALAR_FUNCTIONS:

@@ -1,15 +1,15 @@
-"""Decides which untrusted Cypher may run: a single statement that only reads the graph, on LadybugDB or Neo4j.
+"""Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single statements that do nothing but read the
+graph.
 
-A read-only handle is not enough: LadybugDB's `LOAD FROM` still reads system files, `COPY … TO` and `EXPORT DATABASE`
-write them, and Neo4j's `LOAD CSV` and `apoc.*` reach files and network. So a statement is split into tokens according
-to both engines' grammars, and passes only if every clause, procedure and function is on an allow list. Nothing else can
-start a clause: only a listed keyword may follow a complete expression.
+A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, `COPY … TO` and `EXPORT DATABASE`
+can write them, and Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore split
+into tokens according to both engines' grammars, and is accepted only if every clause, procedure and function is on an
+allowlist. Only a keyword on the list may follow a complete expression, so nothing else can start a clause.
 
-The engine receives new text generated from those tokens, without comments, so it reads exactly the checked statement.
-`xkg.store.cypher.tokens` refuses text that the engines could split differently; `xkg.store.cypher.bounds` and
-`xkg.store.cypher.expression_cost` refuse work that no time limit could interrupt. Both engines follow the same rules,
-although LadybugDB runs in a process that can be killed, so that a statement is accepted on both stores or on
-neither."""
+The engine receives new text generated from the tokens, without comments, so it runs exactly the statement that was
+checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently. `xkg.store.cypher.bounds` and
+`xkg.store.cypher.expression_cost` reject work that cannot be interrupted by a timeout. Although LadybugDB runs in a
+process that can be killed, the same rules apply to both engines, so that they accept the same statements."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -26,8 +26,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 DEEPEST_NESTING = 20
-"""The maximum nesting of brackets. Neo4j takes hours to plan `NOT (… OR NOT (… OR …))` 40 deep, and no limit stops
-it."""
+"""Maximum nesting depth of brackets. Neo4j takes hours to plan `NOT (… OR NOT (… OR …))` nested 40 levels deep, and
+cannot be interrupted."""
 
 PROCEDURES = _words(
     "show_tables table_info show_connection show_functions show_indexes db_version "
@@ -95,9 +95,9 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
-    """Returns the statement in a form that may run: without comments, with single spaces and no final semicolon.
+    """Returns the statement to run, without comments or a final semicolon and with single spaces.
 
-    Raises `QueryRefusedError` for the offending token."""
+    Raises `QueryRefusedError`, which shows the offending token, if the statement is not allowed."""
     tokens = tokenize(statement)
     while tokens and tokens[-1].text == ";":
         tokens.pop()
@@ -125,7 +125,7 @@ def _check_folding(text: str) -> None:
 
 
 class _Reader:
-    """One pass over the tokens. `nesting` lists the open brackets; a subquery's brace is recorded as the subquery's
+    """Checks the tokens in one pass. `nesting` lists the open brackets. A subquery's brace is recorded with its
     keyword."""
 
     def __init__(self, tokens: list[Token]) -> None:
@@ -140,7 +140,7 @@ class _Reader:
         return mark_at(self.tokens, i)
 
     def keyword(self, i: int) -> str:
-        """The keyword at token i, or '' if the token is a name."""
+        """Returns the keyword at token i, or '' if the token is a name."""
         token = self.at(i)
         return "" if token is None or self.names[i] else token.word
 
@@ -157,13 +157,14 @@ class _Reader:
             raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; add the closing bracket")
 
     def _is_name(self, i: int) -> bool:
-        """Whether the word at i must be a name in every grammar because of its position, regardless of spelling."""
+        """Whether the word at token i must be a name in both grammars because of its position, even if it is spelled
+        like a keyword."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):
             return True
         if self.tokens[i].word == "ORDER" and (self.at(i + 1) or _NOTHING).word != "BY":
-            return True  # xkg's own graph has properties called order and commit
+            return True  # xkg's own graph has the properties `order` and `commit`
         if self.tokens[i].word == "COMMIT" and i and not self._is_finished(i - 1):
             return True
         if i and after == "." and before not in (".", ".."):
@@ -175,14 +176,14 @@ class _Reader:
         return self.keyword(i - 1) == "AS" and self._is_finished(i - 2)
 
     def _is_lookup(self, dot: int) -> bool:
-        """Whether this is the dot in `n.name` or `n {.name}`."""
+        """Whether the token is the dot in `n.name` or `n {.name}`."""
         before = self.at(dot - 1)
         if self.nesting and self.nesting[-1] == "{" and self.mark(dot - 1) in ("{", ","):
             return True
         return before is not None and before.kind != "number" and self._is_finished(dot - 1)
 
     def _is_label(self, separator: int) -> bool:
-        """Whether this is a `:`, `|` or `&` before a label, as in `(:A`, `(n:A|B` or `[:R|S`."""
+        """Whether the token is a `:`, `|` or `&` before a label, as in `(:A`, `(n:A|B` or `[:R|S`."""
         while (mark := self.mark(separator)) in (":", "|", "&"):
             before = self.tokens[separator - 1] if separator else None
             if before is None or (before.kind not in ("word", "quoted") and before.text not in ("(", "[")):
@@ -193,12 +194,13 @@ class _Reader:
         return False
 
     def _is_entry(self, colon: int) -> bool:
-        """Whether this is the colon of a map entry, so that an expression follows, as in `{id: …`."""
+        """Whether the token is the colon of a map entry, which is followed by an expression, as in `{id: …`."""
         inside = self.nesting[-1] if self.nesting else ""
         return inside == "{" and self.mark(colon - 2) in ("{", ",")
 
     def _is_finished(self, i: int) -> bool:
-        """Whether token i ends an expression or a pattern, so that only a keyword or punctuation may follow."""
+        """Whether token i ends an expression or pattern, so that it may only be followed by a keyword or
+        punctuation."""
         token = self.at(i)
         if token is None:
             return False
@@ -224,7 +226,7 @@ class _Reader:
             if subquery and not (self.mark(i + 1) == "(" or (self.at(i + 1) or _NOTHING).word in _STARTERS):
                 raise refused(f"{self.keyword(i - 1)} {{", "must contain a query that starts with MATCH")
         elif token.text in _PAIRS and (not self.nesting or self.nesting.pop()[-1] != _PAIRS[token.text]):
-            raise refused(repr(token.text), "closes nothing that is open; balance the brackets")
+            raise refused(repr(token.text), "has no matching opening bracket; balance the brackets")
 
     def _check_word(self, i: int, token: Token) -> None:
         word = self.keyword(i)
@@ -257,7 +259,7 @@ class _Reader:
             self._check_procedure(i + 1)
 
     def _dotted(self, i: int) -> tuple[str, int]:
-        """The dotted name that starts at token i, in lower case, and the index after it."""
+        """Returns the dotted name that starts at token i, in lower case, and the index after it."""
         parts = []
         while (token := self.at(i)) is not None and token.kind in ("word", "quoted"):
             parts.append(token.text.strip("`").lower())

@@ -1,7 +1,7 @@
-"""Translates Neo4j's Cypher to LadybugDB's if both can express the same query.
+"""Translates Neo4j's Cypher to LadybugDB's dialect as far as possible.
 
-Covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures that
-list the schema, `labels` as a list, and list indexes, which LadybugDB counts from 1 and openCypher from 0."""
+This covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures
+that list the schema, `labels` as a list, and list indexes, which start at 1 in LadybugDB and at 0 in openCypher."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ _LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
 
 
 def for_ladybug(statement: str) -> str:
-    """Returns the statement in LadybugDB's dialect. The statement must have passed the guard; the translation adds only
+    """Returns the statement in LadybugDB's dialect. The statement must have passed the guard. The translation only adds
     reads."""
     tokens = tokenize(statement)
     written: list[str] = []
@@ -54,8 +54,8 @@ def for_ladybug(statement: str) -> str:
 
 
 def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """The column names of a statement's table. As in Neo4j, a column without AS is named after its expression's
-    text."""
+    """Returns the names of a result's columns. As in Neo4j, a column without AS is named after the text of its
+    expression."""
     items: list[list[Token]] = []
     depth = 0
     tokens = tokenize(statement)
@@ -82,7 +82,7 @@ def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 
 def _listing(tokens: Sequence[Token], i: int) -> int:
-    """The index after `CALL db.labels()` or a similar call, including its YIELD; 0 for any other call."""
+    """Returns the index after a call such as `CALL db.labels()`, including its YIELD, or 0 for any other call."""
     called = "".join(token.text for token in tokens[i + 1 : i + 4]).lower()
     if called not in _LISTS or [mark_at(tokens, i + 4), mark_at(tokens, i + 5)] != ["(", ")"]:
         return 0
@@ -102,8 +102,8 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
 
 
 def _ends_subquery(tokens: Sequence[Token], i: int) -> bool:
-    """Whether RETURN is inside `COUNT { … }` or `EXISTS { … }`, where it has no effect unless it changes the number of
-    rows."""
+    """Whether the RETURN is inside a `COUNT { … }` or `EXISTS { … }` and does not change the number of rows, so that it
+    has no effect."""
     depth = 0
     for j in range(i - 1, -1, -1):
         mark = mark_at(tokens, j)
@@ -127,8 +127,8 @@ def _closing(tokens: Sequence[Token], i: int) -> int:
 
 
 def _is_index(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the token is the number in `list[0]` or the first number in `list[0..2]`. (The second needs no change:
-    LadybugDB's ranges include their end.)"""
+    """Whether the token is the number in `list[0]` or the first number in `list[0..2]`. The second number needs no
+    change, because LadybugDB's ranges include their end."""
     if not tokens[i].text.isdigit() or mark_at(tokens, i - 1) != "[" or i < 2:
         return False
     before = tokens[i - 2]

@@ -1,6 +1,6 @@
-"""The named queries in `cypher/explore/`: their summaries, parameters, and statements for either engine.
+"""Reads the named queries in `cypher/explore/`: summaries, parameters, and statements for both engines.
 
-A file contains one statement under a comment with a fixed format (see `cypher/README.md`):
+A file contains a comment with a fixed format, followed by one statement (see `cypher/README.md`):
 
     // What it answers, in one or more lines.
     //
@@ -9,9 +9,9 @@ A file contains one statement under a comment with a fixed format (see `cypher/R
     //   papers: integer = 2 -- shared by at least so many papers
     // Example: xkg cypher shared-techniques --param papers=3
 
-A parameter without a default is required. Statements are written for Neo4j (`embedded` translates them for LadybugDB).
-If LadybugDB needs a different statement, the file contains LadybugDB's, and `NAME.neo4j.cypher` next to it contains
-Neo4j's.
+A parameter without a default is required. Statements are written for Neo4j and translated for LadybugDB by `embedded`.
+If a different statement is needed for LadybugDB, the file contains that one, and `NAME.neo4j.cypher` contains the
+statement for Neo4j.
 """
 
 import difflib
@@ -28,7 +28,7 @@ from xkg.errors import InputError, StoreError
 
 Engine = Literal["embedded", "neo4j"]
 Type = Literal["string", "integer", "number", "boolean", "strings", "paper"]
-"""A `paper` is a string: the id of a paper, in any form that xkg accepts."""
+"""A `paper` is a string with a paper's id, in any form that xkg accepts."""
 Value = str | int | float | bool | tuple[str, ...]
 
 GROUPS = ("papers", "citations", "techniques", "concepts", "code", "repositories", "findings")
@@ -53,7 +53,7 @@ _NAME = re.compile(r"\w[\w.-]*")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a query; `default` is None if the parameter is required."""
+    """A query parameter. `default` is None if the parameter is required."""
 
     name: str
     type: Type
@@ -61,7 +61,7 @@ class Parameter:
     description: str
 
     def __str__(self) -> str:
-        """The parameter as written in a signature: `papers: integer = 2`."""
+        """Formats the parameter as in a signature: `papers: integer = 2`."""
         kind = "string" if self.type == "paper" else self.type
         return f"{self.name}: {kind}" + ("" if self.default is None else f" = {json.dumps(self.default)}")
 
@@ -76,19 +76,19 @@ class NamedQuery:
     statements: Mapping[Engine, str]
 
     def __str__(self) -> str:
-        """One line: the name, parameters and summary."""
+        """Formats the name, parameters and summary as one line."""
         return f"{self.name}({', '.join(map(str, self.parameters))}): {self.summary}"
 
 
 @cache
 def queries() -> Sequence[NamedQuery]:
-    """All named queries, ordered by group and name. Raises `StoreError` if a file is malformed."""
+    """Returns all named queries, ordered by group and name. Raises `StoreError` if a file is malformed."""
     paths = [path for path in (folder() / "explore").glob("*.cypher") if not path.name.endswith(".neo4j.cypher")]
     return tuple(sorted(map(read, paths), key=lambda query: (GROUPS.index(query.group), query.name)))
 
 
 def find(name: str) -> NamedQuery:
-    """Finds a named query. Raises `InputError` with the nearest names."""
+    """Returns the query with this name. Raises `InputError`, which lists the nearest names, if there is none."""
     known = {query.name: query for query in queries()}
     if name in known:
         return known[name]
@@ -99,18 +99,18 @@ def find(name: str) -> NamedQuery:
 
 
 def engine(settings: StoreSettings) -> Engine:
-    """The engine of the configured graph."""
+    """Returns the configured graph's engine."""
     return "embedded" if settings.url is None else "neo4j"
 
 
 def is_name(text: str) -> bool:
-    """Whether the text is one word, which is never a statement."""
+    """Whether the text is a single word, which cannot be a statement."""
     return _NAME.fullmatch(text.strip()) is not None
 
 
 def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, Mapping[str, Any]]:
-    """The statement and parameters for a named query, or for a statement. Removes the wrapping that models add to
-    statements (a code fence, quotes, the language). Raises `InputError`."""
+    """Returns the statement and parameters for a named query or a statement. Removes wrappers that models often add to
+    statements: code fences, quotes and the word "cypher". Raises the same errors as `find` and `bind`."""
     fenced = _FENCED.search(text)
     text = fenced[2] if fenced else text
     if around := _AROUND.fullmatch(text.strip()):
@@ -122,8 +122,8 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """A value for each of the query's parameters: the passed value, converted from text to the parameter's type, or
-    else the default.
+    """Returns a value for each of the query's parameters: the given value, converted to the parameter's type, or the
+    default.
 
     Raises `InputError` if a parameter is unknown, missing, or of the wrong type."""
     known = {parameter.name: parameter for parameter in query.parameters}
@@ -148,8 +148,8 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def plain(text: str) -> Any:
-    """The value of a parameter for a custom statement: a number, `true`, `false`, `null`, a list or a quoted string in
-    JSON syntax; any other text is a string."""
+    """Parses a parameter value for a custom statement: a number, `true`, `false`, `null`, a list or a quoted string in
+    JSON syntax. Any other text is a string."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -158,7 +158,8 @@ def plain(text: str) -> Any:
 
 
 def read(path: Path) -> NamedQuery:
-    """Reads the query in a file, and the Neo4j statement in its sibling file if there is one. Raises `StoreError`."""
+    """Reads a query from a file, and its Neo4j statement from the sibling file, if any. Raises `StoreError` if the file
+    is malformed."""
     form = _FORM.fullmatch(path.read_text(encoding="utf-8"))
     parameters = [_parameter(line) for line in (form["parameters"] or "").splitlines()] if form else []
     if form is None or None in parameters:
@@ -195,7 +196,7 @@ _WANTED = {
 
 
 def _typed(value: Any, kind: str) -> Value | None:
-    """The value converted to the given type; None if it cannot be converted."""
+    """Returns the value converted to the given type, or None if this is not possible."""
     if kind in ("string", "paper"):
         return value if isinstance(value, str) else None
     if kind == "strings":
@@ -212,7 +213,8 @@ def _typed(value: Any, kind: str) -> Value | None:
 
 
 def _strings(value: Any) -> tuple[str, ...] | None:
-    """The items of a list; None if it is empty, since neither engine can infer its type."""
+    """Returns the items of a list of strings, or None if the value is invalid. Empty lists are invalid, because neither
+    engine can infer their type."""
     if isinstance(value, str):
         value = plain(value) if value.lstrip().startswith("[") else [part.strip() for part in value.split(",")]
     if isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
@@ -221,7 +223,7 @@ def _strings(value: Any) -> tuple[str, ...] | None:
 
 
 def _nearest(name: str, known: Mapping[str, NamedQuery]) -> list[str]:
-    """Names with similar spelling, then names that share a word."""
+    """Returns names with a similar spelling, followed by names that share a word."""
     wanted = name.casefold()
     words = set(re.split(r"[\W_]+", wanted))
     alike = difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
@@ -237,16 +239,16 @@ _FIRST_PART = re.compile(r"\bsplit\((\w+(?:\.\w+)?), ('[^']')\)\[0\]")
 
 
 def embedded(statement: str) -> str:
-    """The statement for LadybugDB, which lacks `split` and counts list items from 1."""
+    """Returns the statement for LadybugDB, which lacks `split` and whose list indexes start at 1."""
     return _FIRST_PART.sub(r"split_part(\1, \2, 1)", statement)
 
 
 def folder() -> Path:
-    """The folder `cypher/`."""
+    """Returns the folder `cypher/`."""
     packaged = Path(__file__).parent / "files"
     return packaged if packaged.is_dir() else Path(__file__).parents[3] / "cypher"
 
 
 def embedded_schema() -> str:
-    """The statements that create the tables of an embedded graph."""
+    """Returns the statements that create an embedded graph's tables."""
     return (folder() / "schema" / "embedded.cypher").read_text(encoding="utf-8")

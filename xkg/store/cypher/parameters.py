@@ -1,4 +1,4 @@
-"""Shared by untrusted queries on both engines: checks for parameters, and errors for failed queries."""
+"""Parameter checks and error messages for untrusted queries on both engines."""
 
 import re
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the parameters if both engines accept them: a name is a word, and a value is null, a boolean, a number of
-    at most 64 bits, a string, or a non-empty list of these. Raises `QueryFailedError` for the first invalid
-    parameter."""
+    """Checks that both engines accept these parameters. Names must be words. Values must be null, a boolean, a number
+    of at most 64 bits, a string, or a non-empty list of values of one of these types. Raises `QueryFailedError` for the
+    first invalid parameter."""
     checked = {}
     for name, value in parameters.items():
         if not _NAME.fullmatch(name):
@@ -37,16 +37,16 @@ def _can_pass(value: Any) -> bool:
 
 
 def one_line(message: str) -> str:
-    """An engine's message on a single line, truncated to 500 characters."""
+    """Returns an engine's message on a single line, truncated to 500 characters."""
     return " ".join(message.split())[:500]
 
 
 def failure(message: str, advice: str = "") -> QueryFailedError:
-    """An error with the engine's message and a remedy."""
+    """Returns an error with the engine's message and advice."""
     words = one_line(message)
     return QueryFailedError(f"the query failed: {words.removesuffix('.') if advice else words}{advice}")
 
 
 def overran(seconds: float) -> QueryFailedError:
-    """The error for a query that was stopped by its time limit."""
+    """Returns the error for a query that timed out."""
     return QueryFailedError(f"the query ran longer than {seconds:g} s; make it narrower or add a LIMIT")

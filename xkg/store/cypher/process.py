@@ -1,4 +1,4 @@
-"""Runs untrusted queries in a process that opens the graph read-only and cannot reach files or the network."""
+"""Runs untrusted queries in a process that opens the graph read-only and has no access to files or the network."""
 
 import contextlib
 import json
@@ -25,9 +25,9 @@ _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "Unable to allocate memory")
 
 
 class QueryProcess:
-    """A warm worker for one graph, which the first query starts and which is restarted if it had to be killed.
+    """A worker process for one graph. It is started by the first query and restarted if it had to be killed.
 
-    Thread-safe: queries run one at a time."""
+    Thread-safe. Queries run one at a time."""
 
     def __init__(self, graph: Path, *, confine: bool = True) -> None:
         self._graph = graph
@@ -40,7 +40,7 @@ class QueryProcess:
 
     def start(self) -> None:
         """Starts the worker if it is not running, so that the first query does not have to wait. Raises
-        `QueryFailedError`."""
+        `QueryFailedError` if it cannot be started."""
         with self._lock:
             self._start()
 
@@ -53,11 +53,11 @@ class QueryProcess:
         seconds: float = 10,
         bytes: int = 1_000_000,
     ) -> Table:
-        """The rows of a statement that passed the guard, limited to `rows` rows and about `bytes` of JSON.
+        """Runs a statement that has passed the guard. Returns up to `rows` rows and about `bytes` bytes of JSON.
 
-        Values are plain JSON; a node or relationship is represented by its properties with `_label` and `_id`.
-        `seconds` is counted from the call and includes waiting for other queries, but not starting the worker. Raises
-        `QueryFailedError` with the engine's message, or if the time is up."""
+        Values are plain JSON. Nodes and relationships are represented by their properties with `_label` and `_id`.
+        `seconds` includes waiting for other queries, but not starting the worker. Raises `QueryFailedError` if the
+        query fails or times out."""
         until = time.monotonic() + seconds
         request = {
             "statement": statement,
@@ -132,7 +132,7 @@ class QueryProcess:
             self._worker.stdin.flush()
         except BrokenPipeError:
             self._stop()
-            return {"error": "the query engine ended; try again"}
+            return {"error": "the query engine stopped unexpectedly; try again"}
         answer = self._read(seconds)
         if answer is None:
             ended = self._worker.poll() is not None
@@ -141,7 +141,7 @@ class QueryProcess:
         return answer
 
     def _read(self, seconds: float) -> dict[str, Any] | None:
-        """The next line from the worker; None if the worker has ended or the time is up."""
+        """Returns the worker's next message, or None if the worker has exited or the time is up."""
         assert self._worker is not None
         try:
             line = self._lines.get(timeout=seconds)
@@ -155,7 +155,7 @@ class QueryProcess:
 
 
 def _pass_on(worker: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | None]") -> None:
-    """Passes on each line from the worker, then None. Runs in a thread, since Windows cannot wait for a pipe."""
+    """Forwards each line from the worker, followed by None. Runs in a thread, because Windows cannot wait for pipes."""
     assert worker.stdout is not None
     for line in worker.stdout:
         if line.endswith(b"\n"):

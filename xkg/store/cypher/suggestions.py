@@ -1,4 +1,4 @@
-"""Suggestions for a failed statement: names in the graph that resemble an unknown name."""
+"""Suggests names in the graph for unknown names in a failed statement."""
 
 import difflib
 import re
@@ -17,8 +17,8 @@ _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
 
 
 def suggestion(error: str, statement: str = "") -> str:
-    """A suffix for an engine's error that suggests existing names; empty if the error is about something else. If
-    `statement` assigns labels to a variable, the labels determine which properties it has."""
+    """Returns a suffix for an engine's error that suggests existing names, or '' if the error is about something else.
+    If the variable has labels in `statement`, only their properties are suggested."""
     nodes, edges, columns = names()
     if found := _UNKNOWN_TABLE.search(error):
         is_edge = re.search(rf"\[\s*+\w*+\s*+:[^\]]*\b{found[1]}\b", statement) is not None
@@ -38,7 +38,7 @@ def suggestion(error: str, statement: str = "") -> str:
 
 
 def unknown_name(name: str) -> str:
-    """The complete error for a label or edge type that closely resembles one in the schema; empty for any other name,
+    """Returns the error for a label or edge type that closely resembles a name in the schema, or '' for any other name,
     which may be intentional."""
     nodes, edges, _ = names()
     near = _near(name, (*nodes, *edges))
@@ -47,21 +47,21 @@ def unknown_name(name: str) -> str:
 
 @cache
 def _columns() -> dict[str, tuple[str, ...]]:
-    """The columns of each node and edge."""
+    """Returns the columns of each node and edge table."""
     tables = TABLE.findall(embedded_schema())
     return {name: tuple(c for c in _COLUMN.findall(inside) if c.islower()) for _, name, inside in tables}
 
 
 @cache
 def names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The names of nodes and edges, and the columns of both."""
+    """Returns the names of node and edge tables, and the columns of both."""
     tables = TABLE.findall(embedded_schema())
     nodes, edges = ([name for kind, name, _ in tables if kind == wanted] for wanted in ("NODE", "REL"))
     return tuple(nodes), tuple(edges), tuple(dict.fromkeys(chain.from_iterable(_columns().values())))
 
 
 def _near(word: str, names: tuple[str, ...]) -> str:
-    """The name most similar to a word, ignoring case; '' if none is similar."""
+    """Returns the name most similar to a word, ignoring case, or '' if none is similar."""
     by_key = {name.casefold(): name for name in names}
     found = difflib.get_close_matches(word.casefold(), by_key, n=1, cutoff=0.6)
     return by_key[found[0]] if found else ""

@@ -1,4 +1,4 @@
-"""A statement's tokens with their keywords and brackets, used to find and split parts of the statement."""
+"""Finds and splits parts of a statement, using its tokens, keywords and brackets."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,8 +6,8 @@ from xkg.store.cypher.tokens import CLAUSES, Token, mark_at
 
 
 class TokenTree:
-    """`words` contains each token's keyword, or ''; `closing` maps each opening bracket to its closing one. Brackets
-    must be balanced."""
+    """A statement's tokens. `words` contains each token's keyword, or ''. `closing` maps each opening bracket to its
+    closing bracket. Brackets must be balanced."""
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str]) -> None:
         self.tokens = tokens
@@ -24,26 +24,27 @@ class TokenTree:
         return mark_at(self.tokens, i)
 
     def name(self, i: int) -> str:
-        """The name at token i, or ''."""
+        """Returns the name at token i, or ''."""
         if not 0 <= i < len(self.tokens) or self.words[i] or self.tokens[i].kind not in ("word", "quoted"):
             return ""
         return self.tokens[i].text.strip("`")
 
     def tops(self, start: int, end: int) -> Iterator[int]:
-        """The indexes of the tokens in a part that are outside its brackets, including the opening brackets."""
+        """Yields the indexes of the tokens outside brackets, including the opening brackets."""
         i = start
         while i < end:
             yield i
             i = self.closing.get(i, i) + 1
 
     def parts(self, start: int, end: int, mark: str = ",") -> list[tuple[int, int]]:
-        """Splits the part at a mark outside its brackets."""
+        """Splits a range of tokens at a mark outside brackets."""
         cuts = [i for i in self.tops(start, end) if self.mark(i) == mark]
         starts, ends = [start, *(cut + 1 for cut in cuts)], [*cuts, end]
         return [(first, stop) for first, stop in zip(starts, ends, strict=True) if first < stop]
 
     def find(self, start: int, end: int, word: str) -> int:
-        """The index of the first of these keywords or marks outside brackets, or `end`; `||` does not count as `|`."""
+        """Returns the index of the first occurrence of a keyword or mark outside brackets, or `end`. `||` is not
+        treated as `|`."""
         for i in self.tops(start, end):
             if word in (self.words[i], self.mark(i)) and not (
                 word == "|" and "|" in (self.mark(i - 1), self.mark(i + 1))
@@ -52,7 +53,7 @@ class TokenTree:
         return end
 
     def clauses(self, start: int, end: int) -> list[int]:
-        """The indexes of keywords that start a clause outside brackets; the WITH in `STARTS WITH` does not."""
+        """Returns the indexes of keywords that start a clause outside brackets, excluding the WITH in `STARTS WITH`."""
         words = self.words
         return [
             i

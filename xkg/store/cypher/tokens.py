@@ -1,6 +1,8 @@
-"""Splits a Cypher statement into tokens as the grammars of both LadybugDB and Neo4j 5 do. Text that they could split
-differently is refused: escapes that Neo4j decodes before it looks for quotes, letters directly after a number or before
-`$`, characters unknown to both grammars, and comments that end in `**/` (which LadybugDB does not treat as the end)."""
+"""Splits a Cypher statement into tokens according to the grammars of both LadybugDB and Neo4j 5.
+
+Text that the engines might split differently is rejected: escapes that Neo4j decodes before it looks for quotes,
+letters directly after a number or before `$`, characters unknown to both grammars, and comments that end in `**/`
+(which LadybugDB does not treat as the end)."""
 
 import re
 from collections.abc import Sequence
@@ -24,7 +26,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD".split())
-"""Keywords that may start a clause; WHERE may also occur inside patterns and comprehensions."""
+"""Keywords that may start a clause. WHERE is not included, because it may also occur inside patterns and
+comprehensions."""
 
 SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
 
@@ -33,8 +36,8 @@ _DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 
 @dataclass(frozen=True)
 class Token:
-    """A token: `text` as written; `word` in capitals if it is an unquoted word, otherwise empty; `gap` if a space
-    precedes it."""
+    """A token. `word` is its text in capitals if it is an unquoted word, otherwise ''. `gap` means that it is preceded
+    by a space."""
 
     kind: Literal["string", "quoted", "number", "word", "mark"]
     text: str
@@ -43,13 +46,13 @@ class Token:
 
 
 def mark_at(tokens: Sequence[Token], i: int) -> str:
-    """The mark at token i, or '' if there is none."""
+    """Returns the mark at token i, or ''."""
     return tokens[i].text if 0 <= i < len(tokens) and tokens[i].kind == "mark" else ""
 
 
 def tokenize(statement: str) -> list[Token]:
-    """The tokens of a statement without spaces and comments. Raises `QueryRefusedError` for text that cannot be split,
-    or that another lexer could split differently."""
+    """Returns a statement's tokens, without spaces and comments. Raises `QueryRefusedError` for text that is invalid or
+    that the engines might split differently."""
     if len(statement) > LONGEST_STATEMENT:
         raise QueryRefusedError(
             f"the statement has over {LONGEST_STATEMENT:,} characters; pass long values as parameters"
@@ -93,7 +96,7 @@ def _unreadable(statement: str, position: int) -> QueryRefusedError:
 
 def _check_escapes(kind: str, text: str) -> None:
     for match in _DECODED.finditer(text):
-        # Neo4j decodes these escapes (four digits at a time) before it looks for quotes and comment marks
+        # Neo4j decodes these escapes (four digits each) before it looks for quotes and comment marks
         if kind != "string" or chr(int(match[1][:4], 16)) in "'\"`\\\n\r" or "U" in match[0]:
             raise refused(repr(match[0]), "hides a character from the engines' lexers; write the character itself")
         if 0xD800 <= int(match[1][:4], 16) <= 0xDFFF:
@@ -101,5 +104,5 @@ def _check_escapes(kind: str, text: str) -> None:
 
 
 def refused(what: str, why: str) -> QueryRefusedError:
-    """An error with the refused token and a remedy."""
+    """Returns an error for a rejected token, with a remedy."""
     return QueryRefusedError(f"query refused: {what} {why}")

@@ -1,4 +1,4 @@
-"""Upper bounds on the values of a query's expressions: number of items, and size."""
+"""Upper bounds on the number of items and the size of values in a query."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ ARITHMETIC = frozenset("-*/%^")
 
 
 class ValueBounds(NamedTuple):
-    """Upper bounds on a value: `items` is the length of a list, `size` counts characters and items, and `each` is the
-    size of one item. `scalar` means neither a list nor a string, `flat` a list of scalars, and `stored` a property
-    stored in the graph."""
+    """Upper bounds on a value. `items` is the length of a list, `size` the total number of characters and items, and
+    `each` the size of one item. A `scalar` value is neither a list nor a string, a `flat` value is a list of scalars,
+    and a `stored` value is stored in the graph."""
 
     items: int
     size: int
@@ -30,7 +30,7 @@ UNKNOWN = ValueBounds(COLLECTED_ITEMS, STORED_SIZE, STORED_SIZE)
 
 
 def item_of(value: ValueBounds) -> ValueBounds:
-    """The bounds of one list item."""
+    """Returns the bounds of one list item."""
     if value.stored:
         return STORED
     return SCALAR if value.flat else ValueBounds(value.each, value.each, value.each)
@@ -43,7 +43,7 @@ def property_of(value: ValueBounds) -> ValueBounds:
 
 
 def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBounds:
-    """The bounds of an expression that combines these operands with these operators."""
+    """Returns the bounds of an expression that combines these operands with these operators."""
     if operators & COMPARISONS:
         return SCALAR
     if len(values) == 1 and not operators:
@@ -59,7 +59,7 @@ def of_operands(values: Sequence[ValueBounds], operators: set[str]) -> ValueBoun
 
 
 def either_of(values: Sequence[ValueBounds]) -> ValueBounds:
-    """The bounds of a value that may be any one of these."""
+    """Returns the bounds of a value that may be any of these values."""
     if not values:
         return SCALAR
     return ValueBounds(
@@ -78,7 +78,7 @@ def collected(value: ValueBounds) -> ValueBounds:
 
 
 def of_parameter(value: Any) -> ValueBounds:
-    """The bounds of a parameter."""
+    """Returns the bounds of a parameter."""
     if isinstance(value, str):
         return ValueBounds(len(value), len(value))
     if isinstance(value, (list, tuple)):

@@ -1,9 +1,9 @@
-"""The process that runs untrusted Cypher: it opens the graph read-only, gives up access to files and network, then
-answers.
+"""The process that runs untrusted Cypher. It opens the graph read-only, then gives up access to files and the network.
 
-`xkg.store.cypher.process` runs it as a standalone script, so it imports little of xkg. It exchanges one JSON object
-per line: in `{statement, parameters, rows, bytes}`, out `{columns, rows, truncated}` or `{error}`. The first output
-line says how the process is confined. No statement can make the engine regain the rights that it gave up."""
+`xkg.store.cypher.process` runs it as a standalone script, so it imports only a small part of xkg. It exchanges one JSON
+object per line: the input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows, truncated}` or
+`{error}`. The first line of output says how the process is sandboxed. Statements cannot make the engine regain its
+permissions."""
 
 import datetime
 import decimal
@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 from xkg.sandbox.guest import landlock
 
-if sys.platform != "win32":  # on Windows, the only protection is the guard and the read-only handle
+if sys.platform != "win32":  # Windows is only protected by the guard and the read-only handle
     import resource
 
 BUFFER_POOL = 256 << 20
@@ -29,8 +29,8 @@ LARGEST_GRAPH = 1 << 36
 
 
 def deny_files_and_network() -> int:
-    """Denies this process access to every path and, from ABI 4 on, to TCP. Returns the active ABI; 0 if there is no
-    Landlock."""
+    """Denies this process access to all paths and, with ABI 4 or later, to TCP. Returns the active ABI, or 0 if
+    Landlock is not available."""
     version = landlock.version()
     try:
         if version:
@@ -41,7 +41,7 @@ def deny_files_and_network() -> int:
 
 
 def limit_resources() -> None:
-    """Forbids core dumps and file writes, and limits memory."""
+    """Disables core dumps and file writes, and limits memory."""
     if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -53,14 +53,14 @@ def limit_resources() -> None:
 
 
 def open_nothing_more() -> None:
-    """Forbids new file descriptors, so no file or socket can be opened, even without Landlock. Empty folders can still
-    be created."""
+    """Disables new file descriptors, so that no files or sockets can be opened, even without Landlock. Empty folders
+    can still be created."""
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
 def plain(value: Any) -> Any:
-    """Converts an engine's value to JSON; nodes and relationships become their properties with `_label` and `_id`."""
+    """Converts an engine's value to JSON. Nodes and relationships become their properties with `_label` and `_id`."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -68,7 +68,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"offset", "table"}:
             return f"{value['table']}:{value['offset']}"
-        if "_LABEL" in value:  # the engine adds null properties from other labels that the pattern could match
+        if "_LABEL" in value:  # the engine adds null properties from other labels that could match the pattern
             value = {k: v for k, v in value.items() if v is not None}
         return {(k.lower() if k in _INTERNAL else str(k)): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -88,11 +88,11 @@ _INTERNAL = frozenset(["_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"])
 
 
 def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """The result table for one request, which ends before the row that would exceed a limit."""
+    """Runs one request and returns its table, which ends before the first row that would exceed a limit."""
     from ladybug.prepared_statement import PreparedStatement
 
-    # Preparing the statement without its parameters makes the engine accept only a single statement, and keeps the
-    # client library from inserting parameters into the text.
+    # Preparing the statement without its parameters ensures that the engine accepts only a single statement, and that
+    # the client library does not insert parameters into the text.
     statement = PreparedStatement(connection, request["statement"])
     if not statement.is_success():
         return {"error": statement.get_error_message()}
@@ -117,7 +117,7 @@ def main(graph: str, confine: bool) -> None:
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):  # the engine's own output must not mix with the answers
+    for descriptor in (0, 1, 2):  # keeps the engine's own output separate from the answers
         os.dup2(nothing, descriptor)
 
     def send(message: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ def main(graph: str, confine: bool) -> None:
             send(answer(connection, request))
         except MemoryError:
             send({"error": "out of memory"})
-        except Exception as error:  # any error from the engine is returned as the answer
+        except Exception as error:  # return any error from the engine as the answer
             send({"error": str(error)})
 
 

@@ -1,3 +1,3 @@
-"""Side indexes: text, vectors, late interaction, and the catalogue of their contents.
+"""Side indexes: text, vectors, late interaction, and the catalogue.
 
-May import: the layers below store."""
+May import from any layer below `store`."""

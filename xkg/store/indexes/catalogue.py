@@ -1,8 +1,8 @@
-"""The catalogue of a generation: ready-to-serve nodes, keyed by id, in one read-only SQLite file.
+"""A generation's catalogue: nodes that are ready to serve, keyed by id, in a read-only SQLite file.
 
-LadybugDB answers Cypher, but each look-up there needs a query; here it is a read by key. Ids are stored as bytes and
-bodies as ASCII JSON, so every string survives. A technique's `row` is also its number in the vector and text
-indexes."""
+LadybugDB answers Cypher, but would need a query for each lookup, whereas the catalogue reads by key. Ids are stored as
+bytes and bodies as ASCII JSON, so that all strings are preserved. A technique's `row` is also its number in the vector
+and text indexes."""
 
 import functools
 import itertools
@@ -28,7 +28,7 @@ _SCANNED = 1000
 CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
 CACHED_CODES = 4096
-"""Cache sizes; each cache takes about 20 MB."""
+"""Cache sizes. Each cache takes about 20 MB."""
 _CACHED_YEARS = 16
 SCHEMA = """
 CREATE TABLE paper (
@@ -64,7 +64,7 @@ _CHILDREN = (
     "SELECT t.body, count(c.technique) FROM below JOIN technique t ON t.row = below.child "
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
-"""Each component, with the number of code entries for it and its own components."""
+"""Selects each component, with the number of code nodes for it and its own components."""
 _COUNTED = {
     "paper": "SELECT count(*) FROM paper",
     "technique": "SELECT count(*) FROM technique",
@@ -72,22 +72,22 @@ _COUNTED = {
     "shown": "SELECT count(*) FROM technique WHERE json_extract(body, '$.hidden') IS NULL",
 }
 _IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
-"""Without that index, SQLite would read each id from the gigabytes of bodies."""
-_LAST_YEAR = 1_000_000  # SQLite's integers are bounded
+"""Selects ids by row. Without this index, SQLite would read each id from the gigabytes of bodies."""
+_LAST_YEAR = 1_000_000  # SQLite's integers are limited in size
 
 
 class Catalogue:
-    """Reads a finished catalogue, or an empty one if no path is given. Thread-safe. Unknown ids yield None or are
-    omitted."""
+    """Reads a finished catalogue, or an empty one if `path` is None. Methods return None for unknown ids, or omit them.
+    Thread-safe."""
 
     def __init__(self, path: Path | None) -> None:
-        # "immutable" makes SQLite read without locks or journals, even from a read-only folder.
+        # "immutable" makes SQLite read without locks or journals, even in a read-only folder.
         self._address = f"{path.absolute().as_uri()}?mode=ro&immutable=1" if path else "file::memory:"
         self._db = sqlite3.connect(self._address, uri=True, check_same_thread=False)
         if path is None:
             self._db.executescript(SCHEMA)
         self._turn = threading.Lock()
-        # A finished catalogue never changes, so cached values stay valid.
+        # Cached values remain valid, because a finished catalogue never changes.
         self._views = functools.lru_cache(CACHED_VIEWS)(self._view)
         self._ids_of_years = functools.lru_cache(_CACHED_YEARS)(self._read_years)
         self._ids: dict[int, str] = {}
@@ -106,7 +106,7 @@ class Catalogue:
     def paper_lines(self) -> list[PaperLine]:
         if not self.paper_count():
             return []
-        # A separate connection, so that look-ups do not have to wait while all papers are read.
+        # Use a separate connection, so that lookups do not have to wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
             lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")]
         return sorted(lines, key=lambda line: line.id)
@@ -124,7 +124,7 @@ class Catalogue:
             return []
         if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY id LIMIT ?", (key, most)):
             return [id_of(paper) for (paper,) in found]
-        # In index order, because ordering by id would sort all titles with a common prefix on each look-up.
+        # Read in index order, because ordering by id would sort all titles with this prefix for each lookup.
         statement = "SELECT id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
         with self._turn:
             rows = self._db.execute(statement, (key, key + _AFTER_ANY, max(most, MOST_TITLES)))
@@ -133,7 +133,7 @@ class Catalogue:
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)
-        if len(wanted) > _SCANNED:  # one pass over the table is faster than this many look-ups
+        if len(wanted) > _SCANNED:  # one pass over the table is faster than many lookups
             rows = self._all("SELECT id, title, year FROM paper")
         else:
             rows = self._among("SELECT id, title, year FROM paper WHERE id IN ({})", map(id_key, wanted))
@@ -141,7 +141,7 @@ class Catalogue:
         return {paper: known[paper] for paper in wanted if paper in known}
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
-        """Ids of the papers published from year `first` to `last`, in order."""
+        """Returns the ids of papers published from year `first` to `last`, in order."""
         first, last = (year if year is None else max(-_LAST_YEAR, min(year, _LAST_YEAR)) for year in (first, last))
         return [*self._ids_of_years(first, last)]
 
@@ -151,7 +151,7 @@ class Catalogue:
         return tuple(id_of(key) for (key,) in rows)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Ids of the papers cited by a paper, and of the papers that cite it."""
+        """Returns the ids of papers cited by a paper, and of papers that cite it."""
         cited, citing = (
             self._all(
                 f"SELECT o.id FROM cites JOIN paper p ON p.number = {own} JOIN paper o ON o.number = {other} "
@@ -163,7 +163,7 @@ class Catalogue:
         return {id_of(key) for (key,) in cited}, {id_of(key) for (key,) in citing}
 
     def paper_file(self, paper: str) -> str | None:
-        """The name of a paper's bundle file."""
+        """Returns the name of a paper's bundle file, or None."""
         found = self._all("SELECT file FROM paper WHERE id = ?", (id_key(paper),))
         return str(found[0][0]) if found else None
 
@@ -203,7 +203,8 @@ class Catalogue:
         return [id_of(key) for (key,) in found]
 
     def spellings(self, word: str) -> list[str]:
-        """Words from names and titles that begin like `word` and are about as long, in order."""
+        """Returns words from names and titles that have the same first letter as `word` and about the same length, in
+        order."""
         return [
             other
             for (other,) in self._all(
@@ -213,7 +214,7 @@ class Catalogue:
         ]
 
     def ids(self, rows: Iterable[int]) -> dict[int, str]:
-        """The technique ids for these rows."""
+        """Returns the technique ids for these rows."""
         wanted = list(rows)
         known, places = self._ids, self._rows
         missing = [row for row in wanted if row not in known]
@@ -225,7 +226,7 @@ class Catalogue:
         return {row: known[row] for row in wanted if row in known}
 
     def rows(self, ids: Iterable[str]) -> dict[str, int]:
-        """The rows of these techniques; unknown ids are omitted."""
+        """Returns the rows of these techniques. Unknown ids are omitted."""
         wanted, known = list(ids), self._rows
         cached = {technique: known[technique] for technique in wanted if technique in known}
         missing = [id_key(technique) for technique in wanted if technique not in cached]
@@ -248,7 +249,7 @@ class Catalogue:
         return result
 
     def codes(self, rows: Iterable[int]) -> dict[int, bytes]:
-        """The word codes in these rows; rows without word codes are omitted."""
+        """Returns the word codes for these rows. Rows without word codes are omitted."""
         wanted, known = list(rows), self._codes
         missing = [row for row in wanted if row not in known]
         if missing:
@@ -259,20 +260,20 @@ class Catalogue:
         return {row: known[row] for row in wanted if known[row]}
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
-        """The numbers of these papers; unknown ids are omitted."""
+        """Returns the numbers of these papers. Unknown ids are omitted."""
         rows = self._among("SELECT number, id FROM paper WHERE id IN ({})", map(id_key, papers))
         return {id_of(key): number for number, key in rows}
 
     def rows_of(self, papers: Iterable[int]) -> list[int]:
-        """Rows of the techniques in these papers, ascending."""
+        """Returns the rows of all techniques in these papers, in order."""
         return sorted(row for (row,) in self._among("SELECT row FROM technique WHERE paper IN ({})", papers))
 
     def row_papers(self) -> list[tuple[int, int]]:
-        """All rows, each with the number of its paper."""
+        """Returns all rows, each with its paper's number."""
         return self._all("SELECT row, paper FROM technique INDEXED BY technique_paper")
 
     def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:
-        """Row, paper number, and technique with path and code (but without its `order`) for each of these rows."""
+        """Returns the row, paper number, and entry for each of these rows. `order` is always 0."""
         result = []
         for row, paper, technique, path, code in self._among(
             "SELECT t.row, t.paper, t.body, t.path, c.body FROM technique t "
@@ -284,8 +285,8 @@ class Catalogue:
         return result
 
     def sharing(self, forms: Iterable[str], *, terse: bool) -> list[tuple[int, int]]:
-        """Rows of techniques with one of these forms of a name (`xkg.store.concepts.names`), with the numbers of their
-        papers."""
+        """Returns the rows and paper numbers of techniques with any of these forms of a name
+        (`xkg.store.concepts.names`)."""
         rows = self._among(
             "SELECT t.row, t.paper FROM form f JOIN technique t ON t.row = f.technique "
             f"WHERE f.form IN ({{}}) AND f.terse = {int(terse)}",
@@ -294,7 +295,7 @@ class Catalogue:
         return sorted(set(rows))
 
     def rows_of_texts(self, hashes: Iterable[bytes]) -> dict[bytes, int]:
-        """Those of the given hashes that belong to a technique's vector text, each with one row that has that text."""
+        """Maps each hash of a technique's vector text to a row with that text. Unknown hashes are omitted."""
         found = self._among("SELECT text_sha256, row FROM technique WHERE text_sha256 IN ({})", hashes)
         return {bytes(sha256): row for sha256, row in found}
 
@@ -309,21 +310,21 @@ class Catalogue:
         return [id_of(key) for (key,) in self._all("SELECT id FROM paper ORDER BY id")]
 
     def links(self) -> list[Link]:
-        """All links and undecided pairs, ordered by their ids."""
+        """Returns all links and undecided pairs, ordered by their ids."""
         return _links(self._all(f"{_LINKS} ORDER BY a.id, b.id"))
 
     def links_of(self, ids: Iterable[str]) -> list[Link]:
-        """The links and undecided pairs of these techniques, ordered by their ids."""
+        """Returns the links and undecided pairs for these techniques, ordered by their ids."""
         rows = list(self.rows(ids).values())
         ends = [self._among(f"{_LINKS} WHERE l.{end} IN ({{}})", rows) for end in ("first", "second")]
         return _links(sorted({*ends[0], *ends[1]}))
 
     def counts(self) -> dict[str, int]:
-        """The number of rows in each table, and the number of visible techniques (`shown`)."""
+        """Returns the number of rows in each table, and the number of visible techniques (`shown`)."""
         return {name: int(self._all(statement)[0][0]) for name, statement in _COUNTED.items()}
 
     def _among(self, statement: str, values: Iterable[Any]) -> list[Any]:
-        """The rows returned by a statement with `IN ({})` for these values, fetched in batches."""
+        """Runs a statement with `IN ({})` for these values, in batches, and returns the rows."""
         wanted, rows = list(values), list[Any]()
         for start in range(0, len(wanted), _BATCH):
             batch = wanted[start : start + _BATCH]
@@ -336,20 +337,19 @@ class Catalogue:
 
 
 def begins_with(title: str, key: str) -> bool:
-    """Whether the title starts with whole words whose `name_key` is `key`."""
+    """Whether the title starts with one or more whole words whose `name_key` is `key`."""
     words = itertools.accumulate(_WORD.findall(unicodedata.normalize("NFKC", title).casefold()))
     return any(start == key for start in words)
 
 
 def name_key(name: str) -> str:
-    """A key that is equal for names that differ only in case, spaces and punctuation; it may be empty."""
+    """Returns a key that is the same for names that differ only in case, spaces and punctuation. May be empty."""
     return "".join(_WORD.findall(unicodedata.normalize("NFKC", name).casefold()))
 
 
 @functools.lru_cache(4096)
 def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...], tuple[tuple[str, Level], ...]]:
-    """Level, language and packages (cached, since most code shares the same values), and the vouchers of attested
-    code."""
+    """Parses the level, language, packages and vouchers. Cached, because they are the same for most code."""
     level, language, packages, *vouchers = json.loads(facts)
     return Level(level), language, tuple(packages), _vouchers(vouchers)
 

@@ -1,4 +1,4 @@
-"""Writes the catalogue of a generation (`xkg.store.indexes.catalogue`)."""
+"""Writes a generation's catalogue (`xkg.store.indexes.catalogue`)."""
 
 import json
 import sqlite3
@@ -20,7 +20,7 @@ _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class CatalogueWriter:
-    """Fills a new catalogue, or changes an existing one that has no readers; `close` finishes the file. `rows` and
+    """Fills a new catalogue, or changes an existing one that has no readers. `close` finishes the file. `rows` and
     `papers` are the next free numbers."""
 
     def __init__(self, path: Path) -> None:
@@ -35,8 +35,7 @@ class CatalogueWriter:
         self.rows: int = self._db.execute(highest.format("row", "technique")).fetchone()[0]
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
-        """Adds a paper with its searchable techniques and the hashes of their vector texts. Returns the techniques'
-        rows."""
+        """Adds a paper with its searchable techniques and their vector texts' hashes. Returns the techniques' rows."""
         paper = self.papers
         self.papers += 1
         self._db.execute(
@@ -73,7 +72,7 @@ class CatalogueWriter:
             )
             if entry.code is not None:
                 code = entry.code
-                # Stored apart from the body, which spans several pages, because filters read the facts of many
+                # Stored separately from the body, which spans several pages, because filters read the facts for many
                 # techniques.
                 facts = _json([code.level, code.language, code.packages, *attested.get(code.id, ())])
                 values = (row, id_key(code.id), facts, _json(code.model_dump()))
@@ -86,7 +85,7 @@ class CatalogueWriter:
         return list(rows.values())
 
     def remove(self, papers: Iterable[str]) -> tuple[list[int], list[int]]:
-        """Removes papers and all their data. Returns the papers' numbers and the rows of their techniques."""
+        """Removes papers and all their data. Returns the papers' numbers and their techniques' rows."""
         run = self._db.execute
         keys = [(id_key(paper),) for paper in papers]
         numbers = [n for key in keys for (n,) in run("SELECT number FROM paper WHERE id = ?", key)]
@@ -101,18 +100,18 @@ class CatalogueWriter:
         return numbers, rows
 
     def unlink(self, rows: Iterable[int]) -> None:
-        """Removes the links of these techniques."""
+        """Removes all links that involve these techniques."""
         self._db.execute("CREATE TEMP TABLE IF NOT EXISTS unlinked (row INTEGER PRIMARY KEY)")
         self._db.execute("DELETE FROM unlinked")
         self._db.executemany("INSERT INTO unlinked VALUES (?)", [(row,) for row in rows])
         self._db.execute(f"DELETE FROM link WHERE first IN {_UNLINKED} OR second IN {_UNLINKED}")
 
     def words(self, codes: Iterable[tuple[int, bytes]]) -> None:
-        """Adds the word codes (`xkg.embeddings.base`) of techniques, keyed by row."""
+        """Adds techniques' word codes (`xkg.embeddings.base`), keyed by row."""
         self._db.executemany("INSERT INTO words VALUES (?, ?)", codes)
 
     def name(self, concepts: Iterable[Concept]) -> None:
-        """Adds the forms of names that link techniques (`xkg.store.concepts.names`)."""
+        """Adds the forms of techniques' names (`xkg.store.concepts.names`)."""
         for concept in concepts:
             named = concept.names
             for terse, forms in enumerate((named.telling, named.terse)):
@@ -126,7 +125,7 @@ class CatalogueWriter:
         self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", rows)
 
     def cite(self, edges: Iterable[tuple[str, str]]) -> None:
-        """Replaces all citations by these pairs (citing, cited), skipping works outside the graph."""
+        """Replaces all citations with these pairs (citing, cited). Works that are not in the graph are skipped."""
         numbers = {id_of(key): number for key, number in self._db.execute("SELECT id, number FROM paper")}
         self._db.execute("DELETE FROM cites")
         pairs = [(numbers[citing], numbers[cited]) for citing, cited in edges if cited in numbers]

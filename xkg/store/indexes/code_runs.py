@@ -1,8 +1,9 @@
-"""Splits code into runs of tokens, so that code can be searched with code in any language and with any variable names.
+"""Splits code into runs of tokens, so that code can be found by similar code in any language and with any variable
+names.
 
-A run is three or four consecutive tokens. Names that are not called become blanks, attributes and modules before a
-called name are dropped, and numbers are normalised to one spelling: `torch.where(diff > 0, tau, 1 - tau)` has the runs
-`where ( _`, `_ > 0` and `1 - _`."""
+A run consists of three or four consecutive tokens. Names that are not called become blanks, attributes and modules
+before a called name are dropped, and numbers are normalised. For example, `torch.where(diff > 0, tau, 1 - tau)` has the
+runs `where ( _`, `_ > 0` and `1 - _`."""
 
 import itertools
 import re
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 _CODE_CHARACTERS = 100_000
 _LENGTHS = (3, 4)
 _FEWEST = 5
-"""Queries with fewer runs than this match too much code."""
+"""Minimum number of runs in a query. Queries with fewer runs match too much code."""
 
 _BLANK, _TEXT = "_", "''"
 _COMMON = frozenset("()[]{},:.;=") | {_BLANK, "\n"}
@@ -32,14 +33,15 @@ _TOKEN = re.compile(
 
 
 def code_runs(code: str) -> list[str]:
-    """The runs in a piece of code, one word each, in order."""
+    """Returns the runs in a piece of code, in order. Each run is joined into one word."""
     tokens = [token for token in _tokens(code[:_CODE_CHARACTERS]) if token != "\n"]
     runs = (tokens[start : start + n] for n in _LENGTHS for start in range(len(tokens) - n + 1))
     return ["".join(run) for run in runs if not _COMMON.issuperset(run)]
 
 
 def runs_of_query(query: str) -> list[str]:
-    """The distinct runs in a query that is code; empty for prose, in which words follow words."""
+    """Returns the distinct runs in a query, or an empty list if it is prose. In prose, most words are followed by
+    another word."""
     if not _MARKS.search(query):
         return []
     words = [token.isidentifier() for token in _tokens(query)]

@@ -1,4 +1,4 @@
-"""Late interaction: compares the words of a query with the words of texts (`xkg.embeddings.base`)."""
+"""Late interaction: compares the words in a query with the words in texts (`xkg.embeddings.base`)."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,17 +13,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"[^\W_]+")
-"""Matches words the way embedding models split texts. The n different words in a name are the first n words of its
-text."""
+"""Matches words like embedding models do. The n distinct words in a name are the first n words in its text."""
 
 
 def interaction(
     reading: EncodedText, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
 ) -> dict[str, float]:
-    """For each text, the mean similarity (-1 to 1) between the query's words and their nearest words in the text. The
-    similarity of two words is the fraction of equal signs minus the fraction of different signs. A query word is
-    weighted by its rarest term (`rarity_of`); words that text search ignores have no weight. Empty if no word has
-    weight."""
+    """Returns the mean similarity (-1 to 1) between the query's words and their nearest words in each text. The
+    similarity of two words is the fraction of equal signs in their codes minus the fraction of different signs. Query
+    words are weighted by their rarest term (`rarity_of`). Words that text search ignores have no weight. Empty if no
+    word has weight."""
     import numpy as np
 
     terms = [word_terms(word) for word in reading.words]
@@ -43,8 +42,8 @@ def interaction(
 
 
 def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mapping[str, str]) -> dict[str, Coverage]:
-    """For each text, which must begin with its name, the similarity between the words of the name and the query's
-    words. Texts whose names contain no words are omitted."""
+    """Returns the similarity between the words in each text's name and the query's words. Texts must begin with their
+    names. Texts whose names contain no words are omitted."""
     import numpy as np
 
     width = reading.codes.shape[1]
@@ -66,12 +65,12 @@ def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mappi
 
 
 def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDArray[np.uint16]":
-    """The number of bits in which each of `words` differs from each of `others`: shape (words, others)."""
+    """Returns the number of bits in which each of `words` differs from each of `others`, with shape (words, others)."""
     import numpy as np
 
     if len(words) > len(others):  # longer rows are faster
         return np.ascontiguousarray(_differing(others, words).T)
-    # Compare eight bytes at a time if they divide evenly, as for models with 384 dimensions.
+    # Compare eight bytes at a time if possible, as for models with 384 dimensions.
     wide = np.uint64 if words.shape[1] % 8 == 0 else np.uint8
     ours, theirs = (np.ascontiguousarray(codes).view(wide).T.copy() for codes in (words, others))
     found = np.zeros((len(words), len(others)), np.uint16)

@@ -1,13 +1,15 @@
-"""The text index of a generation: BM25F over names, definitions, documentation and code identifiers, with Tantivy.
+"""A generation's text index: BM25F over names, definitions, documentation and code identifiers, using Tantivy.
 
-The runs of code (`xkg.store.indexes.code_runs`) have a separate field.
+Runs of code (`xkg.store.indexes.code_runs`) are in a separate field.
 
-All searchable text of a technique is in one field, in which the more informative parts are repeated: Robertson,
-Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random"
-would be rare among names but common among definitions, so a name would rank high because of an uninformative word.
+All searchable text for a technique is in one field, in which more informative parts are repeated: Robertson, Zaragoza
+and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. If there were separate fields, "random"
+would be rare among names but common in definitions, so techniques would rank high because of an uninformative word in
+their names.
 
-Text is split like identifiers (`xkg.fusion.split_identifier`), so `LayerNorm`, `layer_norm` and "layer norm" match;
-compounds are also indexed as one word, so "layernorm" finds the first two. Words are then stemmed as English."""
+Text is split like identifiers (`xkg.fusion.split_identifier`), so that `LayerNorm`, `layer_norm` and "layer norm"
+match. Compounds are also indexed as one word, so that "layernorm" finds the first two. Words are then stemmed as
+English."""
 
 import contextlib
 import errno
@@ -34,18 +36,19 @@ _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
 _UNION = 4096
-"""For a union of terms, Tantivy evaluates this many documents around each document that it visits; a single term is
-looked up for just that document."""
+"""Number of documents in Tantivy's window. For a union of terms, it evaluates this many documents around each document
+that it visits. A single term is only looked up for that document."""
 _NESTED = 32
-"""The maximum nesting of queries: Tantivy copies them at each level, and 128 levels overflow a small stack."""
+"""Maximum nesting depth of queries. Tantivy copies them at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
 _CACHED_QUERIES = 32
-"""A search looks up the terms of a query, and of each part of the query, several times."""
+"""Number of queries whose terms are cached, because a search looks up the terms of a query and its parts several
+times."""
 
 
 def words(text: str) -> str:
-    """The words by which `text` is indexed and found, separated by spaces, before stop words are removed and words are
-    stemmed."""
+    """Splits text into words for indexing and searching, separated by spaces. Does not yet remove stop words or stem
+    words."""
     bare = _BEYOND_ASCII.sub(_unmarked, unicodedata.normalize("NFKD", encodable(text)))
     compounds = _COMPOUND.findall(bare)
     longest = max(map(len, compounds), default=0)
@@ -58,7 +61,8 @@ def _unmarked(beyond: re.Match[str]) -> str:
 
 @functools.lru_cache(1 << 16)
 def _split(compound: str) -> str:
-    """The words of a compound and the compound itself. Cached, since a few thousand compounds make up most texts."""
+    """Returns the words in a compound and the compound itself. Cached, because most texts consist of a few thousand
+    compounds."""
     pieces = split_identifier(compound)
     if len(pieces) > 1:
         pieces.append("".join(pieces))
@@ -67,18 +71,19 @@ def _split(compound: str) -> str:
 
 @functools.lru_cache(_CACHED_QUERIES)
 def query_terms(query: str) -> tuple[str, ...]:
-    """The different terms of a query, in order and at most `_MOST_TERMS`: its words without stop words, stemmed."""
+    """Returns up to `_MOST_TERMS` distinct terms in a query, in order. Terms are stemmed words other than stop
+    words."""
     return tuple(dict.fromkeys(_analyzer().analyze(words(query))))[:_MOST_TERMS]
 
 
 @functools.lru_cache(1 << 16)
 def word_terms(word: str) -> tuple[str, ...]:
-    """The same as `query_terms`, for one word. Cached, since a few thousand words make up most queries."""
+    """Like `query_terms`, but for one word. Cached, because most queries consist of a few thousand words."""
     return query_terms.__wrapped__(word)
 
 
 def searched(entry: Entry) -> str:
-    """The words by which a technique is found; more informative words are repeated."""
+    """Returns the searchable words for a technique. More informative words are repeated."""
     technique, code = entry.technique, entry.code
     documented = [code.documentation, *_DEFINED.findall("\n" + code.implementation)] if code else []
     texts = [
@@ -93,8 +98,8 @@ def searched(entry: Entry) -> str:
 
 
 def rarity(number: int, count: int) -> float:
-    """The weight of a term that occurs in `number` of `count` techniques: the square root of its inverse document
-    frequency, scaled so that a term that occurs nowhere has weight 1."""
+    """Returns the weight of a term that occurs in `number` of `count` techniques. This is the square root of its
+    inverse document frequency, scaled so that a term that does not occur has weight 1."""
     rarest = math.log1p((count + 0.5) / 0.5)
     return math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
 
@@ -131,8 +136,8 @@ def _register(index: Any) -> None:
 
 
 class TextWriter:
-    """Fills a new index in an existing empty folder, or adds to one that has no readers yet; `close` finishes the
-    files. Existing files are replaced or removed, never changed. Raises `OSError`."""
+    """Fills a new index in an existing empty folder, or adds to an index that has no readers yet. `close` finishes the
+    files. Existing files are replaced or removed, but never changed. Raises `OSError`."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy
@@ -143,7 +148,7 @@ class TextWriter:
             index = tantivy.Index.open(str(folder)) if there else tantivy.Index(_schema(), path=str(folder))
             _register(index)
             self._schema = index.schema
-            # One thread keeps documents in row order, so that equal graphs give equal rankings.
+            # A single thread keeps documents in row order, so that equal graphs have equal rankings.
             self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
 
     def add(self, row: int, paper: int, entry: Entry) -> None:
@@ -157,7 +162,7 @@ class TextWriter:
             self._writer.add_document(document)
 
     def remove(self, papers: Sequence[int]) -> None:
-        """Removes the entries for these papers. Their words still count in BM25 until segments are merged."""
+        """Removes the entries for these papers. Their words still affect BM25 scores until segments are merged."""
         with _input_output():
             self._writer.delete_documents_by_query(
                 self._tantivy.Query.term_set_query(self._schema, "paper", list(papers))
@@ -171,7 +176,7 @@ class TextWriter:
 
 @contextlib.contextmanager
 def _input_output() -> Iterator[None]:
-    """Translates the `ValueError` that Tantivy raises if a file could not be written."""
+    """Converts the `ValueError` that Tantivy raises if a file cannot be written into an `OSError`."""
     try:
         yield
     except ValueError as error:
@@ -180,9 +185,8 @@ def _input_output() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _lockable(folder: Path) -> Iterator[Path]:
-    """A temporary folder with links to the files in `folder`: Tantivy writes a lock file into an index's folder, but a
-    generation may be read-only. Open files survive the removal of the temporary folder; before that, Tantivy may still
-    write there."""
+    """Yields a temporary folder with links to the files in `folder`. Tantivy writes a lock file to the index's folder,
+    but a generation may be read-only. Open files can still be read after the temporary folder has been removed."""
     with tempfile.TemporaryDirectory(prefix="xkg-text-", ignore_cleanup_errors=True) as place:
         for path in folder.iterdir():
             (Path(place) / path.name).symlink_to(path.absolute())
@@ -190,7 +194,7 @@ def _lockable(folder: Path) -> Iterator[Path]:
 
 
 class TextIndex:
-    """Searches a finished index; thread-safe."""
+    """Searches a finished index. Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy
@@ -210,13 +214,13 @@ class TextIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """At most `k` rows with their BM25 scores, best first, and only from `papers` if given. No query raises an
-        error, since there is no query syntax."""
+        """Returns up to `k` rows with their BM25 scores, best first, only from `papers` if given. There is no query
+        syntax, so queries cannot be invalid."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """If `query` is code, finds rows whose code shares runs with it. Each row comes with the fraction of the
-        query's weight that it matches, in 0..1. Rows are ordered by this fraction, highest first, and ties by BM25."""
+        """Returns rows whose code shares runs with `query`, if that is code. Each row has the fraction of the query's
+        weight that it matches (0 to 1). Rows are ordered by this fraction, highest first, and then by BM25."""
         runs = runs_of_query(query)[:_MOST_TERMS]
         rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
         if not rows:
@@ -240,8 +244,8 @@ class TextIndex:
         return self._found(wanted, k)
 
     def matched(self, query: str, rows: Sequence[int]) -> tuple[dict[int, float], float]:
-        """The weight (`rarity`) of the query's words that occur in each of `rows`, and the weight of all words in the
-        query."""
+        """Returns the total weight (`rarity`) of the query's words in each of `rows`, and the total weight of all words
+        in the query."""
         rarities = self.rarity(query_terms(query))
         total = sum(rarities.values())
         if not rarities or not rows:
@@ -249,7 +253,7 @@ class TextIndex:
         return self._weights(rarities, rows, "text"), total
 
     def _weights(self, weights: Mapping[str, float], rows: Sequence[int], field: str) -> dict[int, float]:
-        """The summed weights of the terms that occur in each of `rows`."""
+        """Returns the total weight of the terms in each of `rows`."""
         build, occur = self._tantivy.Query, self._tantivy.Occur
         among = build.const_score_query(self._any_of("row", rows), 0.0)
         weighed = [
@@ -264,7 +268,7 @@ class TextIndex:
         return dict(self._found(wanted, len(rows)))
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
-        """The weight of each of these terms (`rarity`)."""
+        """Returns the weight of each term (`rarity`)."""
         return {term: self._rarity(term) for term in terms}
 
     def _read_rarity(self, term: str) -> float:
@@ -279,8 +283,8 @@ class TextIndex:
         return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 
     def _having(self, term: str, field: str = "text") -> int:
-        """The number of techniques that contain a term. The index's own table also counts deleted techniques, so if
-        there are any, the term is searched instead."""
+        """Returns the number of techniques that contain a term. The index's own count includes deleted techniques, so
+        if there are any, this runs a search instead."""
         if not self._deleted:
             return int(self._searcher.doc_freq(field, term))
         found: Any = self._searcher.search(self._term(term, field), limit=1, count=True)

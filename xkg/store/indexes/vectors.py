@@ -1,8 +1,8 @@
-"""The vector index of a generation: exact search while that is fast enough, otherwise inverted lists of 16-bit numbers.
+"""A generation's vector index: exact search as long as that is fast enough, otherwise inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. See Johnson, Douze and Jégou, "Billion-scale similarity search
-with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them. A mapped
-index is never extended, because that would crash the process.
+with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped and therefore shared between
+processes. A mapped index must never be extended, because that would crash the process.
 
 An exact index is an array in NumPy's own format: multiplying by one matrix does not need a 66 MB library. So FAISS is
 optional, and only used for graphs with more than `EXACT_UP_TO` techniques."""
@@ -18,7 +18,7 @@ from xkg.errors import MissingExtraError, install_extra
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Imported for types only: opening a graph reads `VectorsInfo` and needs no arrays.
+    # Imported only for types: opening a graph reads `VectorsInfo` but does not need arrays.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -26,24 +26,25 @@ log = logging.getLogger(__name__)
 
 EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.995
-"""The documentation promises 0.99, and recall varies between queries. With 8-bit codes alone, recall@10 was 0.987 in
-200,000 vectors."""
+"""Target for recall@10. The documentation promises 0.99, but recall varies between queries. With 8-bit codes alone,
+recall@10 was 0.987 for 200,000 vectors."""
 _RECALL_QUERIES = 400
 _SUMMED = 4
 _TRUTH_BLOCK = 50_000
 _TRAINED_ON = 64
-"""Training vectors per list: with four times as many, FAISS's default, a million vectors took minutes."""
+"""Number of training vectors per list. With FAISS's default, which is four times as many, a million vectors took
+minutes."""
 _RECALL_AT = 10
 _FEW_ROWS = 2000
 _BLOCK = 1024
 _SAMPLE = 500
-# The order of additions and the short numbers change a cosine slightly.
+# Cosines vary slightly with the order of additions and the precision of numbers.
 SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """How an index was built. `recall` is recall@10 with `probes` lists, relative to an exact search over the index's
-    own vectors. `holes` lists the rows removed from an exact index."""
+    """How an index was built. `recall` is recall@10 if `probes` lists are searched, compared with an exact search for
+    the index's own vectors. `holes` lists the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
@@ -58,11 +59,11 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     """Builds an index over rows of unit length and writes it to disk; row i gets number i. It is exact if FAISS is not
     installed.
 
-    Above `exact_up_to` rows, the number of probed lists grows until recall@10 reaches `RECALL_GOAL` for sums of four
-    vectors; if it cannot, the index stays exact. These sums simulate paraphrased queries, which lie between the vectors
-    and far from each of them. On a million vectors, probing 27 lists had a recall of 1.00 for the vectors themselves
-    and 0.995 for sums of two, but only 0.93 for questions and 0.95 for sums of four; with 80 lists, the last two rose
-    to 0.993 and 0.995."""
+    Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
+    of four vectors. If this is not possible, the index is exact. The sums simulate paraphrased queries, which lie
+    between the vectors and far away from each of them. For a million vectors, searching 27 lists had a recall of 1.00
+    for the vectors themselves and 0.995 for sums of two, but only 0.93 for questions and 0.95 for sums of four. With 80
+    lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
     import numpy as np
 
     count, dimension = vectors.shape
@@ -102,8 +103,8 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 def edited(
     source: Path, info: VectorsInfo, target: Path, removed: Sequence[int], first: int, added: "NDArray[np.float32]"
 ) -> VectorsInfo:
-    """Writes a changed copy of an index, without the rows in `removed` and with those in `added` appended from row
-    `first` on. The lists of a compressed index stay the same."""
+    """Writes a changed copy of an index, without the rows in `removed` and with the vectors in `added` appended,
+    starting at row `first`. The lists in a compressed index are not retrained."""
     import numpy as np
 
     if info.kind == "exact":
@@ -123,12 +124,12 @@ def edited(
 def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
     import numpy as np
 
-    with path.open("wb") as file:  # if passed a file name, NumPy would append a suffix
+    with path.open("wb") as file:  # NumPy would append a suffix to a file name
         np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
 
 
 def _faiss() -> Any:
-    """Imports the library. Raises `MissingExtraError`."""
+    """Imports FAISS. Raises `MissingExtraError` if it is not installed."""
     try:
         import faiss
     except ModuleNotFoundError as error:
@@ -137,7 +138,8 @@ def _faiss() -> Any:
 
 
 def nearest_rows(vectors: "NDArray[np.float32]", queries: "NDArray[np.float32]") -> "NDArray[np.int64]":
-    """The ten rows nearest to each query, by exact search in blocks, since there may be millions of rows."""
+    """Returns the ten rows nearest to each query. Searches exactly but in blocks, because there may be millions of
+    rows."""
     import numpy as np
 
     best = np.empty((len(queries), 0), np.float32)
@@ -159,9 +161,9 @@ def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
 def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
-    """Pairs of rows i < j in different groups, each being the other's nearest row in its group; if rows are equally
-    near, the lower one counts. `rows` are all rows in some groups; `found` are the rows of any group that are near to
-    them, with their `scores`. `groups` maps every row to its group."""
+    """Returns pairs of rows i < j in different groups where each row is the nearest row in its group to the other. If
+    rows are equally near, the lowest is chosen. `rows` are all rows in some groups. `found` are the rows in any group
+    that are near to them, with their `scores`. `groups` maps each row to its group."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -175,7 +177,7 @@ def neighbours_of(
 def _nearest(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> "NDArray[np.int64]":
-    """The nearest row found for each row and each group. A pair of rows is encoded as one number."""
+    """Returns the nearest row found for each row and group. Each pair of rows is encoded as one number."""
     import numpy as np
 
     order = np.lexsort((found, -np.round(scores, 4), groups[found], rows))
@@ -194,7 +196,7 @@ def _mutual(pairs: "NDArray[np.int64]", count: int) -> list[tuple[int, int]]:
 
 
 def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.int64]]":
-    """Equivalent to `np.nonzero`, which takes forty times as long for sparse masks."""
+    """Equivalent to `np.nonzero`, but forty times as fast for sparse masks."""
     import numpy as np
 
     rows, columns = np.divmod(np.flatnonzero(mask), mask.shape[1])
@@ -202,7 +204,7 @@ def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.i
 
 
 class VectorIndex:
-    """Searches a finished index; thread-safe. Raises `MissingExtraError` for a compressed index if FAISS is not
+    """Searches a finished index. Thread-safe. Raises `MissingExtraError` if the index is compressed and FAISS is not
     installed."""
 
     def __init__(self, path: Path, info: VectorsInfo) -> None:
@@ -228,7 +230,7 @@ class VectorIndex:
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """At most `k` rows with their cosine similarities, best first, and only from `rows` if given."""
+        """Returns up to `k` rows with their cosine similarities, best first, only from `rows` if given."""
         if rows is not None and not rows:
             return []
         if self._exact is not None:
@@ -239,7 +241,7 @@ class VectorIndex:
         selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # With a filter, the nearest lists may contain few or none of the wanted rows.
+        # If there is a filter, the nearest lists may contain few or none of the rows in it.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
@@ -251,7 +253,7 @@ class VectorIndex:
         return [(row, -score) for score, row in ranked if row >= 0]
 
     def _among_all(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None) -> list[tuple[int, float]]:
-        """Runs `search` on an exact index; if rows are equally near, the lower ones come first."""
+        """Searches an exact index. Ties are in row order."""
         np = self._numpy
         assert self._exact is not None
         if rows is not None:
@@ -267,20 +269,20 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Runs `search` on a few rows, which is faster than looking for them in every list."""
+        """Searches only a few rows, which is faster than looking for them in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
-        """The vectors of `rows` as passed to `build`, or None if only 16-bit numbers are stored."""
+        """Returns the vectors for `rows` as passed to `build`, or None if only 16-bit numbers are stored."""
         return None if self._exact is None else self._exact[self._numpy.asarray(rows, dtype=self._numpy.int64)]
 
     def within(
         self, vectors: "NDArray[np.float32]", at_least: float
     ) -> "tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]":
-        """Pairs (index into `vectors`, row) with a cosine of `at_least` or more, and the cosines. Compressed indexes
-        miss a few pairs."""
+        """Returns pairs (index into `vectors`, row) with a cosine of at least `at_least`, and the cosines. Compressed
+        indexes may miss a few pairs."""
         np = self._numpy
         if self._exact is None:
             parameters = self._faiss.SearchParametersIVF(nprobe=self._info.probes)
@@ -296,7 +298,7 @@ class VectorIndex:
         return numbers[there], found[there], scores[there]
 
     def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
-        """The vectors of `rows`, rounded if only 16-bit numbers are stored."""
+        """Returns the vectors for `rows`, which are rounded if only 16-bit numbers are stored."""
         exact = self.exact_rows(rows)
         if exact is not None:
             return exact
@@ -306,8 +308,8 @@ class VectorIndex:
         return result
 
     def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
-        """Mean and standard deviation of the cosines between a unit vector and a fixed sample of the index's
-        vectors."""
+        """Returns the mean and standard deviation of the cosines between a unit vector and a fixed sample of the
+        index's vectors."""
         if not len(self):
             return 0.0, 0.0
         if self._sample is None:
@@ -321,7 +323,7 @@ class VectorIndex:
         if self._exact is not None:
             sample: NDArray[np.float32] = self._exact[self._rows[chosen]]
             return sample
-        # A mapped index cannot look up rows, so this maps them to positions in its lists.
+        # A mapped index cannot look up rows, so map them to positions in its lists.
         lists = self._index.invlists
         ends = self._numpy.cumsum([lists.list_size(number) for number in range(self._index.nlist)])
         found = self._numpy.empty((len(chosen), self._index.d), dtype=self._numpy.float32)

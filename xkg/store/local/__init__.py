@@ -1,3 +1,3 @@
-"""The embedded store: bundles as the source of truth, immutable generations, and copies of graphs from a server.
+"""The embedded store: bundles as the source of truth, immutable generations, and local copies of a server's graph.
 
-May import: indexes, concepts, cypher, and the layers below store."""
+May import from `indexes`, `concepts`, `cypher`, and any layer below `store`."""

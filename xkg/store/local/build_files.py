@@ -1,7 +1,7 @@
-"""Builds the derived files of a generation from bundles, either from scratch or as a changed copy of an earlier
-generation's files.
+"""Builds a generation's derived files from bundles, either from scratch or as a changed copy of an earlier generation's
+files.
 
-The graph is always a new database (`xkg.store.local.ladybug`), loaded from the stored rows of all papers."""
+The graph is always a new database (`xkg.store.local.ladybug`), loaded from the stored rows for all papers."""
 
 import hashlib
 import os
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SMALL = 2000
-"""The number of techniques that can be indexed from scratch within a second or two."""
+"""Number of techniques that can be indexed from scratch in a second or two."""
 SHARE = 0.25
-"""The fraction of techniques that may be added or removed before everything is reindexed. The statistics of a text
-index include removed techniques, and the lists of a compressed vector index stay as they were."""
+"""Maximum fraction of techniques that may be added or removed before everything is reindexed. Until then, the text
+index's statistics include removed techniques, and the lists in a compressed vector index are not retrained."""
 _ENCODED_AT_ONCE = 500
 
 
 def editable(start: Generation, new: Iterable[PaperBundle], gone: Collection[str]) -> bool:
-    """Whether these changes can be made in a copy of the indexes from `start`: the indexes are large and intact, and
-    have changed little since they were built."""
+    """Whether these changes can be applied to a copy of the indexes in `start`. This is the case if the indexes are
+    large and intact, and have changed little since they were built."""
     manifest = start.manifest
     count = manifest.counts["vectors"]
     if manifest.vectors is None or count <= SMALL:
@@ -78,15 +78,16 @@ def build_files(
     previous: Generation | None = None,
     rows: Path | None = None,
 ) -> Built:
-    """Fills the empty `folder` with a catalogue, a text index and vectors. They start as copies of the files in `start`
-    (or empty if None); then the papers in `removed` are removed, and those in `new` added. New papers replace papers
-    with the same id; `new` must be a collection if `start` is given. The new papers' graph rows are written to the
-    folder `rows`.
+    """Fills the empty `folder` with a catalogue, a text index and vectors. They start as copies of the files in
+    `start`, or empty if it is None. Then the papers in `removed` are removed and the papers in `new` are added,
+    replacing papers with the same ids. If `start` is given, `new` must be a collection. The new papers' graph rows are
+    written to `rows`.
 
-    Vectors for texts in `previous` are reused; `embedder` is called with the model that they must share, and only if
-    other vectors are missing. Techniques from different papers are linked by names, vectors and `decisions`; `decided`
-    contains the decisions that differ from those in `start`. Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the
-    files cannot be written."""
+    Vectors are reused for texts that are already in `previous`. If other vectors are missing, `embedder` is called with
+    the model that all vectors must share. Techniques from different papers are linked by names, vectors and
+    `decisions`. `decided` contains the decisions that differ from those in `start`.
+
+    Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files cannot be written."""
     if start is None:
         (folder / TEXT).mkdir()
     else:
@@ -153,9 +154,9 @@ def add_graph(
     known: Mapping[str, BundleFile],
     ablations: Iterable[Ablation],
 ) -> Built:
-    """Adds the graph to a `folder` whose other files are `built`, including the `ablations` of visible techniques, and
-    adds the citations to the catalogue. Rows that are not stored in `rows` are built from bundles. Raises
-    `CorruptStoreError` for a damaged bundle, and the same errors as `build_files`."""
+    """Adds the graph to `folder`, in which all other files have been `built`, and adds citations to the catalogue. The
+    graph includes the `ablations` of visible techniques. Rows that are not stored in `rows` are built from bundles.
+    Raises `CorruptStoreError` if a bundle is damaged, and the same errors as `build_files`."""
     from xkg.store.local.ladybug import GraphWriter
 
     with closing(Catalogue(folder / CATALOGUE)) as catalogue:
@@ -188,21 +189,21 @@ def add_graph(
 
 
 def _copy(start: Generation, folder: Path) -> None:
-    """Copies the catalogue and the text index from `start` into `folder`. Raises `CorruptStoreError` if they are
-    damaged, since a copy would get a new, valid hash."""
+    """Copies the catalogue and the text index from `start` to `folder`. Raises `CorruptStoreError` if they are damaged,
+    because the copy would have a new, valid hash."""
     start.verify(CATALOGUE, VECTORS, TEXT)
     shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
     (folder / TEXT).mkdir()
     for path in (start.folder / TEXT).iterdir():
-        # Tantivy replaces its lists of files, and never modifies other files.
+        # Tantivy replaces its lists of files and never modifies other files.
         (shutil.copy if path.suffix == ".json" else _link)(path, folder / TEXT / path.name)
 
 
 def _write_vectors(
     folder: Path, start: Generation | None, removed: list[int], first: int, matrix: "NDArray[np.float32] | None"
 ) -> VectorsInfo | None:
-    """Writes the vectors in `matrix`, whose rows begin at `first`, and those in `start` except the rows in `removed`.
-    Returns None if there are no vectors."""
+    """Writes the vectors in `matrix`, whose rows start at `first`, and the vectors in `start` except for the rows in
+    `removed`. Returns None if there are no vectors."""
     import numpy as np
 
     if start is None or start.manifest.vectors is None:
@@ -223,7 +224,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def finish_text(folder: Path) -> None:
-    """Removes Tantivy's lock files from the text index, and gives its files the same permissions as the catalogue."""
+    """Removes Tantivy's lock files from the text index and gives its files the same permissions as the catalogue."""
     for lock in (folder / TEXT).glob(".tantivy-*.lock"):
         lock.unlink()
     for path in (folder / TEXT).iterdir():
@@ -238,8 +239,8 @@ def _vectors(
     previous: Generation | None,
     catalogue: CatalogueWriter,
 ) -> "tuple[str, NDArray[np.float32] | None]":
-    """The model, and the vectors for the texts, whose rows begin at `first`; None if there are no texts. Adds the word
-    codes to the catalogue."""
+    """Returns the model and the vectors for the texts, whose rows start at `first`, or None if there are no texts. Adds
+    word codes to the catalogue."""
     import numpy as np
 
     model = previous.manifest.model if previous else ""
@@ -260,7 +261,8 @@ def _vectors(
     if missing:
         source = embedder(model)
         model = source.model
-        # Codes are larger than vectors: the codes for a million techniques would not fit into memory.
+        # Encode in batches, because codes are larger than vectors. Codes for a million techniques would not fit into
+        # memory.
         remaining = iter(missing)
         while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
             encoded = encode_documents(source, [missing[sha256] for sha256 in keys])
@@ -270,7 +272,8 @@ def _vectors(
 
 
 def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
-    """Vectors and codes from an undamaged generation with exact vectors, keyed by the hash of their text."""
+    """Returns vectors and codes from an earlier generation, keyed by their text's hash. Empty if that generation is
+    damaged or has no exact vectors."""
     info = previous.manifest.vectors
     if info is None or info.kind != "exact":
         return {}, {}

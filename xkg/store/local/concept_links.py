@@ -1,4 +1,4 @@
-"""Links the techniques in some papers with each other and with all others, using a finished catalogue and vectors."""
+"""Links techniques in some papers with each other and with all other papers, using a finished catalogue and vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -21,7 +21,8 @@ _BLOCK = 1024
 
 
 class LinkedConcepts:
-    """`embedder` is called if the index has no exact vectors. `decisions` contains all valid decisions."""
+    """Computes links. `embedder` is called if the index has no exact vectors. `decisions` contains all valid
+    decisions."""
 
     def __init__(
         self, catalogue: Catalogue, vectors: VectorIndex, embedder: Callable[[], Embedder], decisions: Decisions
@@ -34,8 +35,8 @@ class LinkedConcepts:
     def links_again(
         self, new: Sequence[Concept], matrix: "NDArray[np.float32] | None", decided: Iterable[Decision]
     ) -> tuple[list[int], list[RowLink]]:
-        """All rows in the papers in `new` (whose vectors are `matrix`) and in papers with a decision in `decided`,
-        together with the links of these papers."""
+        """Recomputes the links for the papers in `new` (whose vectors are in `matrix`) and papers with a decision in
+        `decided`. Returns all rows in these papers, and their links."""
         import numpy as np
 
         numbers = {c.paper for c in new}
@@ -48,8 +49,8 @@ class LinkedConcepts:
         return [c.row for c in concepts], links
 
     def links(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32] | None", *, whole: bool) -> list[RowLink]:
-        """The links of `concepts`, which must be all techniques of some papers, paper by paper, with the vectors
-        `matrix`. `whole` means that `concepts` contains all techniques in the graph, in row order."""
+        """Returns the links for `concepts`, whose vectors are in `matrix`. `concepts` must contain all techniques in
+        some papers, grouped by paper. `whole` means that it contains all techniques in the graph, in row order."""
         import numpy as np
 
         if matrix is None:
@@ -69,8 +70,8 @@ class LinkedConcepts:
         return [replace(edge, first=rows[edge.first], second=rows[edge.second]) for edge in found]
 
     def _near(self, concepts: Sequence[Concept], matrix: "NDArray[np.float32]") -> set[tuple[int, int]]:
-        """The `neighbours_of` these techniques, computed for whole papers at a time, since all pairs in a large graph
-        do not fit into memory."""
+        """Returns `neighbours_of` for these techniques. Computed for a few papers at a time, because all pairs in a
+        large graph would not fit into memory."""
         import numpy as np
 
         places = np.array(self._catalogue.row_papers(), dtype=np.int64)
@@ -84,7 +85,7 @@ class LinkedConcepts:
         return near
 
     def _partners(self, concepts: Sequence[Concept], near: set[tuple[int, int]]) -> list[tuple[Concept, Entry]]:
-        """The other techniques that may be linked with `concepts`, with their texts."""
+        """Returns any other techniques that may be linked with `concepts`, with their entries."""
         catalogue = self._catalogue
         partners = {row for pair in near for row in pair}
         for terse in (False, True):
@@ -104,7 +105,7 @@ class LinkedConcepts:
 
 
 def _blocks(concepts: Sequence[Concept]) -> Iterator[tuple[int, int]]:
-    """Splits the concepts into ranges of whole papers with about `_BLOCK` techniques each."""
+    """Yields ranges of whole papers with about `_BLOCK` techniques each."""
     start = end = 0
     for _, own in groupby(concepts, key=lambda c: c.paper):
         end += sum(1 for _ in own)

@@ -8,7 +8,7 @@
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
 
-A reader holds a shared lock on the manifest of its generation; clean-up does not touch locked generations."""
+A reader holds a shared lock on its generation's manifest. Locked generations are not cleaned up."""
 
 import contextlib
 import functools
@@ -34,14 +34,14 @@ from xkg.value import Value
 
 FORMAT = 10
 RETAINED = 2
-"""The number of earlier generations kept for `rollback`."""
+"""Number of earlier generations kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
 REBUILD = "run `xkg index rebuild`"
 
 
 _sound: set[tuple[int, int, int, int, str]] = set()
-"""Files whose hash this process has already checked: device, inode, modification time, size and hash. Files shared
-between generations are read only once."""
+"""Files whose hash this process has already verified: device, inode, modification time, size and hash. This way, files
+shared between generations are read only once."""
 
 
 class FileStamp(Value):
@@ -50,12 +50,16 @@ class FileStamp(Value):
 
 
 class Manifest(Value):
-    """The manifest of a generation. `previous` is the number of the generation that it replaced (0 for none), with the
-    hash of its manifest. If there are no vectors, `model` is empty and `dimension` is 0. Paths in `files` are relative
-    to the generation's folder, and `bundles` is keyed by paper id. `decisions` is the name of a file in `links/`, and
-    `ablations` the name of one in `ablations/`; each is empty if there is no such file. `position` is the graph state
-    that this generation copies, or None if the bundles are the graph. `changed` counts the techniques added or removed
-    since the indexes were last built from scratch."""
+    """A generation's manifest.
+
+    - `previous` and `previous_sha256`: the number of the generation that it replaced (0 for none) and the hash of that
+      generation's manifest
+    - `model` and `dimension`: empty and 0 if there are no vectors
+    - `files`: paths relative to the generation's folder
+    - `bundles`: keyed by paper id
+    - `decisions` and `ablations`: names of files in `links/` and `ablations/`, or ''
+    - `position`: the graph state that this generation is a copy of, or None if it is not a copy
+    - `changed`: the number of techniques added or removed since the indexes were last built from scratch"""
 
     format: int = FORMAT
     number: int
@@ -74,7 +78,7 @@ class Manifest(Value):
 
 
 class Current(Value):
-    """The content of `CURRENT`. `highest` is the highest number ever used, so that no number is reused."""
+    """The content of `CURRENT`. `highest` is the highest number ever used, so that numbers are never reused."""
 
     generation: int = 0
     highest: int = 0
@@ -82,7 +86,7 @@ class Current(Value):
 
 
 class Generation:
-    """An open generation, protected from clean-up until `close`. `folder` is inside `generations/`."""
+    """An open generation, which is not cleaned up until `close`. `folder` is in `generations/`."""
 
     def __init__(self, folder: Path, manifest: Manifest, descriptor: int) -> None:
         self.folder = folder
@@ -91,15 +95,17 @@ class Generation:
         self._verified: dict[Path, FileStamp] = {}
 
     def verify(self, *names: str) -> None:
-        """Compares files with their hashes in the manifest. A name that ends in `/` stands for all files under it.
-        Raises `CorruptStoreError` for the first file that differs, and `StoreError` if a file may not be read."""
+        """Compares files with their hashes in the manifest. A name that ends with `/` refers to all files in that
+        folder. Raises `CorruptStoreError` for the first file that differs, and `StoreError` if a file cannot be
+        read."""
         for name, stamp in self.manifest.files.items():
             if name in names or any(n.endswith("/") and name.startswith(n) for n in names):
                 _verify(self.folder / name, stamp)
                 self._verified[self.folder / name] = stamp
 
     def verify_again(self) -> None:
-        """Hashes verified files again if they have been written to since. Raises the same errors as `verify`."""
+        """Verifies files again if they have been written to since they were verified. Raises the same errors as
+        `verify`."""
         for path, stamp in tuple(self._verified.items()):
             _verify(path, stamp)
 
@@ -116,7 +122,7 @@ class Generation:
 
 
 def read_current(root: Path) -> Current:
-    """Reads `CURRENT`; returns generation 0 for an empty graph. Raises `StoreError`."""
+    """Reads `CURRENT`. For an empty graph, returns generation 0. Raises `StoreError` if it cannot be read."""
     if root.exists() and not root.is_dir():
         raise StoreError(f"{root} is a file, not a folder: choose another folder with --kg")
     path = root / "CURRENT"
@@ -133,8 +139,8 @@ def read_current(root: Path) -> Current:
 
 
 def open_current(root: Path) -> Generation | None:
-    """Opens and locks the current generation; returns None if nothing has been published yet. Checks the manifest
-    against its hash in `CURRENT`, and the size of every file. Raises `StoreError`."""
+    """Opens and locks the current generation. Returns None if nothing has been published yet. Checks the manifest's
+    hash and the size of every file. Raises `StoreError` if the generation cannot be read or is damaged."""
     for _ in range(100):
         current = read_current(root)
         if current.generation == 0:
@@ -147,7 +153,7 @@ def open_current(root: Path) -> Generation | None:
 
 
 class _MovedOn(Exception):
-    """The generation was replaced and cleaned up after `CURRENT` was read and before the generation was locked."""
+    """The generation was replaced and cleaned up between reading `CURRENT` and locking the generation."""
 
 
 def _open(root: Path, current: Current) -> Generation:
@@ -180,8 +186,8 @@ def _open(root: Path, current: Current) -> Generation:
 
 
 def verify_all(root: Path, manifest: Manifest) -> None:
-    """Compares every file in a generation with its hash. Raises `StoreError` for the first file that differs or may not
-    be read."""
+    """Compares all files in a generation with their hashes. Raises `StoreError` for the first file that differs or
+    cannot be read."""
     for name, stamp in manifest.files.items():
         _verify(generation_folder(root, manifest.number) / name, stamp)
 
@@ -230,8 +236,8 @@ def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
 
 @functools.lru_cache(2)
 def _manifest(data: bytes) -> Manifest:
-    """Parses a manifest. Cached, since parsing thousands of papers takes tens of milliseconds and every step reads a
-    manifest several times."""
+    """Parses a manifest. Cached, because a manifest with thousands of papers takes tens of milliseconds to parse and is
+    read several times."""
     return Manifest.model_validate(json.loads(data))
 
 
@@ -240,8 +246,8 @@ def generation_folder(root: Path, number: int) -> Path:
 
 
 def building_folder(root: Path, number: int) -> Path:
-    """A new, empty folder in which to build a generation, without leftovers from a killed process. The caller must hold
-    the write lock."""
+    """Returns a new, empty folder in which to build a generation. Removes any leftovers from a killed process. The
+    caller must hold the write lock."""
     folder = root / "generations" / f".building-{number}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -249,8 +255,8 @@ def building_folder(root: Path, number: int) -> Path:
 
 
 def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = True) -> dict[str, FileStamp]:
-    """Size and hash of every file under `folder`; files are synced to disk if `durable`. Files shared with `earlier`
-    keep the values in its manifest."""
+    """Returns the size and hash of every file in `folder`, which are synced to disk if `durable` is set. For files
+    shared with `earlier`, the values are copied from its manifest."""
     known: dict[tuple[int, int], FileStamp] = {}
     if earlier is not None:
         for name, of in earlier.manifest.files.items():
@@ -273,8 +279,8 @@ def stamp(folder: Path, earlier: Generation | None = None, *, durable: bool = Tr
 
 
 def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None:
-    """Publishes a built generation: writes its manifest, moves it into place, then switches `CURRENT`. The caller must
-    hold the write lock."""
+    """Publishes a generation: writes its manifest, moves it into place, then switches `CURRENT`. The caller must hold
+    the write lock."""
     data = json.dumps(manifest.model_dump()).encode("ascii")
     write_whole(building / "manifest.json", data)
     building.rename(generation_folder(root, manifest.number))
@@ -290,13 +296,13 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """The commit point: from now on, readers open the generation in `current`."""
+    """Writes `CURRENT`. This is the commit point: from now on, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 
 def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
-    """The manifest of a generation, in any format; checked against its hash if one is given. Raises
-    `CorruptStoreError`."""
+    """Reads a generation's manifest, in any format, and checks its hash if given. Raises `CorruptStoreError` if it is
+    damaged."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
@@ -306,13 +312,13 @@ def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifes
 
 
 def numbers(root: Path) -> list[int]:
-    """The numbers of the generations on disk, ascending."""
+    """Returns the numbers of all generations on disk, in order."""
     folder = root / "generations"
     return sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal()) if folder.is_dir() else []
 
 
 def _keep(folder: Path, names: set[str], suffix: str = ".json") -> None:
-    """Removes the files written by xkg, except those with these `names`."""
+    """Removes files written by xkg, except those in `names`."""
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
         if abandoned or (path.suffix == suffix and path.name not in names):
@@ -327,8 +333,8 @@ def _doom(folder: Path, number: int) -> None:
 
 
 def clean_up(root: Path, retained: int = RETAINED) -> None:
-    """Removes everything not needed by the current generation, the `retained` generations before it, or a reader. The
-    caller must hold the write lock. Does nothing if a manifest cannot be read."""
+    """Removes everything that is not needed by the current generation, the `retained` generations before it, or a
+    reader. The caller must hold the write lock. Does nothing if a manifest cannot be read."""
     current = read_current(root)
     needed: set[int] = set()
     number = current.generation
@@ -343,7 +349,9 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
                     if free and OPEN_FILES_MOVE:
                         _doom(folder, other)
                 if free and not OPEN_FILES_MOVE:
-                    with contextlib.suppress(PermissionError):  # a reader still uses it; the next publish removes it
+                    with contextlib.suppress(
+                        PermissionError
+                    ):  # still in use by a reader, so the next publish will remove it
                         _doom(folder, other)
         manifests = [read_manifest(root, n) for n in numbers(root)]
     except CorruptStoreError:

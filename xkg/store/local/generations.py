@@ -1,4 +1,4 @@
-"""The generations in one folder: opens the current one once for all readers, and publishes the next."""
+"""Manages the generations in a folder: opens the current generation once for all readers, and publishes the next."""
 
 import contextlib
 import errno
@@ -22,8 +22,8 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 @dataclass(frozen=True)
 class Built:
-    """The description of built files for a manifest. `model` is empty if nothing was embedded; `changed` has the same
-    meaning as in `Manifest`."""
+    """Describes built files for a manifest. `model` is empty if nothing was embedded. `changed` has the same meaning as
+    in `Manifest`."""
 
     model: str
     dimension: int
@@ -33,12 +33,12 @@ class Built:
 
 
 class Generations:
-    """Reads and publishes the generations in `folder`, which the first write creates.
+    """Reads and publishes the generations in `folder`, which is created by the first write.
 
-    `check` is called with a generation before anything is read from it, and raises if it may not be used. A writer
-    waits up to `wait` seconds for another writer, and `retained` earlier generations are kept. Without `durable`, a
-    power cut may damage files, but their hashes reveal it. Thread-safe, and safe in a forked child. Requires a file
-    system with `flock`."""
+    `check` is called before anything is read from a generation, and raises an error if it must not be used. A writer
+    waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not set, a
+    power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
+    Requires a file system with `flock`."""
 
     def __init__(
         self,
@@ -62,8 +62,9 @@ class Generations:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
-        """The current generation; an empty one (number 0) if nothing has been published yet. Snapshots of one
-        generation share their open files. Raises `CorruptStoreError` and anything that `check` raises."""
+        """Yields the current generation, or an empty one (number 0) if nothing has been published yet. Snapshots of the
+        same generation share their open files. Raises `CorruptStoreError` if it is damaged, and anything that `check`
+        raises."""
         shared = self._acquire()
         try:
             yield shared.snapshot
@@ -72,7 +73,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """The current generation, which is locked during the context but not read."""
+        """Yields the current generation, which is locked during the context, without reading it."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -82,8 +83,9 @@ class Generations:
 
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
-        """Holds the write lock for one change, and turns system errors into a one-line `StoreError`. If `repair` is
-        given, an unreadable `CURRENT` is recorded there and treated as empty. Raises `StoreBusyError`."""
+        """Holds the write lock for one change, and converts system errors to a one-line `StoreError`. If `repair` is
+        given, an unreadable `CURRENT` is recorded in it and treated as empty. Raises `StoreBusyError` if another writer
+        holds the lock."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: choose another folder with --kg")
@@ -105,9 +107,9 @@ class Generations:
                 try:
                     yield current
                 finally:
-                    # The generation that this process has open is no longer current.
+                    # The generation opened by this process is no longer current.
                     self.close()
-                    # Also clean up after a failure: on a full disk, every byte counts.
+                    # Also clean up after a failure, because the disk may be full.
                     with contextlib.suppress(OSError, StoreError):
                         generation.clean_up(self.folder, self._retained)
 
@@ -121,8 +123,8 @@ class Generations:
         earlier: Generation | None = None,
         measured: str = "",
     ) -> int:
-        """Publishes the files that `fill` writes to an empty folder as the generation after `current`, and returns its
-        number. The files may be links to files in `earlier`. Must be called inside `writing`."""
+        """Publishes the files that `fill` writes to an empty folder as the next generation, and returns its number. The
+        files may be links to files in `earlier`. Must be called inside `writing`."""
         number = max(current.highest, *generation.numbers(self.folder), 0) + 1
         building = generation.building_folder(self.folder, number)
         try:
@@ -149,7 +151,7 @@ class Generations:
         return number
 
     def close(self) -> None:
-        """Closes the open generation; it can be reopened."""
+        """Closes the open generation, which can be reopened."""
         with self._turn:
             shared, self._shared = self._shared, None
             if shared is not None:
@@ -160,7 +162,7 @@ class Generations:
     def _acquire(self) -> "_Shared":
         with self._turn:
             if self._process != os.getpid():
-                # Objects opened by a parent process belong to the parent.
+                # Objects opened by the parent process belong to it.
                 self._process, self._shared = os.getpid(), None
             current = self._current()
             if self._shared is None or self._shared.current != current:
@@ -181,7 +183,7 @@ class Generations:
             return self._shared
 
     def _current(self) -> Current:
-        """The content of `CURRENT`, cached until the file changes; every write replaces the file."""
+        """Returns the content of `CURRENT`, cached until the file is replaced."""
         try:
             found = (self.folder / "CURRENT").stat()
         except OSError:
@@ -199,7 +201,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot with its number of users. Once it is stale, its last user closes it."""
+    """An open snapshot and its number of users. If it is stale, its last user closes it."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current
@@ -210,18 +212,18 @@ class _Shared:
 
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
-    """Turns system errors into a one-line `StoreError`."""
+    """Converts system errors to a one-line `StoreError`."""
     try:
         yield
     except (OSError, sqlite3.Error, RuntimeError, MemoryError) as error:
         raise StoreError(
-            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free space or correct "
+            f"{folder} cannot be written ({_reason(error)}): nothing was changed; free up space or fix the "
             "permissions, then try again"
         ) from error
 
 
 def _reason(error: Exception) -> str:
-    """The reason why a write failed, in a few words, because the engine's own message is about descriptors and
+    """Returns the reason why a write failed in a few words. The engine's own message is about descriptors and
     offsets."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
@@ -229,5 +231,5 @@ def _reason(error: Exception) -> str:
     full = os.strerror(errno.ENOSPC)
     if full in text:
         return full
-    # On reading it back, the engine detects a write that a full disk truncated.
-    return "input or output error, the disk may be full" if "IO exception" in text else text or type(error).__name__
+    # When it reads the file back, the engine detects a write that was truncated by a full disk.
+    return "I/O error, the disk may be full" if "IO exception" in text else text or type(error).__name__

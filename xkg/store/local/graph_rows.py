@@ -1,7 +1,7 @@
-"""The rows of one paper in the graph, as CSV, built once for each state of a paper and reused by every generation.
+"""A paper's rows in the graph, as CSV. They are built once for each state of the paper and reused by all generations.
 
-A file in `rows/` is derived from a file in `bundles/`. If it is missing, damaged or from another version, it is
-rebuilt."""
+Files in `rows/` are derived from files in `bundles/`. If a file is missing, damaged or from a different version of xkg,
+it is rebuilt."""
 
 import contextlib
 import functools
@@ -30,9 +30,9 @@ _DECIDING = (
 
 @dataclass(frozen=True)
 class PaperRows:
-    """The rows of one paper. `tables` maps a label or edge type to the number of rows and the rows as CSV. Values that
-    other papers may share are stored separately: `repositories`, and `shared`, which maps a label or type to rows, each
-    with the id of its symbol."""
+    """A paper's rows. `tables` maps each label or edge type to the number of rows and the rows as CSV. Rows that may be
+    shared with other papers are stored separately: `repositories`, and `shared`, which maps each label or type to rows
+    with the ids of their symbols."""
 
     tables: dict[str, tuple[int, bytes]]
     repositories: tuple[tuple[Value, ...], ...]
@@ -40,7 +40,7 @@ class PaperRows:
 
 
 def rows_of(bundle: PaperBundle, entries: Sequence[Entry]) -> PaperRows:
-    """The rows of a paper with its visible techniques and all its repositories and symbols."""
+    """Returns the rows for a paper, its visible techniques, and all its repositories and symbols."""
     tables: dict[str, list[bytes]] = {}
     repositories: list[tuple[Value, ...]] = []
     shared: dict[str, list[tuple[str, bytes]]] = {}
@@ -57,17 +57,17 @@ def rows_of(bundle: PaperBundle, entries: Sequence[Entry]) -> PaperRows:
 
 
 def csv_row(values: Iterable[Value]) -> bytes:
-    """One CSV row, including its line end."""
+    """Formats a CSV row, including the newline."""
     return (",".join(map(_cell, values)) + "\n").encode("utf-8")
 
 
 def file_name(file: BundleFile) -> str:
-    """The name of the file in `rows/` that belongs to a bundle file."""
+    """Returns the name of a bundle file's counterpart in `rows/`."""
     return f"{Path(file.name).stem}.csv"
 
 
 def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
-    """Stores rows in `folder`, which must exist. A power cut may damage them, but their hash reveals it. Raises
+    """Stores rows in `folder`, which must exist. Damage due to a power failure is detected by the hash. Raises
     `OSError`."""
     head = {
         "made_by": _made_by(),
@@ -90,7 +90,7 @@ def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
 
 
 def read(folder: Path, file: BundleFile) -> PaperRows | None:
-    """The stored rows for a bundle; None if there are no usable rows."""
+    """Returns the stored rows for a bundle, or None if there are no usable rows."""
     try:
         data = (folder / file_name(file)).read_bytes()
     except OSError:
@@ -115,13 +115,14 @@ def read(folder: Path, file: BundleFile) -> PaperRows | None:
 
 @functools.cache
 def _made_by() -> str:
-    """A hash of the source code that determines the content of rows."""
+    """Returns a hash of the source code that determines the content of rows."""
     root = Path(__file__).parents[2]
     return hashlib.sha256(b"\0".join((root / place).read_bytes() for place in _DECIDING)).hexdigest()
 
 
 def _cell(value: Value) -> str:
-    """A CSV cell; null is represented as unquoted and empty. The engine drops empty strings when it splits a list."""
+    """Formats a CSV cell. Null is an empty cell without quotes. Empty strings in lists are omitted, because the engine
+    drops them anyway."""
     if value is None:
         return ""
     if isinstance(value, bool):

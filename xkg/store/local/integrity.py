@@ -1,4 +1,4 @@
-"""A full check of a stored graph, for `xkg index check`."""
+"""Fully checks a stored graph, for `xkg index check`."""
 
 from contextlib import closing
 from pathlib import Path
@@ -15,7 +15,8 @@ from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS,
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
-    """One line for each problem with the bundles, file hashes, counts across the indexes, or the embedding `model`."""
+    """Returns one line for each problem with the bundles, file hashes, counts in the indexes, or the embedding
+    `model`."""
     try:
         opened = generation.open_current(root)
     except StoreError as error:
@@ -38,7 +39,9 @@ def problems(root: Path, model: str | None = None) -> list[str]:
                 found.append(str(error))
                 broken = True
         if model is not None and manifest.model not in ("", model):
-            found.append(f"the vectors were made with model {manifest.model!r}, but {model!r} is configured: {REBUILD}")
+            found.append(
+                f"the vectors were computed with model {manifest.model!r}, but {model!r} is configured: {REBUILD}"
+            )
         return found if broken else found + _count_problems(opened)
 
 

@@ -1,10 +1,10 @@
-"""The graph of a generation: a new LadybugDB, filled once with the rows of all papers and read-only afterwards.
+"""A generation's graph: a new LadybugDB that is filled once with the rows for all papers and then read-only.
 
-Rows go through CSV files: the engine's bulk load takes 12 µs per row, compared with 35 µs and 10 KB of memory with
-query parameters. `COPY` is only safe into an empty table, so each table is loaded in a single step. A database is never
-changed: adding a paper with 20 techniques to a copy of 80 MB took a second and grew it by 42 MB each time, and the
-engine does not reuse that space. In-place changes are also known to damage files or crash the process (LadybugDB issues
-843, 924, 948)."""
+Rows are loaded from CSV files. The engine's bulk load takes 12 µs per row, compared with 35 µs and 10 KB of memory with
+query parameters. `COPY` is only safe for empty tables, so each table is loaded in a single step. A database is never
+changed. Adding a paper with 20 techniques to a copy of 80 MB took a second and added 42 MB each time, and the engine
+does not reuse that space. In-place changes are also known to damage files or crash the process (LadybugDB issues 843,
+924, 948)."""
 
 import errno
 import glob
@@ -23,10 +23,10 @@ from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_row
 
 _THREADS = 2
 _BUFFER_POOL = 1 << 30
-# Loading 300 MB needed 1.4 GB of memory and failed with less. A pool allocates only what it uses.
+# Loading 300 MB required 1.4 GB of memory and failed with less. The pool only allocates memory that is used.
 _MEMORY_FOR_A_BYTE = 8
 _LARGEST = 1 << 36
-# While loading, the database and its log needed 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
+# While loading, the database and its log required 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
 _DISK_AT_LEAST, _DISK_FOR_A_BYTE = 2_000_000, 4
 _NUMBERS = {
     "year": "INT64",
@@ -47,7 +47,7 @@ _NUMBERS = {
 
 
 class GraphWriter:
-    """Collects papers as CSV files in `scratch`, which must exist; `load` builds the database from them."""
+    """Collects papers as CSV files in `scratch`, which must exist. `load` builds the database from them."""
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
@@ -57,11 +57,11 @@ class GraphWriter:
         self._repositories: dict[Value, Row] = {}
 
     def add(self, bundle: PaperBundle, entries: Sequence[Entry]) -> None:
-        """Adds a paper with its visible techniques and all its repositories and symbols."""
+        """Adds a paper, its visible techniques, and all its repositories and symbols."""
         self.add_rows(rows_of(bundle, entries))
 
     def add_rows(self, rows: PaperRows) -> None:
-        """Adds the rows of a paper."""
+        """Adds a paper's rows."""
         for table, (count, data) in rows.tables.items():
             self._write(table, "", count, data)
         for table, own in rows.shared.items():
@@ -70,25 +70,25 @@ class GraphWriter:
             known.update(symbol for symbol, _ in own)
             self._write(table, "", len(new), b"".join(new))
         for values in rows.repositories:
-            # If papers share a repository, the flag comes from the paper for which the repository is official.
+            # If papers share a repository, `is_official` is set if it is official for any of them.
             if values[0] not in self._repositories or values[-1]:
                 self._repositories[values[0]] = Row("Repository", values)
 
     def cite(self, citations: Citations) -> None:
-        """Adds the citations and the cited works outside the graph."""
+        """Adds citations, and cited works that are not in the graph."""
         self._add(citation_rows(*citations))
 
     def same_concept(self, first: str, second: str, score: float, how: str) -> None:
-        """Adds an edge between two techniques, lower id first."""
+        """Adds an edge between two techniques. The lower id must come first."""
         self._add([same_concept_row(first, second, score, how)])
 
     def ablation(self, ablation: Ablation) -> None:
-        """Adds a measurement for a technique that was already added."""
+        """Adds a measurement for a technique that has already been added."""
         self._add(ablation_rows(ablation))
 
     def load(self, path: Path) -> dict[str, int]:
-        """Builds the database at `path` and returns the number of rows in each table. Raises the engine's
-        `RuntimeError`, and `OSError` if the disk is too full."""
+        """Builds the database at `path` and returns the number of rows in each table. Raises `RuntimeError` if the
+        engine fails, and `OSError` if there is not enough disk space."""
         import ladybug
 
         self._add(self._repositories.values())
@@ -98,7 +98,7 @@ class GraphWriter:
         # The engine kills the whole process if it cannot write its log.
         if shutil.disk_usage(path.parent).free < _DISK_AT_LEAST + _DISK_FOR_A_BYTE * size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        # One transaction and one checkpoint, since each costs a few disk writes regardless of its size.
+        # Use one transaction and one checkpoint, because each costs a few disk writes regardless of its size.
         database = ladybug.Database(
             path,
             auto_checkpoint=False,

@@ -1,10 +1,10 @@
-"""`Replica`: the side indexes on one machine, which follow a graph stored elsewhere.
+"""`Replica`: local side indexes for a graph stored elsewhere, kept up to date.
 
     <folder>/replica.lock         held during a full rebuild; readers and small steps continue
              making/              its unfinished files; the next rebuild starts over
              CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
 
-Everything here is derived: data that is lost, damaged, or from another graph or embedding model is rebuilt."""
+Everything here is derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
 
 import contextlib
 import logging
@@ -36,15 +36,15 @@ _T = TypeVar("_T")
 log = logging.getLogger(__name__)
 
 WAIT_SECONDS = 60.0
-"""Maximum wait for the write lock."""
+"""How long to wait for the write lock."""
 
 
 class Replica:
-    """A copy of the graph behind `feed`, in its own `folder`, which processes share.
+    """A copy of the graph behind `feed` in a separate `folder`, which is shared between processes.
 
-    `embedder` is called when something must be embedded. `model` is the name of the configured embedding model; an
-    index made with another model is rebuilt. If `background` is set, slow work runs in the background. Thread-safe.
-    Requires a file system with `flock`."""
+    `embedder` is called when something must be embedded. `model` is the name of the configured embedding model. An
+    index built with a different model is rebuilt. If `background` is set, slow work is done in the background.
+    Thread-safe. Requires a file system with `flock`."""
 
     def __init__(
         self,
@@ -69,11 +69,12 @@ class Replica:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
-        """The current graph. While the copy is being updated in the background, this is an earlier state of the graph,
-        which is not `current`.
+        """Yields the current graph. While the copy is being updated in the background, this is an earlier state, for
+        which `current` is False.
 
-        Raises `StoreBusyError` while the first copy is being built in the background, `StoreError` if the graph cannot
-        be reached or the folder cannot be written, and any error raised by a background task since the last call."""
+        Raises `StoreBusyError` while the first copy is being built in the background, and `StoreError` if the graph
+        cannot be reached or the folder cannot be written. Also re-raises any error from a background task since the
+        last call."""
         position = self._feed.position()
         current = self._reached(position) or self._follow()
         if not current and not self._is_of(position):
@@ -82,32 +83,32 @@ class Replica:
             snapshot = stack.enter_context(self._generations.snapshot())
             at = snapshot.position
             if current and (at is None or at.graph != position.graph or at.counter < position.counter):
-                # An index built in the background reflects the graph as it was when the build began.
+                # An index built in the background reflects the graph at the time the build started.
                 snapshot = stack.enter_context(self.snapshot())
             else:
                 snapshot.current = current
             try:
                 yield snapshot
             except CorruptStoreError:
-                # The damaged file is read on demand, so the next call rebuilds the whole index.
+                # Files are only checked when they are used. The next call rebuilds the whole index.
                 self._damaged = True
                 raise
 
     def rebuild(self) -> None:
-        """Rebuilds the whole index from the graph while the caller waits. Raises the same errors as `snapshot`."""
+        """Rebuilds the whole index from the graph, in the foreground. Raises the same errors as `snapshot`."""
         with self._turn:
             self._damaged = True
             self._make(False, wait=True)
 
     def wait(self) -> None:
-        """Waits for the background task and raises its error."""
+        """Waits for the background task and re-raises any error."""
         maker = self._maker
         if maker is not None:
             maker.join()
         self._raise_failure()
 
     def close(self) -> None:
-        """Ends the background task and closes all files."""
+        """Stops the background task and closes all files."""
         self._closing.set()
         if self._maker is not None:
             self._maker.join()
@@ -120,12 +121,12 @@ class Replica:
         if standing is None or standing.graph != position.graph:
             return False
         if standing.counter > position.counter:
-            # Another process was faster, or the graph was reset to an earlier state.
+            # Another process has already caught up, or the graph was reset to an earlier state.
             return standing.counter <= self._feed.position().counter
         return standing.counter == position.counter
 
     def _standing(self) -> Position | None:
-        """The position of the copy; None if there is no usable copy."""
+        """Returns the copy's position, or None if there is no usable copy."""
         if self._damaged:
             return None
         try:
@@ -135,7 +136,7 @@ class Replica:
             return None
 
     def _is_of(self, position: Position) -> bool:
-        """Whether there is a usable copy of some state of the same graph."""
+        """Whether there is a usable copy of any state of the same graph."""
         standing = self._standing()
         return standing is not None and standing.graph == position.graph
 
@@ -144,13 +145,13 @@ class Replica:
         if manifest.position is None:
             raise StoreError(f"{self.folder} contains an original graph, not a copy: choose another folder")
         if self._model is not None and manifest.model not in ("", self._model):
-            raise ModelMismatchError(f"the copy was made with embedding model {manifest.model!r}")
+            raise ModelMismatchError(f"the copy was built with embedding model {manifest.model!r}")
         opened.verify(*manifest.files)
 
     # --- following ----------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
-        """Brings the copy up to the graph's position. Returns False if this continues in the background."""
+        """Updates the copy to the graph's position. Returns False if this continues in the background."""
         with self._turn:
             self._raise_failure()
             position = self._feed.position()
@@ -170,7 +171,7 @@ class Replica:
             return False
 
     def _catch_up(self, position: Position) -> bool:
-        """Publishes the changes in a copy of the indexes, or reindexes a small graph. Returns False without doing
+        """Applies the changes to a copy of the indexes, or reindexes a small graph. Returns False without publishing
         anything if a large graph must be reindexed."""
         with self._generations.writing() as current, self._generations.opened() as start:
             if self._reached(position):
@@ -219,7 +220,7 @@ class Replica:
     def _embedder_of(self, model: str) -> Embedder:
         embedder = self._embedder()
         if model and embedder.model != model:
-            raise ModelMismatchError(f"the copy was made with embedding model {model!r}, not {embedder.model!r}")
+            raise ModelMismatchError(f"the copy was built with embedding model {model!r}, not {embedder.model!r}")
         return embedder
 
     def _begin(self, behind: bool, *, compact: bool = False) -> None:
@@ -233,7 +234,7 @@ class Replica:
                 pass
             except XkgError as error:
                 self._failure = error
-            except Exception as error:  # raised by the next call, since a thread has no caller
+            except Exception as error:  # re-raised by the next call
                 log.exception("the index of %s cannot be built", self.folder)
                 self._failure = StoreError(f"the index in {self.folder} cannot be built ({error}): remove that folder")
                 self._failure.__cause__ = error
@@ -249,9 +250,9 @@ class Replica:
     # --- full rebuild -------------------------------------------------------------------------------------------------
 
     def _make(self, behind: bool, *, wait: bool = False, compact: bool = False) -> None:
-        """Reindexes everything and publishes the result, from the copy and its changes (`behind`) or from the whole
-        graph. If `compact` is set, does so even if nothing changed. Does nothing if another process is already doing
-        it, unless `wait` is set."""
+        """Reindexes everything, either from the copy and the changes since (`behind`) or from the whole graph, and
+        publishes the result. If nothing has changed, does nothing unless `compact` is set. If another process is
+        already reindexing, does nothing unless `wait` is set."""
         self._claim()
         with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:
             if not mine or (self._reached(self._feed.position()) and not compact):
@@ -300,12 +301,12 @@ class Replica:
         building.mkdir()
         built = build_files(building, None, stored(), (), lambda _: self._stoppable(), settled)
         if start is not None:
-            start.close()  # so that the switch to this generation can remove its files
+            start.close()  # so that its files can be removed when the new generation is published
         with self._generations.writing(repair=[]) as current:
             for path in fresh.iterdir():
                 path.replace(self._generations.bundles / path.name)
             decided = decisions.write(self.folder, settled.values())
-            # Another process may have advanced the earlier index meanwhile; the next step catches up with it.
+            # If another process has updated the earlier index in the meantime, the next step catches up.
             self._generations.publish(
                 current, lambda folder: _moved(building, folder, built), known, decided, changes.to
             )
@@ -322,7 +323,7 @@ class Replica:
 
 
 class _Closing(Exception):
-    """Raised to end the background task while the replica is being closed."""
+    """Stops the background task while the replica is being closed."""
 
 
 class _Stoppable:

@@ -1,4 +1,4 @@
-"""Reads one generation: `EmbeddedSnapshot` checks each file's hash before using the file."""
+"""Reads a generation. Each file's hash is checked before the file is used."""
 
 import difflib
 import functools
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from xkg.store.indexes.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
-_hit = functools.partial(tuple.__new__, Hit)  # like `Hit`, but avoids a Python call for each of hundreds of hits
+_hit = functools.partial(tuple.__new__, Hit)  # like `Hit`, but faster for hundreds of hits
 _LONGEST_NAME = 200
 _ALIKE = 0.8
 _CHOICES = 16
-"""The number of paper selections whose techniques are cached; a selection by year can contain a third of all papers."""
+"""Number of paper selections whose techniques are cached. A selection by year can contain a third of all papers."""
 
 
 class EmbeddedSnapshot(Catalogue):
-    """Implements `xkg.store.graph_store.Snapshot`: the catalogue and the indexes of a locked generation, or an empty
-    graph (generation 0).
+    """Implements `xkg.store.graph_store.Snapshot` for a locked generation, or for an empty graph (generation 0).
 
-    Opening takes a few milliseconds. The first search that needs an index reads it and imports FAISS or Tantivy."""
+    Opening a snapshot takes a few milliseconds. Indexes, FAISS and Tantivy are loaded by the first search that needs
+    them."""
 
     def __init__(self, root: Path, opened: Generation | None) -> None:
         self._root = root
@@ -71,17 +71,17 @@ class EmbeddedSnapshot(Catalogue):
             self._vectors = self._text = None
 
     def verify_again(self) -> None:
-        """Raises `CorruptStoreError` if an open file has been damaged since it was checked."""
+        """Raises `CorruptStoreError` if an open file has been damaged since it was verified."""
         if self._opened is not None:
             self._opened.verify_again()
 
     @property
     def position(self) -> Position | None:
-        """The graph state that this generation copies; None for an original or empty graph."""
+        """The graph state that this generation is a copy of, or None if the graph is not a copy."""
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> list[Paper]:
-        """All papers in id order, without cited works, which are only in the graph."""
+        """Returns all papers in id order, without cited works."""
         with self._loading:
             if self._papers is None:
                 self._papers = super().papers()
@@ -118,19 +118,19 @@ class EmbeddedSnapshot(Catalogue):
         found = super().named(name)
         for terse, own in enumerate((forms.telling, forms.terse)):
             others = self.ids(row for row, _ in self.sharing(own, terse=bool(terse)))
-            # Rows are in the order in which papers were added.
+            # Order by paper, because rows are in the order in which papers were added.
             found += [other for _, other in sorted(others.items(), key=lambda item: (paper_of(item[1]), item[0]))]
         return list(dict.fromkeys(found))
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques ranked by BM25. Raises `UnknownIdError` for a paper that is not in the graph."""
+        """Returns techniques ranked by BM25. Raises `UnknownIdError` if a paper is not in the graph."""
         if self._opened is None or k < 1:
             return []
         numbers = self._numbers(tuple(papers)) if papers else None
         return self._hits(self.text_index().search(query, k, numbers))
 
     def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques whose code resembles the code in a query. Raises `UnknownIdError` for a paper that is not in the
+        """Returns techniques whose code resembles the code in a query. Raises `UnknownIdError` if a paper is not in the
         graph."""
         if self._opened is None or k < 1:
             return []
@@ -143,8 +143,8 @@ class EmbeddedSnapshot(Catalogue):
         return next(iter(difflib.get_close_matches(word, self.spellings(word), 1, _ALIKE)), None)
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
-        """Techniques ranked by cosine similarity to a unit vector. Raises `ModelMismatchError` for a vector of a
-        different length, and `UnknownIdError` for a paper that is not in the graph."""
+        """Returns techniques ranked by cosine similarity to a unit vector. Raises `ModelMismatchError` if the vector
+        has the wrong length, and `UnknownIdError` if a paper is not in the graph."""
         if self._opened is None or k < 1:
             return []
         rows = self._chosen(tuple(papers)) if papers else None
@@ -197,14 +197,14 @@ class EmbeddedSnapshot(Catalogue):
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         if self.position is None:
             return super().citations_of(paper)
-        # A copy has no stored citations, since each change to the graph can change all of them.
+        # A copy does not store citations, because each change to the graph can change all of them.
         with self._loading:
             if self._citations is None:
                 self._citations = citations_among(self.papers())
         return citations_of(self._citations, paper)
 
     def vector_index(self) -> "VectorIndex":
-        """The vector index, checked and mapped once."""
+        """Returns the vector index, which is verified and mapped on first use."""
         from xkg.store.indexes.vectors import VectorIndex
 
         with self._loading:
@@ -216,14 +216,16 @@ class EmbeddedSnapshot(Catalogue):
             return self._vectors
 
     def graph_file(self) -> Path | None:
-        """The verified LadybugDB file of this generation. Open it read-only, and only while the snapshot is open."""
+        """Returns this generation's LadybugDB file after verifying it. It must only be opened read-only, while the
+        snapshot is open."""
         if self._opened is None or GRAPH not in self._opened.manifest.files:
             return None
         self._opened.verify(GRAPH)
         return self._opened.folder / GRAPH
 
     def queries(self) -> "QueryProcess":
-        """The process that runs Cypher over this generation; the first query starts it. Raises `QueryFailedError`."""
+        """Returns the process that runs Cypher on this generation. It is started by the first query. Raises
+        `QueryFailedError` if the graph is empty."""
         from xkg.store.cypher.process import QueryProcess
 
         with self._loading:
@@ -235,7 +237,7 @@ class EmbeddedSnapshot(Catalogue):
             return self._queries
 
     def text_index(self) -> "TextIndex":
-        """The text index, checked and opened once."""
+        """Returns the text index, which is verified and opened on first use."""
         from xkg.store.indexes.text import TextIndex
 
         with self._loading:

@@ -1,7 +1,7 @@
-"""`EmbeddedStore`: one graph in one folder, without a server.
+"""`EmbeddedStore`: a graph in a folder, without a server.
 
-Writers take a single lock, build the next generation from its bundles alongside the current one, and then switch. If a
-writer dies or fills the disk, nothing changes: the next writer removes its leftovers."""
+A writer holds the write lock, builds the next generation from bundles alongside the current one, and then switches to
+it. If a writer dies or the disk is full, the graph does not change, and the next writer removes any leftovers."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,15 +24,15 @@ from xkg.store.local.generations import Built, Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 WAIT_SECONDS = 60.0
-"""How long a writer waits for another writer; publishing one paper takes seconds."""
+"""How long to wait for another writer. Publishing a paper takes seconds."""
 
 
 class EmbeddedStore:
-    """Implements `xkg.store.graph_store.GraphStore` in `folder`, which the first write creates.
+    """Implements `xkg.store.graph_store.GraphStore` in `folder`, which is created by the first write.
 
-    `embedder` is called only when something must be embedded, never for opening or reading. `model` is the name of the
-    configured embedding model; if given, indexes made with another model are refused at once. Thread-safe, and safe in
-    a forked child. Requires a file system with `flock`."""
+    `embedder` is only called when something must be embedded, never for opening or reading. `model` is the name of the
+    configured embedding model. If it is given, indexes built with a different model are rejected immediately.
+    Thread-safe, and safe to use in forked processes. Requires a file system with `flock`."""
 
     def __init__(
         self,
@@ -49,15 +49,15 @@ class EmbeddedStore:
         self._generations = Generations(folder, wait=wait, check=self._check_model)
 
     def snapshot(self) -> AbstractContextManager[EmbeddedSnapshot]:
-        """The current generation; an empty one (number 0) if nothing has been published yet.
+        """Returns the current generation, or an empty one (number 0) if nothing has been published yet.
 
-        Snapshots of one generation share their open files. Raises `CorruptStoreError` or `ModelMismatchError`, whose
-        message names the command that fixes the problem."""
+        Snapshots of the same generation share their open files. Raises `CorruptStoreError` or `ModelMismatchError` with
+        the command that fixes the problem."""
         return self._generations.snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:  # noqa: ARG002
-        """Does not take a lease: only one machine uses a folder, and its batches divide their papers among
-        themselves."""
+        """Does nothing. Leases are not needed, because a folder is used by only one machine, whose batches divide
+        papers among themselves."""
         return nullcontext(0)
 
     def counter(self) -> int:
@@ -70,12 +70,16 @@ class EmbeddedStore:
         fences: Mapping[str, int] | None = None,  # noqa: ARG002
         recognise: Recognise | None = None,
     ) -> int:
-        """Adds or replaces papers in one step. Returns the number of the generation that contains them: a new one,
+        """Adds or replaces papers in one step. Returns the number of the generation that contains them, which is new
         unless nothing changed. There are no leases, so `fences` is ignored.
 
-        If it raises, nothing has changed: `InputError` for an inconsistent bundle, `StoreBusyError` if another writer
-        does not finish, `ModelMismatchError` if the indexes were made with another model, `CorruptStoreError` if
-        another paper's bundle is damaged, and `StoreError` if the folder is not writable."""
+        Raises one of these errors, in which case nothing is changed:
+
+        - `InputError` if a bundle is inconsistent
+        - `StoreBusyError` if another writer does not finish in time
+        - `ModelMismatchError` if the indexes were built with a different model
+        - `CorruptStoreError` if another paper's bundle is damaged
+        - `StoreError` if the folder is not writable"""
         with self._generations.writing() as current, self._generations.opened() as opened:
             written: dict[str, BundleFile] = {}
             for bundle in new:
@@ -99,11 +103,11 @@ class EmbeddedStore:
             private_folder(self.folder)
 
     def connect(self) -> None:
-        """Does nothing: each publish connects all papers."""
+        """Does nothing, because publishing already connects all papers."""
 
     def decide(self, new: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques, replacing older ones, links all papers again, and returns the
-        number of the new generation. Raises the same errors as `publish`."""
+        """Adds or replaces decisions about pairs of techniques, recomputes the links, and returns the new generation's
+        number. Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
                 return current.generation
@@ -112,7 +116,7 @@ class EmbeddedStore:
             return self._build(current, opened, opened.manifest.bundles, name)
 
     def add_ablations(self, new: Iterable[Ablation]) -> int:
-        """Adds measurements, replacing those with the same id, and returns the number of the generation that contains
+        """Adds measurements, replacing any with the same ids, and returns the number of the generation that contains
         them. Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             if opened is None:
@@ -124,16 +128,17 @@ class EmbeddedStore:
             return self._build(current, opened, opened.manifest.bundles, measured=name)
 
     def ablations(self, techniques: Sequence[str] | None = None) -> Sequence[Ablation]:
-        """Measurements of these techniques, in id order; of all techniques if None. Raises `CorruptStoreError`."""
+        """Returns the measurements of these techniques, or of all techniques if None, in id order. Raises
+        `CorruptStoreError` if the file is damaged."""
         with self._generations.opened() as opened:
             name = opened.manifest.ablations if opened else ""
             found = ablations.read(self.folder, name).values()
         return tuple(a for a in found if techniques is None or a.technique in techniques)
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Replaces each of these papers by `change(bundle)` under the write lock, skipping deleted papers. Returns the
-        number of the generation that contains the result: a new one if anything changed. Raises the same errors as
-        `publish`."""
+        """Replaces each of these papers with `change(bundle)` under the write lock. Deleted papers are skipped. Returns
+        the number of the generation that contains the result, which is new if anything changed. Raises the same errors
+        as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in known.keys() & set(papers):
@@ -143,8 +148,8 @@ class EmbeddedStore:
             return current.generation if opened is None else self._build_changed(current, opened, known)
 
     def remove(self, papers: Sequence[str]) -> int:
-        """Removes papers in one step, and returns the number of the new generation. Raises `UnknownIdError` and the
-        same errors as `publish`."""
+        """Removes papers in one step and returns the new generation's number. Raises `UnknownIdError` if a paper is
+        unknown, and the same errors as `publish`."""
         with self.snapshot() as snapshot:
             for paper in papers:
                 snapshot.require_paper(paper)
@@ -156,9 +161,9 @@ class EmbeddedStore:
             return self._build(current, opened, known)
 
     def rollback(self) -> int:
-        """Makes the previous generation current again, with its bundles, and returns its number. Two earlier
-        generations are kept. Raises `CorruptStoreError`, or `StoreError` if there is no previous generation; in either
-        case nothing has changed."""
+        """Restores the previous generation, including its bundles, and returns its number. Two earlier generations are
+        kept. Raises `CorruptStoreError` if it is damaged, and `StoreError` if there is none. In both cases, nothing is
+        changed."""
         self._require_content("go back to")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -168,7 +173,9 @@ class EmbeddedStore:
                 generation=manifest.previous, highest=current.highest, manifest_sha256=manifest.previous_sha256
             )
             if target.generation not in generation.numbers(self.folder):
-                raise StoreError(f"no generation before {current.generation} is kept: there is nothing to go back to")
+                raise StoreError(
+                    f"no generation before {current.generation} was kept: there is nothing to roll back to"
+                )
             earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
             generation.verify_all(self.folder, earlier)
             decisions.read(self.folder, earlier.decisions)
@@ -181,8 +188,8 @@ class EmbeddedStore:
     def differences(
         self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """The papers that differ between two kept generations (see `GraphStore.differences`). Their bundles are read
-        from disk on demand, and a writer may remove them in the meantime."""
+        """Yields the papers that differ between two generations (see `GraphStore.differences`). Bundles are read
+        lazily, and may be removed by a writer in the meantime."""
         self._require_content("compare")
         if second is None:
             second = generation.read_current(self.folder).generation
@@ -195,7 +202,8 @@ class EmbeddedStore:
                 yield self._bundle(paper, old), self._bundle(paper, new)
 
     def _manifest(self, number: int) -> Manifest | None:
-        """The manifest of a generation that is still kept; None for 0, the initial empty graph."""
+        """Returns a generation's manifest, or None for 0, the initial empty graph. Raises `StoreError` if the
+        generation has been deleted."""
         known = generation.numbers(self.folder)
         if number == 0:
             return None
@@ -208,11 +216,11 @@ class EmbeddedStore:
         return None if file is None else bundles.read(self._generations.bundles / file.name, paper)
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Rebuilds all derived files with the configured embedding model, and returns the number of the new generation
-        and notes, one line each.
+        """Rebuilds all derived files with the configured embedding model. Returns the new generation's number, and
+        notes with one line each.
 
-        If `CURRENT` or the manifest cannot be read, the newest bundle of each paper is used; the notes say so and list
-        every unusable file. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
+        If `CURRENT` or the manifest cannot be read, each paper's newest bundle is used. The notes say so and list all
+        unusable files. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
@@ -236,46 +244,48 @@ class EmbeddedStore:
             return self._build(current, None, known, decided, measured), [*notes, *lost, *gone]
 
     def check(self) -> list[str]:
-        """The problems with the stored graph, one line each. Reads every file in full."""
+        """Checks the stored graph. Returns any problems, one line each. Reads all files in full."""
         from xkg.store.local.integrity import problems
 
         return problems(self.folder, self._model)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Every paper's bundle in id order. Raises `CorruptStoreError` on reaching a damaged bundle; the others can
-        still be read by id."""
+        """Yields all bundles in id order. Raises `CorruptStoreError` when it reaches a damaged bundle. Other bundles
+        can still be read by id."""
         with self.snapshot() as snapshot:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)
 
     def decisions(self) -> Sequence[Decision]:
-        """All decisions about pairs of techniques. Raises `CorruptStoreError`."""
+        """Returns all decisions about pairs of techniques. Raises `CorruptStoreError` if the file is damaged."""
         with self._generations.opened() as opened:
             return tuple(decisions.read(self.folder, opened.manifest.decisions).values()) if opened else ()
 
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Runs a read-only statement that passes the guard, in a process without file access. Raises
-        `QueryRefusedError` and `QueryFailedError`."""
+        """Checks a statement with the guard and runs it in a process without file access. Raises `QueryRefusedError` if
+        it is not allowed, and `QueryFailedError` if it fails."""
         checked = guard(statement, parameters)
         with self.snapshot() as snapshot:
             table = snapshot.queries().run(for_ladybug(checked), parameters, rows=rows, seconds=seconds)
         return table.model_copy(update={"columns": heads(checked, table.columns)})
 
     def warm_queries(self) -> None:
-        """Starts the process that runs queries. Raises `QueryFailedError`."""
+        """Starts the process that runs queries. Raises `QueryFailedError` if it cannot be started."""
         with self.snapshot() as snapshot:
             snapshot.queries().start()
 
     def close(self) -> None:
-        """Closes the open generation; the store can still be used."""
+        """Closes the open generation. The store can still be used."""
         self._generations.close()
 
     def _require_content(self, purpose: str) -> None:
         if not any((self.folder / name).exists() for name in ("CURRENT", "bundles", "generations")):
             generation.read_current(self.folder)
-            raise StoreError(f"{self.folder} has no graph yet, nothing to {purpose}: build or import a paper first")
+            raise StoreError(
+                f"{self.folder} has no graph yet, so there is nothing to {purpose}: build or import a paper first"
+            )
 
     def _check_model(self, opened: Generation) -> None:
         if self._model is not None and opened.manifest.model not in ("", self._model):
@@ -294,8 +304,8 @@ class EmbeddedStore:
         decided: str | None = None,
         measured: str | None = None,
     ) -> int:
-        """Builds the files of a generation. `decided` is the name of the file with valid decisions, and `measured` the
-        name of the file with ablations; None keeps the one from `opened`."""
+        """Builds and publishes a generation. `decided` is the name of the file with decisions, and `measured` the name
+        of the file with ablations. If None, the file is the same as in `opened`."""
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:
@@ -312,8 +322,9 @@ class EmbeddedStore:
     def _files(
         self, folder: Path, opened: Generation | None, known: Mapping[str, BundleFile], decided: str, measured: str
     ) -> Built:
-        """Fills the empty `folder` with the files derived from the bundles `known`. If little has changed, only updates
-        a copy of the files in `opened`. Raises `CorruptStoreError` and the same errors as `build_files`."""
+        """Fills the empty `folder` with the files derived from the bundles in `known`. If little has changed, updates a
+        copy of the files in `opened`. Raises `CorruptStoreError` if a bundle is damaged, and the same errors as
+        `build_files`."""
         from xkg.store.local.build_files import add_graph, build_files, editable
 
         settled = decisions.read(self.folder, decided)
@@ -350,6 +361,6 @@ class EmbeddedStore:
 
 def _mismatch(stored: str, in_force: str) -> str:
     return (
-        f"the indexes were made with embedding model {stored!r}, but {in_force!r} is configured: set {stored!r} "
+        f"the indexes were built with embedding model {stored!r}, but {in_force!r} is configured: set {stored!r} "
         f"again, or {REBUILD} to embed everything again"
     )

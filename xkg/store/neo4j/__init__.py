@@ -1,3 +1,3 @@
-"""A graph on a Neo4j server (5.26 or later). Its nodes are the source of truth: bundles are read back from them.
+"""A graph on a Neo4j server (5.26 or later). The nodes are the source of truth, from which bundles are read back.
 
-May import: the other packages of store."""
+May import from the other packages in `store`."""

@@ -1,8 +1,8 @@
-"""Results of batches that build into a graph shared by several machines, stored so that the machines can divide a list:
-`(:XkgLease {id, row, paper})`. `id` is a digest of all inputs to the paper's build, and `row` is the batch's result
-row.
+"""Stores batch results in a graph shared by several machines, so that the machines can divide a list of papers:
+`(:XkgLease {id, row, paper})`. `id` is a digest of all inputs to the paper's build, and `row` is its row in the batch's
+results.
 
-The builder holds that lease until the row is written, so the next holder finds the row."""
+The builder holds the lease until the row is written, so the next holder finds the row."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ _ENTER = f"{seek('l', 'XkgLease', '$id')} SET l.row = $row, l.paper = $paper"
 
 @contextmanager
 def turn(connection: Connection, inputs: str, holder: str) -> Iterator[str | None]:
-    """Holds the lease on a paper with these inputs during the context. Yields the paper's row if it was built from
+    """Holds the lease on a paper with these inputs during the context. Yields the paper's row if it has been built from
     these inputs and is still in the graph. Raises the same errors as `leases.held`."""
     with leases.held(connection, _PREFIX + inputs, holder):
         yield _row_of(connection, inputs)
@@ -33,6 +33,6 @@ def _row_of(connection: Connection, inputs: str) -> str | None:
 
 
 def enter(connection: Connection, inputs: str, paper: str, row: str) -> None:
-    """Stores the row for a paper under its lease. Raises the errors of the connection."""
+    """Stores a paper's row in its lease. Raises the same errors as `Connection`."""
     values = {"id": _PREFIX + inputs, "paper": key(paper), "row": row}
     connection.write(lambda transaction: transaction.run(_ENTER, values).consume())

@@ -1,8 +1,8 @@
-"""`CITES` and `SAME_CONCEPT` edges, which depend on all papers together and are updated after papers are written.
+"""`CITES` and `SAME_CONCEPT` edges, which depend on all papers and are updated after papers have been written.
 
-The edges are computed outside the graph from a snapshot, as in the embedded store, and the differences are written only
-if the graph has not changed in the meantime. `(:XkgMeta).connected` is the last commit whose edges are complete, so if
-a writer dies, the next one finishes its work."""
+As in the embedded store, edges are computed from a snapshot. Differences are written only if the graph has not changed
+in the meantime. `(:XkgMeta).connected` is the last commit whose edges are complete. If a writer dies, the next writer
+adds any missing edges."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -33,8 +33,8 @@ Edge = tuple[str, str]
 
 
 class Drawing(NamedTuple):
-    """Cited works by key, citations by the label of the cited node, and `SAME_CONCEPT` edges with their score and
-    origin."""
+    """Cited works keyed by node key, citations keyed by the cited node's label, and `SAME_CONCEPT` edges with their
+    score and reason."""
 
     works: dict[str, dict[str, Any]]
     cites: dict[str, frozenset[Edge]]
@@ -46,13 +46,13 @@ class _Moved(Exception):
 
 
 class _Drawn(Exception):
-    """All edges are up to date, so nothing is committed."""
+    """All edges are already up to date, so nothing is committed."""
 
 
 def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot]]) -> int:
-    """Draws the edges between all papers, and returns the number of the commit that includes them.
+    """Adds the edges between all papers and returns the number of the commit that includes them.
 
-    Raises `StoreBusyError` if others keep writing; the last of these writers then draws the missing edges."""
+    Raises `StoreBusyError` if other processes keep writing. The last of them then adds the missing edges."""
     for _ in range(_ATTEMPTS):
         state = connection.read(read_state)
         if state.connected >= state.generation:
@@ -70,8 +70,8 @@ def connect(connection: Connection, snapshot: Callable[[], AbstractContextManage
             if connection.write(lambda transaction, g=generation: transaction.run(_REACHED, generation=g).single()):  # type: ignore[misc]
                 return generation
     raise StoreBusyError(
-        f"others keep writing to {connection.address}: the papers are stored; `xkg concepts` or the next build adds "
-        "citations between them"
+        f"other processes keep writing to {connection.address}: the papers are stored; `xkg concepts` or the next "
+        "build adds citations between them"
     )
 
 

@@ -1,8 +1,7 @@
-"""Stores papers as they were before a commit replaced or removed them, so that two commits can be compared:
-`(:XkgEarlier {id, paper, from, until, bundle})` holds a paper's state from the commit `from` up to, but not including,
-`until`.
+"""Stores earlier states of papers that were replaced or removed, so that commits can be compared. `(:XkgEarlier {id,
+paper, from, until, bundle})` contains a paper's state from the commit `from` up to, but not including, `until`.
 
-Only the most recent states are kept; `(:XkgMeta).earliest` is the first commit for which every state is available."""
+Only the most recent states are kept. `(:XkgMeta).earliest` is the first commit for which all states are available."""
 
 import json
 import zlib
@@ -21,7 +20,7 @@ from xkg.store.neo4j.db.migrations import State
 from xkg.store.rows import key
 
 MOST = 200
-"""The maximum number of stored states; each takes 10 to 100 KB."""
+"""Maximum number of stored states, each 10 to 100 KB."""
 _LARGEST = 1 << 30
 
 _KEEP = (
@@ -46,8 +45,8 @@ _BUNDLE = "MATCH (e:XkgEarlier {id: $id}) RETURN e.bundle AS bundle"
 
 
 class _Held(NamedTuple):
-    """A state of a paper, from the commit `began` up to, but not including, `until` (None for the current state); `id`
-    identifies the node of an earlier state."""
+    """A paper's state from the commit `began` up to, but not including, `until`. For the current state, `until` is
+    None. For an earlier state, `id` is its node's id."""
 
     began: int
     until: int | None
@@ -56,8 +55,8 @@ class _Held(NamedTuple):
 
 
 def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[str]) -> None:
-    """Stores the papers with these keys as they are before the commit `state` changes them. If a paper is too damaged
-    to be stored, earlier commits can no longer be compared."""
+    """Stores the papers with these keys before the commit in `state` changes them. If a paper is too damaged to be
+    stored, earlier commits can no longer be compared."""
     if not keys:
         return
     rows, damaged = [], False
@@ -84,8 +83,8 @@ def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[s
 def differences(
     connection: Connection, first: int | None, second: int | None
 ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-    """Implements `GraphStore.differences` for commits up to `second`; if `first` is None, it is the commit before the
-    last change to a paper. Raises `StoreError`."""
+    """Implements `GraphStore.differences`. `first` defaults to the commit before the last change to a paper up to
+    `second`. Raises `StoreError` if a commit is not available."""
     first, second = connection.read(lambda transaction: _ends(transaction, connection.address, first, second))
     since = min(first, second)
     held: dict[str, list[_Held]] = {}
@@ -101,7 +100,10 @@ def differences(
 def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, second: int | None) -> tuple[int, int]:
     record = transaction.run(_SPAN).single()
     if record is None:
-        raise StoreError(f"the Neo4j at {place} has no graph yet, nothing to compare: build or import a paper first")
+        raise StoreError(
+            f"the Neo4j server at {place} has no graph yet, so there is nothing to compare: build or import "
+            "a paper first"
+        )
     earliest, present = record["earliest"], record["generation"]
     if second is None:
         second = present
@@ -111,14 +113,15 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
     for number in (first, second):
         if not earliest <= number <= present:
             raise StoreError(
-                f"generation {number} of the Neo4j at {place} cannot be compared, but {earliest} to {present} can: to "
-                "compare older states, export bundles (`xkg export --format bundle`) and compare with their folder"
+                f"generation {number} of the Neo4j server at {place} cannot be compared, but {earliest} to {present} "
+                "can: to compare older states, export bundles (`xkg export --format bundle`) and compare with their "
+                "folder"
             )
     return first, second
 
 
 def _at(states: Sequence[_Held], generation: int) -> _Held | None:
-    """The state of a paper at a commit; None if the paper was not in the graph."""
+    """Returns a paper's state at a commit, or None if the paper was not in the graph."""
     for one in states:
         if one.began <= generation and (one.until is None or generation < one.until):
             return None if one.removed else one

@@ -1,4 +1,4 @@
-"""A full check of a graph on Neo4j, for `xkg index check`."""
+"""Fully checks a graph on Neo4j, for `xkg index check`."""
 
 from xkg.errors import StoreError
 from xkg.store.neo4j import read
@@ -19,8 +19,8 @@ _EXAMPLES = 3
 
 
 def problems(connection: Connection, model: str) -> list[str]:
-    """One line for each problem: papers changed by hand, nodes without a paper, node counts that differ from the
-    bundles, edges not drawn yet, or a different embedding model."""
+    """Returns one line for each problem: papers changed by hand, nodes without a paper, node counts that differ from
+    the bundles, missing edges, or a different embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []

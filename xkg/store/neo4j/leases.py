@@ -1,10 +1,10 @@
-"""Leases on papers, which keep two machines from building the same paper at once: `(:XkgLease {id, holder, fence,
-expires})`.
+"""Leases on papers, which prevent two machines from building the same paper at the same time: `(:XkgLease {id, holder,
+fence, expires})`.
 
-A lease that is not renewed expires by the server's clock; another machine may then take it, with a higher fence.
-Publishing compares the fence in its own transaction, so a machine that slept until its lease had expired changes
-nothing (compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node outlives its lease, so that
-its fence keeps increasing."""
+A lease that is not renewed expires according to the server's clock. Another machine may then take it, with a higher
+fence. Publishing compares the fence in its own transaction, so a machine that was suspended until its lease expired
+cannot change anything (compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node is kept after
+its lease ends, so that the fence always increases."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
 
 SECONDS = 120.0
-"""The duration of a lease; its holder renews it three times in this period."""
+"""The duration of a lease. The holder renews it three times in this period."""
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
@@ -40,8 +40,8 @@ _HOLDERS = (
 def held(
     connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
 ) -> Iterator[int]:
-    """Holds the lease on a paper during the context and for another `pause` seconds, and yields its fence. Raises
-    `LeaseHeldError` if another machine holds it, and the errors of the connection."""
+    """Holds the lease on a paper during the context and for `pause` seconds afterwards, and yields its fence. Raises
+    `LeaseHeldError` if another machine holds it, and the same errors as `Connection`."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
     values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))
@@ -55,7 +55,7 @@ def held(
 
     def renew() -> None:
         while not ended.wait(milliseconds / 3000):
-            # The server may become reachable again in time; if not, publishing the paper detects the lost lease.
+            # The server may become reachable again in time. If not, publishing the paper detects the lost lease.
             with suppress(StoreError):
                 connection.write(lambda transaction: transaction.run(_RENEW, {**values, "fence": fence}).consume())
 

@@ -1,8 +1,9 @@
-"""A paper's complete bundle, stored next to its nodes, so that bundle → Neo4j → bundle is lossless.
+"""Stores a paper's complete bundle next to its nodes, so that the conversion from a bundle to Neo4j and back is
+lossless.
 
-A value in the bundle is used as long as the node contains the same value, or its substitute if no engine can store the
-value (half of a surrogate pair, NUL). If the value was changed in the graph, the graph's value is used. Earlier
-versions of xkg did not store values that nodes contain exactly; these are read from the nodes."""
+A value in the bundle is used if the node contains the same value, or a substitute for characters that no engine can
+store (lone surrogates, NUL). If the value was changed in the graph, the graph's value is used. Earlier versions of xkg
+did not store values that the nodes contain exactly. These are read from the nodes."""
 
 import json
 import zlib
@@ -19,7 +20,7 @@ from xkg.store.rows import NODES, key, nested, texts
 _JSON = {("Paper", "references"), ("Technique", "excerpts"), ("Code", "evidence"), ("Code", "claims")}
 _LISTS = {"Technique": "techniques", "Code": "code", "Finding": "findings", "Resource": "resources"}
 _DERIVED = {("Code", "name"), ("Code", "claimed"), ("Code", "attested_by[]")}
-"""Columns that are computed from other fields."""
+"""Columns computed from other fields."""
 _COLUMNS = {
     label: [
         (column.removesuffix("[]"), column.endswith("[]"))
@@ -33,15 +34,15 @@ Properties = Mapping[str, Any]
 
 
 class Parts(NamedTuple):
-    """The graph's data about papers: node properties keyed by label and key, and edge properties keyed by type and both
-    keys."""
+    """The graph's data about papers: node properties keyed by label and node key, and edge properties keyed by type and
+    both node keys."""
 
     nodes: dict[str, dict[str, dict[str, Any]]]
     edges: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]
 
 
 class Rest:
-    """The extra data for one paper at the commit `generation`. `keys` contains the keys of the paper's own nodes."""
+    """A paper's extra data at the commit `generation`. `keys` contains the keys of the paper's own nodes."""
 
     def __init__(self, fields: dict[str, Any]) -> None:
         self._fields = fields
@@ -55,8 +56,8 @@ class Rest:
         self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """The bundle according to the current graph. Nodes deleted from the graph are omitted, with everything that
-        depends on them. Raises `CorruptStoreError` for values that a bundle cannot contain."""
+        """Returns the bundle as it currently is in the graph. Nodes deleted from the graph are omitted, as is
+        everything that depends on them. Raises `CorruptStoreError` if a value is invalid."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
             fields["paper"] = _merged("Paper", fields["paper"], found.nodes["Paper"].get(key(self.paper), {}))
@@ -82,7 +83,7 @@ class Rest:
 
 
 def _leave_out(fields: dict[str, Any], found: Parts) -> None:
-    """Removes everything that depends on a deleted node, and replaces code locations with those in the graph."""
+    """Removes everything that depends on a deleted node, and updates code locations from the graph."""
     known: set[str | None] = {None}
     techniques = []
     for technique in fields["techniques"]:
@@ -114,7 +115,7 @@ def _leave_out(fields: dict[str, Any], found: Parts) -> None:
 
 
 def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes:
-    """The extra data for a bundle; techniques with ids in `visible` are nodes."""
+    """Serialises a bundle's extra data. Techniques with ids in `visible` are nodes."""
     fields = bundle.model_dump()
     for name, field in (("techniques", "id"), ("code", "technique")):
         fields[name] = [node if node[field] in visible else {"whole": node} for node in fields[name]]
@@ -123,7 +124,7 @@ def pack(bundle: PaperBundle, visible: frozenset[str], generation: int) -> bytes
 
 
 def unpack(data: bytes) -> Rest:
-    """The extra data from `pack`ed bytes. Raises `ValueError` if they are damaged."""
+    """Deserialises extra data from `pack`. Raises `ValueError` if the bytes are damaged."""
     try:
         return Rest(json.loads(zlib.decompress(data)))
     except (zlib.error, KeyError, TypeError) as error:
@@ -131,7 +132,7 @@ def unpack(data: bytes) -> Rest:
 
 
 def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """The fields of a node, taken from `extras`, or from the graph if they were changed there."""
+    """Returns a node's fields from `extras`, or from the graph if they were changed there."""
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)
@@ -146,7 +147,7 @@ def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str,
 
 
 def _projected(label: str, name: str, value: Any) -> Any:
-    """`value` in the form that `xkg.store.rows` stores in a node."""
+    """Returns the value in the form in which `xkg.store.rows` stores it in a node."""
     if (label, name) in _JSON and value is not None:
         return nested(value)
     if isinstance(value, str):

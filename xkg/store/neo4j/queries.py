@@ -1,8 +1,9 @@
-"""Runs untrusted queries on a Neo4j server: statements that pass the guard, in a read transaction with a time limit.
+"""Runs untrusted queries on a Neo4j server. Statements must pass the guard, and run in a read transaction with a
+timeout.
 
-The Community edition has no roles, so only the guard denies files, network and procedures; writes are prevented by a
-READ session and the planner's classification of the statement. The server limits a transaction's memory
-(`db.memory.transaction.max`); clients cannot set a lower limit."""
+The Community edition has no roles, so access to files, the network and procedures is prevented only by the guard.
+Writes are also prevented by a READ session and the planner's classification of the statement. The server limits a
+transaction's memory (`db.memory.transaction.max`). Clients cannot set a lower limit."""
 
 import json
 import logging
@@ -39,7 +40,7 @@ _NOT_OF_THE_QUERY = frozenset(["Security", "Database", "Cluster", "Request"])
 _LONGEST_MESSAGE = 240
 _OTHER_NOTIFICATIONS = [kind for kind in neo4j.NotificationDisabledClassification if kind.value != "UNRECOGNIZED"]
 _UNKNOWN_NAME = ("01N50", "01N51")
-"""GQL status codes for a label or relationship type that the database does not have."""
+"""GQL status codes for a label or relationship type that does not exist in the database."""
 _NAME = re.compile(r"`([^`]{1,200})`")
 _BEYOND_DATES = "the query returns a date or time outside the years 1 to 9999; apply toString(…) to it"
 _MORE_THAN_READS = "query refused: the server classifies it as more than a read"
@@ -60,11 +61,11 @@ def read(
     seconds: float = 10,
     bytes: int = 1_000_000,
 ) -> Table:
-    """The rows of a read-only statement, limited to `rows` rows and about `bytes` of JSON. Values are plain JSON, as
-    with the embedded engine. After `seconds`, the server ends the transaction.
+    """Runs a read-only statement. Returns up to `rows` rows and about `bytes` bytes of JSON. Values are plain JSON, as
+    with the embedded engine. The server stops the transaction after `seconds`.
 
-    Raises `QueryRefusedError`, `QueryFailedError` with the engine's message or if the time is up, and the driver's
-    errors if the server is unreachable or refuses the login."""
+    Raises `QueryRefusedError` if the statement is not allowed, `QueryFailedError` if it fails or times out, and the
+    driver's errors if the server is unreachable or rejects the login."""
     passed = guard(statement, parameters)
     values = checked_parameters(parameters or {})
     if not _turns.acquire(timeout=seconds):
@@ -75,13 +76,13 @@ def read(
     def ask() -> None:
         try:
             answer.set_result(_table(driver, database, passed, values, rows, seconds, bytes, turn))
-        except BaseException as error:  # raised in the caller's thread
+        except BaseException as error:  # re-raised in the caller's thread
             answer.set_exception(error)
         finally:
             turn.end()
 
-    # The server can stop a query only between two rows. A query that never reaches the next row must not block its
-    # caller or later queries.
+    # The server can stop a query only between rows. A query that never reaches the next row must not block its caller
+    # or later queries.
     threading.Thread(target=ask, name="xkg query", daemon=True).start()
     wait([answer], timeout=seconds + _GRACE_SECONDS)
     if not answer.done():
@@ -94,11 +95,11 @@ def read(
 
 
 class _Turn:
-    """A slot for one of the concurrent queries, and the query's session. The slot is freed exactly once: when the query
-    ends, or when the waiting caller aborts it."""
+    """A slot for a concurrent query, and the query's session. The slot is freed exactly once, when the query ends or is
+    aborted by its caller."""
 
     cut_off = 0
-    """The number of queries that this process has aborted."""
+    """Number of queries aborted by this process."""
 
     def __init__(self) -> None:
         self._turns = _turns
@@ -106,27 +107,27 @@ class _Turn:
         self.session: neo4j.Session | None = None
 
     def of(self, session: neo4j.Session) -> neo4j.Session:
-        """Registers and returns `session`, which `cut` can end from now on."""
+        """Registers `session`, so that `cut` can abort it, and returns it."""
         self.session = session
         return session
 
     def end(self) -> bool:
-        """Frees the slot. Returns False if it was already free."""
+        """Frees the slot. Returns False if it has already been freed."""
         if not self._once.acquire(blocking=False):
             return False
         self._turns.release()
         return True
 
     def cut(self) -> None:
-        """Closes the connection, which ends the thread that reads from it, and frees the slot, whatever the server is
-        still doing."""
-        # Only its own thread may close a session. The asynchronous driver has a public method that ends a session from
-        # another thread (`AsyncSession.cancel`), which does the same as this.
+        """Closes the connection, which stops the thread that reads from it, and frees the slot, even if the server is
+        still running the query."""
+        # A session may only be closed by its own thread. The asynchronous driver has a public method for this purpose
+        # (`AsyncSession.cancel`), which does the same.
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
             _Turn.cut_off += 1
-            log.warning("Neo4j did not end a query in time: its connection was closed (%s so far)", _Turn.cut_off)
+            log.warning("Neo4j did not stop a query in time: its connection was closed (%s so far)", _Turn.cut_off)
 
 
 def _table(
@@ -144,10 +145,10 @@ def _table(
             database=database,
             default_access_mode=neo4j.READ_ACCESS,
             fetch_size=max(1, min(rows + 1, _FETCHED)),
-            # only about names that do not exist in the database
+            # only notifications about names that do not exist in the database
             notifications_min_severity="WARNING",
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
-            # in a cluster, the query then also sees this process's writes
+            # in a cluster, ensures that the query sees this process's writes
             bookmark_manager=driver.execute_query_bookmark_manager,
         ) as session,
         turn.of(session).begin_transaction(timeout=seconds) as transaction,
@@ -175,7 +176,8 @@ def _table(
 
 
 def _value(value: Any) -> Any:
-    """A driver's value in the form used by the embedded engine. Raises `ValueError` if Python cannot represent it."""
+    """Converts a driver's value to the form used by the embedded engine. Raises `ValueError` if Python cannot represent
+    it."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
@@ -199,11 +201,11 @@ def _value(value: Any) -> Any:
             return {key: _value(item) for key, item in value.items()}
         case None | int() | float() | str() | bytes() | bytearray():
             return value
-    raise ValueError(value)  # the driver's placeholder for an unreadable value in a list or a map
+    raise ValueError(value)  # the driver's placeholder for an unreadable value in a list or map
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
-    """Properties in the order of the embedded tables, then any others by name."""
+    """Returns properties in the order of the embedded tables, followed by any others in alphabetical order."""
     order = {name: place for place, name in enumerate(_ORDER.get(label, ()))}
     names = sorted(entity, key=lambda name: (order.get(name, len(order)), name))
     return {name: _value(entity[name]) for name in names}
@@ -219,6 +221,6 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):
         return error
-    # omits the position, which refers to the rewritten statement, and the list of all clauses in the grammar
+    # Omit the position, which refers to the rewritten statement, and the list of all clauses in the grammar.
     message = (error.message or "").split(" (line ")[0]
     return failure(message if len(message) <= _LONGEST_MESSAGE else message.split(": expected")[0][:_LONGEST_MESSAGE])

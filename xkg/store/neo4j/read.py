@@ -1,7 +1,8 @@
 """Reads papers and changes from the graph.
 
-Neo4j reveals a commit to readers piece by piece (read committed). So a paper is compared with the commit number and
-hash of its bundle, and reread until both match. A difference that persists means that the graph was changed by hand."""
+Neo4j's isolation level is read committed, so readers may see only part of a commit. A paper is therefore compared with
+its bundle's commit number and hash, and reread until both match. A difference that persists means that the graph was
+changed by hand."""
 
 import json
 import time
@@ -22,7 +23,7 @@ from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
-"""The number of papers read together in two round trips; they amount to a few megabytes."""
+"""Number of papers to read in two round trips, which amounts to a few megabytes."""
 # A commit becomes visible within milliseconds, or within a few tenths of a second on a busy server.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
@@ -34,8 +35,8 @@ _BUNDLES = (
 _WRITTEN = f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
-# A single query plan for all sizes, as in `write`. One record per kind, since the driver is slow with thousands of
-# small records.
+# Use the same query plan for all sizes, as in `write`, and one record per kind, because the driver is slow with
+# thousands of small records.
 _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     [
         f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
@@ -66,8 +67,8 @@ _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
 
 
 class Stored(NamedTuple):
-    """A paper read from the graph. `sha256` is the hash of the bundle when it was written; the hash of `bundle` differs
-    if the graph has since been changed by hand."""
+    """A paper read from the graph. `sha256` is the bundle's hash when it was written. It differs from the hash of
+    `bundle` if the graph has been changed by hand since."""
 
     bundle: PaperBundle
     sha256: str
@@ -82,21 +83,21 @@ Seen = Stored | CorruptStoreError | None
 
 
 def position(connection: Connection) -> Position:
-    """The graph's position, empty if the database contains no graph. Takes one round trip."""
+    """Returns the graph's position, which is empty if there is no graph. Takes one round trip."""
     state = require_schema(connection.read(read_state), connection)
     return Position(state.graph, state.generation)
 
 
 def papers(connection: Connection) -> list[tuple[str, str]]:
-    """The id and key of every paper, ordered by key."""
+    """Returns the id and key of every paper, ordered by key."""
     statement = "MATCH (b:XkgBundle) WHERE NOT b.removed RETURN b.paper AS paper, b.id AS id ORDER BY id"
     rows = connection.read(lambda transaction: transaction.run(statement).values("paper", "id"))
     return [(json.loads(paper), paper_key) for paper, paper_key in rows]
 
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
-    """Reads the papers with these keys, in order. Missing papers are omitted, after a short wait if they are `known` to
-    exist. Raises `CorruptStoreError` for data that is not a valid bundle."""
+    """Yields the papers with these keys, in order. Missing papers are omitted, after a short wait if they are `known`
+    to exist. Raises `CorruptStoreError` if a paper is not a valid bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
         settled = _settled(connection, part, known=known)
@@ -104,8 +105,7 @@ def read(connection: Connection, keys: Sequence[str], *, known: bool = False) ->
 
 
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
-    """The papers with these keys, keyed by key, read in a transaction that holds the write lock. Raises the same errors
-    as `read`."""
+    """Reads the papers with these keys in a transaction that holds the write lock. Raises the same errors as `read`."""
     result = {}
     for paper_key, stored in seen_locked(transaction, keys).items():
         if isinstance(stored, CorruptStoreError):
@@ -116,13 +116,14 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 
 def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """The same as `read_locked`, but with an error in place of each paper that is not a valid bundle."""
+    """Like `read_locked`, but returns an error for each paper that is not a valid bundle, and None for removed
+    papers."""
     return _look(transaction, keys)
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
-    """For each of these ids, the papers written to the graph after the commit `since`, without their texts; empty if
-    the id is already in the graph."""
+    """Returns, for each of these ids, the papers written to the graph after the commit `since`, without their texts. If
+    an id is already in the graph, its list is empty."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
@@ -132,7 +133,7 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
 
 
 def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -> list[PaperBundle]:
-    """The given papers that differ from those in the graph, in a transaction that holds the write lock."""
+    """Returns the papers in `new` that differ from those in the graph. The transaction must hold the write lock."""
     keys = {key(bundle.paper.id): bundle for bundle in new}
     written = dict(transaction.run(_WRITTEN, keys=list(keys)).values("id", "sha256"))
     alike = [paper_key for paper_key, bundle in keys.items() if written.get(paper_key) == files.sha256(bundle)]
@@ -143,8 +144,8 @@ def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -
 
 
 def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """The currently visible state of these papers, keyed by key. An invalid bundle may be due to a half-visible
-    commit."""
+    """Returns the currently visible state of these papers, keyed by key. A bundle may be invalid because a commit is
+    only partly visible."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
@@ -173,7 +174,7 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
                     parts.edges[kind].setdefault((node, to), []).append(properties)
     for paper_key, (rest, sha256, generation) in rests.items():
         try:
-            # If commit numbers differ, only half of a commit is visible.
+            # If the commit numbers differ, only part of a commit is visible.
             found[paper_key] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
         except CorruptStoreError as error:
             found[paper_key] = error
@@ -181,7 +182,7 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
 
 
 def changes(connection: Connection, since: Position | None) -> Changes:
-    """The changes since a position (`xkg.store.change_feed.Feed`)."""
+    """Returns the changes since a position (`xkg.store.change_feed.Feed`)."""
     state, rows, decided = _seen(connection, since)
     to = Position(state.graph, state.generation)
     whole = _is_whole(state, since)
@@ -207,7 +208,7 @@ def all_decisions(connection: Connection) -> tuple[Decision, ...]:
 
 
 def ablations(connection: Connection, techniques: Sequence[str] | None) -> tuple[Ablation, ...]:
-    """Measurements of these techniques, in id order; of all techniques if None."""
+    """Returns the measurements of these techniques, or of all techniques if None, in id order."""
     keys = None if techniques is None else [key(technique) for technique in techniques]
     wanted = "" if keys is None else "WHERE a.technique IN $keys "
     statement = f"MATCH (a:Ablation) {wanted}RETURN properties(a) AS found ORDER BY a.id"
@@ -216,7 +217,8 @@ def ablations(connection: Connection, techniques: Sequence[str] | None) -> tuple
 
 
 def _seen(connection: Connection, since: Position | None) -> tuple[State, list[dict[str, Any]], list[int]]:
-    """The state, the changed papers, the commits of changed decisions, and everything from the newest commit."""
+    """Returns the state, the changed papers, and the commits of changed decisions, once the newest commit is fully
+    visible."""
 
     def look(transaction: neo4j.ManagedTransaction) -> tuple[State, list[dict[str, Any]], list[int], str]:
         state = require_schema(read_state(transaction), connection)
@@ -249,7 +251,7 @@ def _is_whole(state: State, since: Position | None) -> bool:
 
 
 def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
-    """Returns papers once they match their hash, or are the same in two reads with a pause in between."""
+    """Returns papers once they match their hash or are the same in two reads with a pause in between."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)

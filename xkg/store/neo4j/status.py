@@ -1,4 +1,4 @@
-"""The line about Neo4j in `xkg doctor`: version, edition, permissions, latency, and the graph's position."""
+"""Reports Neo4j's version, edition, permissions, latency and the graph's position, for `xkg doctor`."""
 
 import statistics
 import time
@@ -16,7 +16,7 @@ _PROBE = "xkg_doctor_probe"
 
 
 def examine(settings: StoreSettings) -> str:
-    """The line about Neo4j. Raises the same errors as `Connection`."""
+    """Returns a line about Neo4j. Raises the same errors as `Connection`."""
     with closing(Connection(settings)) as connection:
         edition = connection.read(
             lambda transaction: transaction.run("CALL dbms.components() YIELD edition RETURN edition LIMIT 1").value()
@@ -32,7 +32,7 @@ def examine(settings: StoreSettings) -> str:
 
 
 def _latency(connection: Connection) -> float:
-    """The median time of an empty query, in milliseconds."""
+    """Returns the median duration of an empty query in milliseconds."""
     times = []
     with connection.explaining(), connection.driver.session(database=connection.database) as session:
         for _ in range(_PINGS):
@@ -43,7 +43,7 @@ def _latency(connection: Connection) -> float:
 
 
 def _rights(connection: Connection) -> str:
-    """The user's permissions, determined by transactions that are rolled back."""
+    """Describes the user's permissions, which are tested with transactions that are rolled back."""
     if not _may(connection, f"CREATE (n:{_PROBE}) SET n.id = 'probe'"):
         return "read-only: enough to serve, but builds need write access"
     if not _may(connection, f"CREATE CONSTRAINT {_PROBE} IF NOT EXISTS FOR (n:{_PROBE}) REQUIRE n.id IS UNIQUE"):

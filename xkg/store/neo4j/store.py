@@ -1,7 +1,7 @@
-"""`Neo4jStore`: one graph on a Neo4j server shared by a team.
+"""`Neo4jStore`: a graph on a Neo4j server, shared by a team.
 
-Writers commit one paper per transaction, serialised by the graph's counter. Readers on this machine use a local copy
-with its own indexes, which follows the graph."""
+Commits are serialised by the graph's counter. Readers on this machine use a local copy with its own indexes, which is
+kept up to date."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,15 +26,15 @@ from xkg.store.rows import key
 T = TypeVar("T")
 
 _LARGEST_COMMIT = 16 << 20
-"""The maximum total size, in bytes, of the bundles in one transaction, which the server keeps in memory until the
-commit."""
+"""Maximum total size in bytes of the bundles in a transaction, which the server keeps in memory until the commit."""
 
 
 class Neo4jStore:
-    """Implements `xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the configured Neo4j.
+    """Implements `xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` for the configured Neo4j server.
 
-    Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for the papers that were written, so that a batch
-    does this only once; if `connect` is false, `close` does not draw them. Thread-safe, and safe in a forked child."""
+    Nothing is read on opening. `close` adds `CITES` and `SAME_CONCEPT` edges for the papers that were written, so that
+    a batch does this only once. If `connect` is false, `close` does not add them. Thread-safe, and safe to use in
+    forked processes."""
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class Neo4jStore:
         self._prepared: migrations.State | None = None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """The graph, read from the copy on this machine, which is brought up to date first. Raises the same errors as
+        """Returns the graph, read from the copy on this machine, which is updated first. Raises the same errors as
         `Replica.snapshot`."""
         return self._replica().snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
-        """Holds a lease (`leases.held`); creates the graph if there is none."""
+        """Holds a lease (`leases.held`). Creates the graph if there is none."""
         self._prepare()
         return leases.held(self.connection, paper, holder)
 
@@ -72,19 +72,20 @@ class Neo4jStore:
     def publish(
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: Recognise | None = None
     ) -> int:
-        """Adds or replaces papers, and returns the number of the commit, or of the last commit if nothing changed. A
-        batch that is too large for one transaction is split between papers.
+        """Adds or replaces papers. Returns the number of the commit, or of the last commit if nothing changed. A batch
+        that is too large for one transaction is split between papers.
 
-        Raises `InputError` for an inconsistent bundle, `LeaseLostError` if another machine has taken the lease on a
-        paper since its fence in `fences` was issued, `ModelMismatchError` if the graph is linked with another model,
-        `StoreUnreachableError`, `SchemaVersionError`, `StoreError`, and anything that `recognise.check` raises."""
+        Raises `InputError` if a bundle is inconsistent, `LeaseLostError` if another machine has taken the lease on a
+        paper since its fence in `fences` was issued, `ModelMismatchError` if the graph is linked with a different
+        model, `SchemaVersionError` if the schema is outdated or too new, and anything that `recognise.check` raises.
+        Also raises the same errors as `Connection`."""
         self._prepare()
         done = [self._replace(part, (), fences or {}, recognise) for part in _parts(new)]
         return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
-        """Replaces each of these papers by `change(bundle)` under the write lock, skipping deleted papers. Raises the
-        same errors as `publish`."""
+        """Replaces each of these papers with `change(bundle)` under the write lock. Deleted papers are skipped. Raises
+        the same errors as `publish`."""
         keys = [key(paper) for paper in dict.fromkeys(papers)]
         changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
         self._prepare()
@@ -93,7 +94,8 @@ class Neo4jStore:
             state = self._begin(transaction)
             revised = []
             for paper_key, stored in read.read_locked(transaction, keys).items():
-                # A transaction may be retried; `change` is called once per bundle, since it may have side effects.
+                # The transaction may be retried, but `change` may have side effects, so it is called only once per
+                # bundle.
                 if paper_key not in changed or changed[paper_key][0] != stored.bundle:
                     changed[paper_key] = (stored.bundle, change(stored.bundle))
                 bundles.validate(changed[paper_key][1])
@@ -110,8 +112,8 @@ class Neo4jStore:
             return unchanged.generation
 
     def decide(self, new: Iterable[Decision]) -> int:
-        """Adds decisions about pairs of techniques, replacing older ones, and draws the resulting edges. Raises the
-        same errors as `publish`."""
+        """Adds or replaces decisions about pairs of techniques, and updates the edges. Raises the same errors as
+        `publish`."""
         decisions = list({decision.key: decision for decision in new}.values())
         self._prepare()
         if self.position().counter == 0:
@@ -126,7 +128,7 @@ class Neo4jStore:
         return self._connect()
 
     def add_ablations(self, new: Iterable[Ablation]) -> int:
-        """Adds measurements, replacing those with the same id. Raises the same errors as `publish`."""
+        """Adds measurements, replacing any with the same ids. Raises the same errors as `publish`."""
         ablations = list({ablation.id: ablation for ablation in new}.values())
         self._prepare()
         if not ablations or self.position().counter == 0:
@@ -143,11 +145,11 @@ class Neo4jStore:
         return read.ablations(self.connection, techniques)
 
     def require_writable(self) -> None:
-        """Raises the errors that `publish` would raise for any paper; an empty database gets its schema."""
+        """Raises the errors that `publish` would raise for any paper. Creates the schema in an empty database."""
         self._prepare()
 
     def connect(self) -> None:
-        """Draws `CITES` and `SAME_CONCEPT` for all commits. Raises the same errors as `publish`."""
+        """Adds `CITES` and `SAME_CONCEPT` edges for all commits. Raises the same errors as `publish`."""
         self._connect()
 
     def _connect(self) -> int:
@@ -157,8 +159,8 @@ class Neo4jStore:
         return generation
 
     def remove(self, papers: Sequence[str]) -> int:
-        """Removes papers in one step, and returns the number of the commit. Raises `UnknownIdError` and the same errors
-        as `publish`."""
+        """Removes papers in one step and returns the number of the commit. Raises `UnknownIdError` if a paper is
+        unknown, and the same errors as `publish`."""
         self._prepare()
         known = {paper for paper, _ in read.papers(self.connection)}
         for paper in papers:
@@ -169,28 +171,28 @@ class Neo4jStore:
         return self._replace((), papers)
 
     def rollback(self) -> int:
-        """Always raises `StoreError`, since papers are replaced one by one here, often by several machines."""
+        """Always raises `StoreError`, because papers are replaced one by one, often by several machines."""
         raise StoreError(
-            f"the Neo4j at {self.place} has no generation to go back to: restore a backup of the database, or build or "
-            "import the paper again"
+            f"the Neo4j server at {self.place} has no generation to roll back to: restore a backup of the database, "
+            "or build or import the paper again"
         )
 
     def differences(
         self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """The differences between two commits, as far back as replaced papers are kept (see `earlier_states`)."""
+        """Yields the differences between two commits, if their states are still available (see `earlier_states`)."""
         self.position()
         return earlier_states.differences(self.connection, first, second)
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Links all papers again with the configured embedding model, and makes every copy of the graph rebuild itself.
-        Returns the number of the commit, and notes."""
+        """Recomputes the links between all papers with the configured embedding model, and causes all copies of the
+        graph to be rebuilt. Returns the number of the commit, and notes."""
         self._prepare()
         self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
         return self._connect(), []
 
     def check(self) -> list[str]:
-        """The problems with the graph, one line each. Reads every paper in full."""
+        """Checks the graph. Returns any problems, one line each. Reads all papers in full."""
         from xkg.store.neo4j.integrity import problems
 
         return problems(self.connection, self._model)
@@ -198,7 +200,8 @@ class Neo4jStore:
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Runs a read-only statement that passes the guard. Raises `QueryRefusedError` and `QueryFailedError`."""
+        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if it is not allowed, and
+        `QueryFailedError` if it fails."""
         from xkg.store.neo4j.queries import read
 
         with self.connection.explaining():
@@ -212,14 +215,14 @@ class Neo4jStore:
             )
 
     def warm_queries(self) -> None:
-        """Connects to the server. Raises `StoreUnreachableError`."""
+        """Connects to the server. Raises `StoreUnreachableError` if it cannot be reached."""
         _ = self.connection.driver
 
     def decisions(self) -> Sequence[Decision]:
         return read.all_decisions(self.connection)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Every paper's bundle in id order. Raises `CorruptStoreError`."""
+        """Yields all bundles in id order. Raises `CorruptStoreError` if a paper is damaged."""
         keys = [paper_key for _, paper_key in sorted(read.papers(self.connection))]
         return (stored.bundle for stored in read.read(self.connection, keys))
 
@@ -230,8 +233,8 @@ class Neo4jStore:
         return read.changes(self.connection, since)
 
     def close(self) -> None:
-        """Draws the edges for the papers that were written, and disconnects; the store can still be used. Raises the
-        same errors as `connect`, but the papers are stored even then."""
+        """Adds edges for the papers that were written, and disconnects. The store can still be used. Raises the same
+        errors as `connect`. Even then, the papers have been stored."""
         try:
             if self._written and self._connects:
                 self.connect()
@@ -254,7 +257,7 @@ class Neo4jStore:
         return Replica(folder, self, self._embedder, model=self._model, background=background)
 
     def _prepare(self) -> migrations.State:
-        """The graph's state before the first write; creates the graph if there is none."""
+        """Returns the graph's state before the first write. Creates the graph if there is none."""
         if self._prepared is None:
             self._prepared = migrations.prepare(self.connection)
         return self._prepared
@@ -286,7 +289,7 @@ class Neo4jStore:
         try:
             return self._write(work)
         except _Unchanged as unchanged:
-            self._written = True  # the writer of those papers may have died before it drew their edges
+            self._written = True  # the writer of these papers may have died before it added their edges
             return unchanged.generation
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
@@ -296,7 +299,7 @@ class Neo4jStore:
 
 
 class _Unchanged(Exception):
-    """A write changes nothing in the commit `generation`, so nothing is committed."""
+    """A write does not change anything since the commit `generation`, so nothing is committed."""
 
     def __init__(self, generation: int) -> None:
         super().__init__(generation)
@@ -304,8 +307,8 @@ class _Unchanged(Exception):
 
 
 def _parts(new: Iterable[PaperBundle]) -> Iterator[list[PaperBundle]]:
-    """Groups consistent papers into parts without splitting a paper. Raises `InputError` or `StoreError` for
-    inconsistent papers."""
+    """Groups papers into parts that fit into one transaction. Raises `InputError` if a paper is inconsistent, and
+    `StoreError` if one is repeated."""
     part: list[PaperBundle] = []
     known, size = set[str](), 0
     for bundle in new:

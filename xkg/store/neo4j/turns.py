@@ -1,6 +1,6 @@
-"""Lets machines that share nothing but a Neo4j server take turns sending requests to a web server. Each turn is a lease
-on the web server's name, held for the pause after a request (`xkg.store.neo4j.leases`). If a machine dies during its
-turn, the others wait until the lease expires."""
+"""Allows machines that share only a Neo4j server to take turns sending requests to a web server. A turn is a lease on
+the web server's name (`xkg.store.neo4j.leases`), which is held during a request and the pause after it. If a machine
+dies during its turn, the others wait until the lease expires."""
 
 import os
 import random
@@ -15,15 +15,15 @@ from xkg.store.neo4j.store import Neo4jStore
 
 LEASE_SECONDS = 30.0
 MOST_SECONDS = 600.0
-"""The maximum wait for a turn, which is enough for 150 requests from others."""
+"""How long to wait for a turn. This is enough for 150 requests from other machines."""
 _ASK_SECONDS = 0.5
 _AWAY_SECONDS = 60.0
 
 
 class SharedTurns:
-    """Turns shared by all machines that use one Neo4j. If Neo4j cannot be reached or written to, there are no turns for
-    a minute, and only this machine's own pause applies. Each turn uses its own connection, so that no connection stays
-    open."""
+    """Turns shared by all machines that use the same Neo4j server. If the server cannot be reached or written to, there
+    are no turns for a minute, and only this machine's own pause applies. Each turn uses a separate connection, so that
+    no connection is kept open."""
 
     def __init__(self, open_store: Callable[[], Neo4jStore], most_seconds: float = MOST_SECONDS) -> None:
         self._open = open_store
@@ -33,15 +33,15 @@ class SharedTurns:
 
     @contextmanager
     def __call__(self, host: str, seconds: float) -> Iterator[None]:
-        """Makes one request to `host`, `seconds` after the last one ended. Raises `UnreachableError` if other machines
-        take all turns for `most_seconds`."""
+        """Takes a turn for one request to `host`, at least `seconds` after the previous request ended. Raises
+        `UnreachableError` if other machines take all turns for `most_seconds`."""
         with ExitStack() as turn:
             if time.monotonic() >= self._away_until:
                 try:
                     self._take(turn, host, seconds)
                 except LeaseHeldError as error:
                     raise UnreachableError(
-                        f"other machines that share the graph have taken every turn at {host} for {self._most:g} s: "
+                        f"other machines that share the graph have used every turn at {host} for {self._most:g} s: "
                         "run again later, or build on fewer machines"
                     ) from error
                 except StoreError:
@@ -49,7 +49,7 @@ class SharedTurns:
             yield
 
     def _take(self, turn: ExitStack, host: str, seconds: float) -> None:
-        """Raises `LeaseHeldError` if no turn becomes free in time."""
+        """Waits for a turn. Raises `LeaseHeldError` if none becomes free in time."""
         store, until = turn.enter_context(closing(self._open())), time.monotonic() + self._most
         if not self._prepared:
             store.require_writable()

@@ -1,8 +1,9 @@
-"""Writes papers to the graph, in one transaction that may be retried.
+"""Writes papers to the graph in a transaction that may be retried.
 
-The transaction begins by advancing the counter on `(:XkgMeta)`, whose lock serialises all writers, so everything it
-reads afterwards stays valid until the commit. A paper's nodes are merged, so edges to them from other papers remain.
-Its own edges are redrawn. Nodes that no longer belong to it are removed, unless another paper also has them."""
+The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything the
+transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges to them from
+other papers are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are removed, unless
+they are shared with another paper."""
 
 import hashlib
 import json
@@ -29,8 +30,8 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# Stored as one property, so that it is never half visible; a reader uses it to check whether everything from the newest
-# commit is visible.
+# `newest` is a single property, so that it is never partly visible. Readers use it to check whether the newest commit
+# is fully visible.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -43,7 +44,7 @@ _SHARERS = (
 
 
 def begin(transaction: neo4j.ManagedTransaction) -> State:
-    """Advances the counter and holds its lock until the transaction ends."""
+    """Increments the counter and holds its lock until the transaction ends."""
     record = transaction.run(_COUNT).single()
     if record is None:
         raise StoreError("the graph was removed from the database in the meantime: nothing was changed; try again")
@@ -57,8 +58,9 @@ def replace(
     removed: Sequence[str],
     model: str,
 ) -> bool:
-    """Adds or replaces papers that are not already stored unchanged, and removes others, in the commit `state`. Returns
-    False if nothing changes. Raises `ModelMismatchError` if the graph is linked with another embedding model."""
+    """Adds or replaces the papers in `new` that have changed, and removes the papers in `removed`, in the commit
+    `state`. Returns False if nothing changes. Raises `ModelMismatchError` if the graph is linked with a different
+    embedding model."""
     if new and state.model not in ("", model):
         raise ModelMismatchError(
             f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
@@ -92,7 +94,7 @@ def replace(
 
 
 def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Sequence[Decision]) -> None:
-    """Stores decisions in the commit `state`; newer ones replace older ones."""
+    """Adds or replaces decisions in the commit `state`."""
     rows = [
         {
             "id": hashlib.sha256(json.dumps(decision.key).encode("ascii")).hexdigest(),
@@ -106,7 +108,7 @@ def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Seque
 
 
 def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations: Sequence[Ablation]) -> None:
-    """Stores measurements in the commit `state`, replacing those with the same id, and draws their edges."""
+    """Adds measurements and their edges in the commit `state`, replacing any with the same ids."""
     rows = _Rows()
     for ablation in ablations:
         for row in ablation_rows(ablation):
@@ -120,8 +122,8 @@ def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations
 
 
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
-    """Marks all papers as unlinked, sets the embedding model, and renames the graph so that every copy is rebuilt.
-    Deletes tombstones, which copies no longer need."""
+    """Marks all papers as unlinked, sets the embedding model, and renames the graph so that all copies are rebuilt.
+    Deletes tombstones, which are no longer needed."""
     transaction.run("MATCH (b:XkgBundle) WHERE b.removed DELETE b")
     transaction.run(
         "MATCH (m:XkgMeta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
@@ -137,7 +139,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Ends a transaction in which `changed` nodes carry this commit's number."""
+    """Records that `changed` nodes have this commit's number, at the end of the transaction."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
@@ -150,7 +152,7 @@ def _stamp(state: State, changed: int, *, model: str | None = None, connected: i
 
 
 class _Rows:
-    """Rows, grouped by table: the parameters for the single statement that writes them."""
+    """Rows grouped by table, which are the parameters for the statement that writes them."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
@@ -160,13 +162,13 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # If papers share a repository, the paper for which it is official takes precedence, otherwise the first
+            # If papers share a repository, the paper for which it is official takes precedence, or else the first
             # paper.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
             names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
-            # A shared symbol is defined only once; other duplicate edges in a bundle are drawn twice.
+            # A shared symbol is defined only once. Other duplicate edges in a bundle are kept.
             at: Any = row.values if row.table == "DEFINES" else len(table)
             table[at] = {n: list(v) if isinstance(v, tuple) else v for n, v in zip(names, row.values, strict=True)}
 
@@ -178,8 +180,9 @@ class _Rows:
 
 
 def _write_statement() -> str:
-    """Builds one statement for everything, even if some parts are empty, so that writing takes one round trip. The rows
-    are in one map, since the server caches a plan for each order of magnitude of each list parameter."""
+    """Builds a single statement for everything, even if some parts are empty, so that writing takes one round trip. All
+    rows are in one map, because the server caches a separate plan for each order of magnitude of each list
+    parameter."""
     parts = [f"UNWIND $all.gone_{label} AS id {seek('n', label, 'id')} DETACH DELETE n" for label in ("Paper", *_OWN)]
     own = {
         "papers AS id": ("Paper", "id", "PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY"),
@@ -191,7 +194,7 @@ def _write_statement() -> str:
         for rows, (label, one, edges) in own.items()
     ]
     for label in NODES:
-        if label in ("CitedWork", "Ablation"):  # drawn with the citations, separately from papers
+        if label in ("CitedWork", "Ablation"):  # created separately from papers
             continue
         keep = (
             " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
@@ -201,7 +204,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # If a cited work has since been built, it becomes a paper for all papers that cite it.
+    # If a cited work has been built, it becomes a paper, including for all papers that cite it.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
@@ -219,8 +222,8 @@ def _write_statement() -> str:
         "MERGE (t)-[:ABLATED_IN]->(a)"
     )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", _STAMP]
-    # Each node is looked up by its id, regardless of the size of the graph, so the plan is never recomputed, which
-    # would take a second.
+    # Never recompute the plan, which would take a second. Nodes are looked up by id, so the plan does not depend on the
+    # size of the graph.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 
 
@@ -247,7 +250,7 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """The extra data for these papers; None where it cannot be read."""
+    """Returns the extra data for these papers, or None if it cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:
@@ -261,7 +264,7 @@ def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> di
 def _gone(
     transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
 ) -> dict[str, list[str]]:
-    """The papers' own nodes that will not be written again, grouped by label."""
+    """Returns the papers' own nodes that will not be rewritten, grouped by label."""
     lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
     gone = {}
     for label in _OWN:
@@ -275,7 +278,7 @@ def _gone(
 def _drop_shared(
     transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
 ) -> None:
-    """Deletes repositories and symbols that these papers used and no paper uses now."""
+    """Deletes these papers' repositories and symbols that are no longer used by any paper."""
     known = [rest for rest in earlier if rest is not None]
     symbols = {
         symbol: repository

@@ -1,4 +1,4 @@
-"""Decides who may see pages: tokens, which are exchanged once for a cookie, and the headers in every response.
+"""Controls access to pages, by token or session cookie.
 
-May import: xkg.serve.http, and the layers below it; no page.
+May import from `xkg.serve.http` and the layers below it, but not from any page.
 """

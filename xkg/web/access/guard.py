@@ -1,7 +1,7 @@
-"""Admits holders of MCP tokens to the pages: the token comes in a header, or was exchanged once for a cookie.
+"""Admits holders of MCP tokens to the pages. A token is sent in a header, or exchanged once for a cookie.
 
-The cookie is HttpOnly and SameSite=Lax, so that a shared link opens signed in. Any request that changes something or
-costs money must be a POST from our own page, or a request that the browser says comes from our own page (`is_own`)."""
+The cookie is HttpOnly and SameSite=Lax, so that users who follow a shared link are signed in. Any request that changes
+something or costs money must come from one of our own pages, according to the browser (`is_own`)."""
 
 import hashlib
 from urllib.parse import quote, urlsplit
@@ -23,16 +23,16 @@ from xkg.web.access.sessions import Sessions
 NEEDED = "read"
 SIGN_IN = "/sign-in"
 _ATTEMPTS = 60
-"""Number of tokens that one address may try per minute."""
+"""Number of tokens that an IP address may try per minute."""
 
 
 class Guard:
-    """Admits a request that has a valid token or needs none; sends a browser without a token to the sign-in page."""
+    """Checks the token or session cookie of a request, and handles signing in and out."""
 
     def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
         self._access = access
         self._sessions = sessions
-        # Cookies ignore ports, so two graphs served on one machine need different names.
+        # Cookies ignore ports, so graphs served on the same machine need different names.
         self.cookie = f"xkg-{hashlib.sha256(str(settings.kg.absolute()).encode()).hexdigest()[:8]}"
         self._secure = (settings.serve.http.url or "").startswith("https:")
 
@@ -40,12 +40,12 @@ class Guard:
         return self._access.required()
 
     def is_cheap(self, request: Request) -> bool:
-        """Whether the credentials of a request can be checked without a rate limit."""
+        """Whether a request's credentials can be checked without a rate limit."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         return self._access.is_cheap(token) if kind.lower() == "bearer" else self.cookie in request.cookies
 
     async def caller(self, request: Request) -> AccessToken | None:
-        """Returns the caller; None if the caller may not see pages."""
+        """Returns the caller, or None if the caller may not see pages."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and token:
             found = await self._access.verify_token(token)
@@ -59,7 +59,8 @@ class Guard:
         return found if found is not None and NEEDED in found.scopes and self._access.reads(found) else None
 
     async def sign_in(self, token: str, after: str) -> Response | None:
-        """Returns the response that sets the cookie; None if the token is invalid. Raises `StoreError`."""
+        """Returns the response that sets the cookie, or None if the token is invalid. Raises `StoreError` if sessions
+        cannot be stored."""
         access = await self._access.verify_token(token)
         if access is None or NEEDED not in access.scopes:
             return None
@@ -79,7 +80,8 @@ class Guard:
 
 
 class Guarded:
-    """An app behind the guard and a rate limit for each caller."""
+    """Protects an app with the guard and a rate limit for each caller. Browsers without a token are redirected to the
+    sign-in page."""
 
     def __init__(self, app: ASGIApp, guard: Guard, per_minute: int) -> None:
         self._guard = guard
@@ -104,8 +106,8 @@ class Guarded:
 
 
 class OwnPostsOnly:
-    """Refuses a POST that does not come from this server's own pages (cross-site request forgery), and limits each
-    address's rate."""
+    """Rejects POST requests that do not come from this server's own pages (cross-site request forgery), and limits each
+    IP address's request rate."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = RateLimit(app, _ATTEMPTS)
@@ -113,20 +115,25 @@ class OwnPostsOnly:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST" and not is_own(Request(scope)):
             await refuse(
-                scope, receive, send, 403, "origin", "forms from other sites are refused: use the form on this site"
+                scope,
+                receive,
+                send,
+                403,
+                "origin",
+                "forms from other sites are not accepted: use the form on this site",
             )
             return
         await self._app(scope, receive, send)
 
 
 def page_caller(request: Request) -> Caller:
-    """Returns the caller of a page behind `Guarded`, identified by token or session."""
+    """Returns the caller for a request behind `Guarded`, identified by token or session."""
     user = request.scope.get("user")
     return caller_of(user.access_token if isinstance(user, AuthenticatedUser) else None)
 
 
 def is_own(request: Request) -> bool:
-    """Whether one of this server's own pages made the browser send the request."""
+    """Whether the request comes from one of this server's own pages, according to the browser."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -135,7 +142,8 @@ def is_own(request: Request) -> bool:
 
 
 def own_path(path: str) -> str:
-    """Returns a path on this server, `/` for anything else, so that nobody is redirected elsewhere after signing in."""
+    """Returns the path if it is on this server, otherwise `/`. This prevents redirects to other sites after signing
+    in."""
     plain = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and "\\" not in path
     return path if plain else "/"
 

@@ -1,4 +1,5 @@
-"""Browser sessions: a token is exchanged once for a random id, which is kept in a cookie; only its hash is stored."""
+"""Browser sessions. A token is exchanged once for a random id, which is stored in a cookie. The server stores only its
+hash."""
 
 import hashlib
 import json
@@ -14,7 +15,7 @@ from xkg.serve.http.tokens import PREFIX, Tokens
 from xkg.sqlite_files import opened, transaction
 
 LONGEST_SECONDS = 30 * 24 * 3600
-"""A session ends after this time or when its token expires, whichever comes first."""
+"""Maximum duration of a session. A session also ends when its token expires."""
 
 _SCHEMA = {
     "sessions": """CREATE TABLE IF NOT EXISTS sessions (
@@ -24,17 +25,18 @@ _SCHEMA = {
 
 
 class Sessions:
-    """The sessions for the graph in `folder`, shared by the processes that serve it.
+    """The sessions for the graph in `folder`, shared by all processes that serve it.
 
-    Every method raises `StoreError` if the file cannot be used, so that nobody is let in. Safe to use from
-    several threads."""
+    Every method raises `StoreError` if the file cannot be used, so that no one is granted access by mistake.
+    Thread-safe."""
 
     def __init__(self, folder: Path, tokens: Tokens) -> None:
         self._path = folder / "sessions.sqlite"
         self._tokens = tokens
 
     def begin(self, token: str, access: AccessToken) -> tuple[str, int]:
-        """Starts a session for the holder of a valid token. Returns its secret and its lifetime in seconds."""
+        """Starts a session for the holder of a valid token. Returns the session's secret and its lifetime in
+        seconds."""
         now = time.time()
         expires = now + LONGEST_SECONDS
         if (ends := (access.claims or {}).get("exp")) is not None:
@@ -50,7 +52,7 @@ class Sessions:
         return secret, max(0, int(expires - now))
 
     def find(self, secret: str) -> AccessToken | None:
-        """Returns the holder of this session; None if the session has ended or its token was revoked."""
+        """Returns the session's holder, or None if the session has ended or its token has been revoked."""
         if not self._path.exists():
             return None
         with self._database() as db:

@@ -1,4 +1,5 @@
-"""One module per page: its graph queries, and the values for its template.
+"""The pages. Each module queries the graph and provides the values for one page's template.
 
-May import: the rest of xkg.web except the routes (`app.py`), `paper_file.py` and the report; not the command line.
+May import from the rest of `xkg.web`, except the routes (`app.py`), `paper_file.py` and the report, but not from the
+command line.
 """

@@ -1,4 +1,4 @@
-"""The builds page: jobs with live progress, model costs, and why code has no higher level."""
+"""The builds page: jobs with live progress, model costs, and why code has not reached higher levels."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,16 +22,15 @@ from xkg.web.site import SECURITY, Site
 JOBS = 50
 EVENTS = 300
 NEWEST = 20
-"""Number of recent papers whose causes are counted."""
+"""Number of recent papers to include in the causes."""
 _BILLS: tuple[By, ...] = ("paper", "stage", "model")
 _LONGEST_REASON = 60
 _LARGEST_NUMBER = 2**62
-"""SQLite's integers are below 2**63."""
+"""Maximum job number. SQLite's integers are limited to 2**63."""
 
 
 class Cause(NamedTuple):
-    """The reason why code did not reach the next level, the number of code nodes with this reason, and one of their
-    techniques."""
+    """A reason why code did not reach the next level, with the number of code nodes and an example technique."""
 
     level: str
     reason: str
@@ -40,7 +39,7 @@ class Cause(NamedTuple):
 
 
 class Form(NamedTuple):
-    """A submitted form's values, and the reason why it was refused."""
+    """A submitted form's values, and the reason why it was rejected."""
 
     paper: str = ""
     repository: str = ""
@@ -52,14 +51,16 @@ def show(site: Site, request: Request) -> Response:
 
 
 def ask(site: Site, request: Request) -> Response:
-    """Starts a paper's build and redirects to its job; if the build is refused, shows the page with the error."""
+    """Starts a build and redirects to its job. If the input is invalid, shows the page with the error."""
     fields = request.state.fields
     paper, repository = (fields.get(name, [""])[0].strip() for name in ("paper", "repository"))
     caller = page_caller(request)
     jobs = _taking(site)
     require(caller, "ask", ["build"])
     if not _may_build(site, caller):
-        raise NotAllowedError("this server accepts no builds from pages: an agent can start one with the tool build")
+        raise NotAllowedError(
+            "this server does not accept builds from web pages: an agent can start one with the build tool"
+        )
     try:
         named = paper_named(paper, ())
         source = repository_named(repository, (), jobs.hosts) if repository else None
@@ -70,34 +71,35 @@ def ask(site: Site, request: Request) -> Response:
 
 
 def cancel(site: Site, request: Request) -> Response:
-    """Ends a job. Raises `UnknownIdError` and `NotAllowedError`."""
+    """Cancels a job. Raises `UnknownIdError` if the job is unknown, and `NotAllowedError` if the caller may not cancel
+    jobs."""
     row = _taking(site).cancel(min(request.path_params["job"], _LARGEST_NUMBER), page_caller(request))
     return RedirectResponse(f"/builds/{row.id}", 303, SECURITY)
 
 
 def _may_build(site: Site, caller: Caller) -> bool:
-    """Whether the caller may add papers on the page; False if callers have to answer the build's questions."""
+    """Whether the caller may add papers on the page. Always False if callers have to answer the build's questions."""
     offered = site.jobs is not None and "build" in site.jobs.kinds and not by_caller(site.settings)
     return offered and may(caller, "ask", "build", caller.name)
 
 
 def _taking(site: Site) -> Jobs:
     if site.jobs is None:
-        raise UnknownIdError("this server accepts no builds: start it with --allow-build")
+        raise UnknownIdError("this server does not accept builds: start it with --allow-build")
     return site.jobs
 
 
 def _page(site: Site, request: Request, form: Form, status: int = 200) -> Response:
     by = request.query_params.get("by", "paper")
     if by not in _BILLS:
-        raise InputError(f"by is one of {', '.join(_BILLS)}, not {by[:40]!r}")
+        raise InputError(f"by must be one of {', '.join(_BILLS)}, not {by[:40]!r}")
     causes: Sequence[Cause] = ()
     newest: Sequence[Any] = ()
     caller = page_caller(request)
     jobs, refused = _jobs(site, caller)
     bill = _bill(site, by) if sees_all(caller) else None
     titles = {}
-    # The first build in an empty graph may be in progress.
+    # The graph may be empty because its first build is still in progress.
     with suppress(EmptyGraphError), site.service.snapshot() as snapshot:
         papers = site.service.paper_list(snapshot)
         lines = papers.lines
@@ -124,7 +126,8 @@ def _page(site: Site, request: Request, form: Form, status: int = 200) -> Respon
 
 
 def show_job(site: Site, request: Request) -> Response:
-    """Shows a job. Raises `UnknownIdError`, also for a job that the caller may not see, and `NotAllowedError`."""
+    """Shows a job. Raises `UnknownIdError` if the job is unknown or the caller may not see it, and `NotAllowedError` if
+    the caller may not see any jobs."""
     jobs, caller = _taking(site), page_caller(request)
     row = jobs.get(min(request.path_params["job"], _LARGEST_NUMBER), caller)
     return site.render(
@@ -134,7 +137,8 @@ def show_job(site: Site, request: Request) -> Response:
 
 
 def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
-    """Returns the jobs that the caller may see (None if this server takes no jobs) and the reason."""
+    """Returns the jobs that the caller may see, and the reason if access was denied. The jobs are None if this server
+    does not accept any."""
     if site.jobs is None:
         return None, ""
     try:
@@ -144,7 +148,8 @@ def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
 
 
 def _bill(site: Site, by: By) -> Costs | None:
-    """Returns the costs; None if the ledger cannot be read, or for costs by paper if `serve.exclude` hides papers."""
+    """Returns the costs, or None if the ledger cannot be read. Costs by paper are also None if `serve.exclude` is
+    set."""
     if by == "paper" and site.settings.serve.exclude is not None:
         return None
     try:

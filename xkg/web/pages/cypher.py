@@ -1,4 +1,4 @@
-"""The Cypher page: named queries with their parameters, free statements, results as table, graph and CSV."""
+"""The Cypher page: named queries with parameters, custom statements, and results as a table, graph or CSV."""
 
 import csv
 import io
@@ -36,7 +36,7 @@ _WIDTH, _HEIGHT = 900.0, 420.0
 
 
 class Drawing(NamedTuple):
-    """The ids in a result, connected if they are in the same row; `cut` counts the ids that did not fit."""
+    """The ids in a result, connected if they are in the same row. `cut` is the number of ids that are not shown."""
 
     nodes: Sequence[Node]
     lines: Sequence[Line]
@@ -46,7 +46,7 @@ class Drawing(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A value as text; `kind` is `paper` or `technique` if it has a page, which is under `id`."""
+    """A value as text. If it has a page, `kind` is `paper` or `technique`, and `id` is the id."""
 
     text: str
     kind: str = ""
@@ -116,7 +116,8 @@ def _run(site: Site, query: NamedQuery | None, statement: str, values: Mapping[s
 
 
 def _asked(request: Request) -> tuple[str, str, dict[str, Any]]:
-    """Returns name, statement and parameters. Raises `InputError` if the parameters are not a JSON object."""
+    """Returns the request's query name, statement and parameters. Raises `InputError` if the parameters are not a JSON
+    object."""
     asked = request.query_params
     statement = asked.get("statement", "").strip()[:_LONGEST]
     values: dict[str, Any] = {
@@ -128,7 +129,7 @@ def _asked(request: Request) -> tuple[str, str, dict[str, Any]]:
         except ValueError:
             own = None
         if not isinstance(own, dict):
-            raise InputError('parameters of a statement are a JSON object, such as {"word": "kernel"}')
+            raise InputError('parameters must be a JSON object, such as {"word": "kernel"}')
         values = own
     return asked.get("name", "").strip(), statement, values
 
@@ -149,7 +150,7 @@ def _groups() -> Mapping[str, Sequence[NamedQuery]]:
 
 
 def _schema(site: Site) -> tuple[Sequence[tuple[str, str]], Sequence[str], Sequence[str]]:
-    """Returns labels with their properties, edges as patterns, and the words that a statement may contain."""
+    """Returns labels with their properties, edges as patterns, and words for completion."""
     patterns = site.service.schema(full=False).schema_text.replace("`", "").splitlines()
     nodes = [(match[1], match[2]) for match in map(_NODE.fullmatch, patterns) if match]
     words = sorted({*_NAME.findall(" ".join(patterns)), *_KEYWORDS.split()}, key=str.casefold)
@@ -175,7 +176,7 @@ def _text(value: Any) -> str:
 
 
 def _drawing(rows: Sequence[Sequence[Cell]], papers: Mapping[str, PaperLine]) -> Drawing | None:
-    """Returns the drawing; None if no row has two ids."""
+    """Returns the drawing, or None if no row contains two ids."""
     number: dict[str, int] = {}
     kinds: list[Cell] = []
     edges: set[tuple[int, int]] = set()

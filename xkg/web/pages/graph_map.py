@@ -1,4 +1,4 @@
-"""The map page: papers, the concepts that they share, and citations; similar papers are close to each other."""
+"""The map page: papers, shared concepts and citations. Similar papers are close to each other."""
 
 import math
 from collections import defaultdict
@@ -17,14 +17,14 @@ from xkg.web.rendering.layout import Edge, Line, Node, arranged, clusters, joine
 from xkg.web.site import SECURITY, Page, Site, href, integer, paged, shortened
 
 PAPERS = 60
-"""Maximum number of papers per drawing; more could not be told apart."""
+"""Maximum number of papers per drawing. A drawing with more papers would be too crowded."""
 WIDTH, HEIGHT = 1200.0, 620.0
 COLOURS = 8
 _NEIGHBOURS = 3
 _MOST_TECHNIQUES = 40
-"""Number of techniques whose vectors represent a paper's subject."""
+"""Maximum number of techniques per paper whose vectors are averaged."""
 _ALIKE = 0.35
-"""Minimum cosine, relative to the mean over all pairs, for papers to attract each other."""
+"""Minimum cosine for papers to attract each other, after subtracting the mean vector."""
 _LABEL = 28
 
 
@@ -51,7 +51,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def first_drawing(site: Site, snapshot: Snapshot) -> None:
-    """Prepares the first map."""
+    """Draws the first map, which is then cached."""
     first = PaperFilters(order="proven")
     _drawn(site, snapshot, first, paged(site.service.paper_list(snapshot).chosen(first), 1, PAPERS))
 
@@ -80,7 +80,7 @@ def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
     edges: list[Edge] = [(a, b, 1.2) for a, b in cites] + [(a, b, 0.9 * weight) for a, b, weight in alike]
     edges += [(a, b, 1.6) for a, b in shared]
     of = clusters(len(papers) + len(concepts), edges)
-    # Nodes of one cluster are drawn together, even if few edges connect them.
+    # Draw nodes in the same cluster close together, even if they are connected by few edges.
     nodes, height = _nodes(papers, concepts, [*edges, *_within(of)], of)
     lines = [joined(nodes, a, b, "alike") for a, b, _ in alike]
     lines += [joined(nodes, a, b, "cites") for a, b in cites]
@@ -91,7 +91,7 @@ def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
 def _concepts(
     snapshot: Snapshot, techniques: Mapping[str, Sequence[str]], number: Mapping[str, int]
 ) -> list[tuple[str, list[int]]]:
-    """Returns a representative technique for each shared concept, with the numbers of the papers that have it."""
+    """Returns a representative technique for each shared concept, with the numbers of the papers that share it."""
     every = [technique for own in techniques.values() for technique in own]
     first: dict[str, str] = {}
 
@@ -115,8 +115,8 @@ def _concepts(
 def _alike(
     snapshot: Snapshot, papers: Sequence[PaperLine], techniques: Mapping[str, Sequence[str]]
 ) -> list[tuple[int, int, float]]:
-    """Pairs each paper with the most similar papers, by the mean vectors of their techniques, and the similarity (0 to
-    1)."""
+    """Returns pairs of papers and their similarity (0 to 1). Each paper is paired with the papers whose mean technique
+    vectors are most similar."""
     import numpy as np
 
     vectors = snapshot.vectors([t for own in techniques.values() for t in own[:_MOST_TECHNIQUES]])
@@ -129,7 +129,7 @@ def _alike(
             numbers.append(number)
             means.append(np.mean(own, axis=0))
     matrix = np.stack(means)
-    matrix = matrix - matrix.mean(axis=0)  # words that all clusters share distinguish nothing
+    matrix = matrix - matrix.mean(axis=0)  # removes what all papers have in common
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
     cosines = matrix @ matrix.T
     np.fill_diagonal(cosines, -1)
@@ -152,7 +152,7 @@ def _within(of: Sequence[int]) -> list[Edge]:
 def _nodes(
     papers: Sequence[PaperLine], concepts: Sequence[tuple[str, list[int]]], edges: Sequence[Edge], of: Sequence[int]
 ) -> tuple[list[Node], float]:
-    """The nodes, and the height of the drawing: each node has room for its label."""
+    """Returns the nodes, and the height of the drawing, which has enough space for all labels."""
     nodes = []
     for line, cluster in zip(papers, of, strict=False):
         label = shortened(line.title.partition(":")[0] or line.id, _LABEL)

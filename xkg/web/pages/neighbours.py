@@ -1,4 +1,4 @@
-"""A node's neighbours in the graph: the panel that opens when the node is clicked."""
+"""The panel with a node's neighbours in the graph, which opens when the node is clicked."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ MOST = 8
 
 
 class Neighbour(NamedTuple):
-    """A link to a node; `level` is that of its code, None for papers."""
+    """A link to a node. `level` is the level of a technique's code, or None for papers."""
 
     href: str
     name: str
@@ -25,7 +25,7 @@ class Neighbour(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Neighbours connected by one kind of edge; `more` counts neighbours that are not shown."""
+    """Neighbours connected by the same kind of edge. `more` is the number of neighbours that are not shown."""
 
     kind: str
     rows: Sequence[Neighbour]
@@ -84,7 +84,7 @@ def _techniques(snapshot: Snapshot, kind: str, ids: Sequence[str]) -> Group:
     for technique in ids[:MOST]:
         try:
             view = snapshot.technique(technique)
-        except UnknownIdError:  # on a server with many writers, it may have been removed in the meantime
+        except UnknownIdError:  # it may have been removed by another writer in the meantime
             continue
         name = view.technique.name if kind != "The same in other papers" else view.paper_title
         level = view.code.level if view.code else Level.NONE

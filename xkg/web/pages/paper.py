@@ -1,4 +1,4 @@
-"""A paper's page: its techniques as a tree with levels, its repositories, findings and costs."""
+"""A paper's page: techniques as a tree with levels, repositories, findings and costs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -19,14 +19,14 @@ from xkg.web.site import Page, Site, integer, paged
 ROWS = 150
 RELATED = 6
 MEASURED = 20
-"""Number of techniques whose largest ablation is shown."""
+"""Maximum number of techniques for which to show the largest ablation."""
 CITATIONS = 30
 REFERENCES = 200
 
 
 class Row(NamedTuple):
-    """A technique in the tree. `why` says why it has no code, or what the next level needs; empty if everything is
-    proven."""
+    """A technique in the tree. `why` says why it has no code or what the next level requires, and is empty if
+    everything is proven."""
 
     technique: Technique
     depth: int
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How many visible techniques are located, have code, and have code that ran, was tested, or is faithful."""
+    """How many visible techniques are located, have code, and have code that has run, is tested or is faithful."""
 
     techniques: int
     located: int
@@ -59,7 +59,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def _costs(site: Site, paper: str) -> Costs | None:
-    """Returns the language model's cost for the paper, by stage; None if no model was asked."""
+    """Returns the language model's costs for the paper by stage, or None if they cannot be read."""
     try:
         return costs(site.service.folder, site.settings.llm, (paper,), "stage")
     except XkgError:
@@ -69,7 +69,7 @@ def _costs(site: Site, paper: str) -> Costs | None:
 def paper_values(
     bundle: PaperBundle, snapshot: Snapshot, ablations: Ablations, number: int, size: int
 ) -> dict[str, Any]:
-    """Returns the contents of a paper's page, with one part of its tree."""
+    """Returns the values for a paper's page, with one page of its tree."""
     rows = list(tree(bundle))
     visible = {row.technique.id for row in rows}
     largest = (ablations[row.technique.id][0] for row in rows if row.technique.id in ablations)
@@ -98,7 +98,7 @@ def paper_values(
 
 
 def _links(bundle: PaperBundle) -> list[tuple[str, str]]:
-    """Returns the names and addresses of the paper and its repositories."""
+    """Returns the names and URLs of links to the paper and its repository."""
     paper = bundle.paper
     found = []
     if paper.arxiv_id:
@@ -110,7 +110,7 @@ def _links(bundle: PaperBundle) -> list[tuple[str, str]]:
 
 
 def tree(bundle: PaperBundle) -> Iterator[Row]:
-    """Yields the visible techniques, parents before their components."""
+    """Yields the visible techniques. Parents come before their components."""
     code = {c.technique: c for c in bundle.code}
     places = {location.technique for location in bundle.locations if location.confidence != "weak"}
     hidden: set[str] = set()
@@ -153,7 +153,9 @@ def _why(bundle: PaperBundle, technique: Technique, located: bool) -> str:
     if not bundle.repositories:
         return "the paper was built without a repository"
     if technique.grounding == "doubtful":
-        return "the lines that were found for it have little support"
+        return "the lines found for it may not be the right ones"
     return (
-        "its lines were found, but no code was generated from them" if located else "no lines in the repository do it"
+        "its lines were found, but no code was generated from them"
+        if located
+        else "no lines in the repository implement it"
     )

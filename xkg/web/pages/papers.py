@@ -1,4 +1,4 @@
-"""The list of papers, filtered and ordered."""
+"""The list of papers, with filters and sorting."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,14 +26,14 @@ def show(site: Site, request: Request) -> Response:
 
 
 def choice_of(request: Request) -> PaperFilters:
-    """Returns the filters in an address. Raises `InputError`."""
+    """Parses the filters in a URL. Raises `InputError` if a value is invalid."""
     asked = request.query_params
     order = asked.get("order", "proven")
     if order not in ORDERS:
-        raise InputError(f"order is one of {', '.join(ORDERS)}, not {order[:40]!r}")
+        raise InputError(f"order must be one of {', '.join(ORDERS)}, not {order[:40]!r}")
     origin = asked.get("origin", "")
     if origin not in ("", "build", "import"):
-        raise InputError(f"origin is build or import, not {origin[:40]!r}")
+        raise InputError(f"origin must be build or import, not {origin[:40]!r}")
     return PaperFilters(
         text=asked.get("q", "").strip()[:_LONGEST_TEXT],
         years=(integer(request, "from"), integer(request, "to")),
@@ -45,7 +45,7 @@ def choice_of(request: Request) -> PaperFilters:
 
 
 def parameters(choice: PaperFilters) -> Mapping[str, Any]:
-    """Returns the address parameters for the same choice."""
+    """Returns the URL parameters for these filters."""
     return {
         "q": choice.text,
         "from": choice.years[0],

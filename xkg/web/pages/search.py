@@ -1,4 +1,5 @@
-"""The search page, with the same results as agents get: scores, relatives, and the model's reasons if it verifies."""
+"""The search page, with the same results as for agents: scores, relatives, and the model's reasons if they are
+verified."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,7 +20,7 @@ def show(site: Site, request: Request) -> Response:
     text = asked.get("q", "").strip()[:_LONGEST]
     k = min(integer(request, "k", FIRST) or FIRST, MOST)
     wants = asked.get("verify") == "1"
-    # The model costs money, so a link on another site does not start it.
+    # The model costs money, so links on other sites must not start it.
     verify = wants and (is_own(request) or "authorization" in request.headers)
     level = level_of(request)
     fields = {

@@ -1,4 +1,4 @@
-"""A technique's page: the paper's passage, the repository's lines, and our code with its evidence."""
+"""A technique's page: passages in the paper, lines in the repository, and our code with its evidence."""
 
 import difflib
 from collections import defaultdict
@@ -20,15 +20,15 @@ from xkg.web.rendering.source_lines import Line, highlighted, lines
 from xkg.web.site import Site
 
 PLACES = 3
-"""Number of places whose lines are shown; other places are only listed."""
+"""Number of places to show with their lines. Any others are only listed."""
 MOST_LINES = 400
 _CONTEXT = 2
 _LONGEST_DIFF = 3000
 
 
 class Place(NamedTuple):
-    """Lines in the repository; `shown` is empty if its files are not on this machine. `source` means that our code was
-    generated from them."""
+    """Lines in the repository. `shown` is empty if the files are not on this machine. `source` means that our code was
+    generated from these lines."""
 
     repository: Repository
     symbol: Symbol
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique from another paper that is the same concept; `open` if that is not decided yet."""
+    """A technique from another paper that is the same concept. `open` means that this is undecided."""
 
     view: TechniqueView
     score: float
@@ -54,7 +54,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def run(site: Site, request: Request) -> Response:
-    """Returns the page after running a script on the technique's code. Pictures are embedded, since runs are not
+    """Runs a script on the technique's code and returns the page. Pictures are embedded, because runs are not
     stored."""
     response = _page(site, request, request.state.fields.get("script", [""])[0])
     response.headers["content-security-policy"] = WITH_PICTURES
@@ -90,7 +90,7 @@ def _page(site: Site, request: Request, script: str | None = None) -> Response:
 
 
 def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, code: Code | None) -> dict[str, Any]:
-    """Returns the contents of the three columns."""
+    """Returns the values for the three columns."""
     codebase = sources.codebase(bundle) if bundle.repositories else None
     places, more = _places(bundle, technique, code, codebase)
     return {
@@ -108,7 +108,7 @@ def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, co
 
 
 def implementation(code: Code) -> Sequence[Line]:
-    """Returns our code, with the lines that its test does or does not run, and the surviving mutants."""
+    """Returns our code's lines, marked with whether the test runs them, and the surviving mutants."""
     last = code.evidence[-1] if code.evidence else None
     return lines(code.implementation, code.language, 1, _marks(last), _survivors(last))
 
@@ -131,7 +131,7 @@ def _survivors(evidence: Evidence | None) -> dict[int, Sequence[str]]:
 def _places(
     bundle: PaperBundle, technique: Technique, code: Code | None, codebase: Codebase | None
 ) -> tuple[list[Place], list[Place]]:
-    """Returns a technique's places with their lines, best first, then the places whose lines are not shown."""
+    """Returns a technique's places, best first: those shown with their lines, and those that are only listed."""
     symbols = {s.id: s for s in bundle.symbols}
     repositories = {r.id: r for r in bundle.repositories}
     likely = (at for at in bundle.locations if at.technique == technique.id and at.confidence != "weak")
@@ -166,7 +166,7 @@ def _span(first: int, last: int) -> str:
 
 
 def _shown(codebase: Codebase | None, symbol: Symbol, at: Location | None) -> tuple[list[Line], int]:
-    """Returns a symbol's lines, with focus lines marked, and the number of further lines."""
+    """Returns a symbol's lines, with focus lines marked, and the number of lines that were cut."""
     module = next((m for m in codebase.modules if m.path == symbol.path), None) if codebase else None
     if module is None:
         return [], 0
@@ -190,7 +190,7 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
 
 
 def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
-    """Returns a unified diff, without its head, between our code and the code from another paper."""
+    """Returns a unified diff, without the header, between our code and another paper's code."""
     if own is None or other is None:
         return ()
     before, after = own.implementation.splitlines(), other.implementation.splitlines()
@@ -221,7 +221,7 @@ def _above(by_id: dict[str, Technique], technique: Technique) -> list[Technique]
 
 
 def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None, Technique | None]:
-    """Returns the visible techniques before and after this technique, in the paper's order."""
+    """Returns the visible techniques directly before and after this one in the paper."""
     from xkg.web.pages.paper import tree
 
     every = [row.technique for row in tree(bundle)]
@@ -232,7 +232,7 @@ def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None
 
 
 def _hidden(site: Site, snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique] | None:
-    """Looks up a technique that is left out of the published graph, by its full id."""
+    """Looks up a hidden technique by its full id."""
     if "#" not in reference:
         return None
     try:

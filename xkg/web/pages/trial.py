@@ -1,4 +1,4 @@
-"""The form on a technique's page that runs a script on its code, and the script's output."""
+"""The form for running a script on a technique's code, and the script's output."""
 
 import base64
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ WITH_PICTURES = SECURITY["content-security-policy"].replace("img-src 'self'", "i
 
 
 class Trial(NamedTuple):
-    """`script` is the text in the form; None if the caller may not run scripts or the code cannot be run, as `error`
-    says. `answer` is set after a run."""
+    """The form and its result. `script` is the text in the form. It is None if the caller may not run scripts or the
+    code cannot be run, and `error` is the reason. `answer` is set after a run."""
 
     script: Markup | None
     error: str = ""
@@ -28,7 +28,7 @@ class Trial(NamedTuple):
 
 
 def trial(site: Site, request: Request, technique: str, script: str | None) -> Trial | None:
-    """Returns the form, after running `script` if there is one; None if this server does not run scripts."""
+    """Runs `script`, if given, and returns the form. Returns None if this server does not run scripts."""
     if site.runs is None:
         return None
     caller = page_caller(request)
@@ -48,7 +48,7 @@ def trial(site: Site, request: Request, technique: str, script: str | None) -> T
 
 
 def _image(name: str, media_type: str, content: bytes) -> Markup:
-    """Embeds a picture as an image, in which browsers run no scripts and load nothing."""
+    """Embeds a picture as an image, in which browsers do not run scripts or load resources."""
     return Markup(
         '<figure class="picture"><img alt="{}" src="data:{};base64,{}"><figcaption>{}</figcaption></figure>'
     ).format(name, media_type, base64.b64encode(content).decode(), name)

@@ -1,4 +1,4 @@
-"""Renders untrusted text as markup within limits: formulas as MathML, highlighted code, and node positions in drawings.
+"""Renders formulas as MathML, highlights code and lays out drawings. Text is untrusted, and its size is limited.
 
-May import: the lowest layer; not the pages that show it.
+May import from the lowest layer, but not from the pages.
 """

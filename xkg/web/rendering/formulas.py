@@ -1,5 +1,4 @@
-"""Renders text from papers and models, with formulas as MathML and code spans as code. Everything else is escaped, so
-no text becomes markup."""
+"""Renders text from papers and models, with formulas as MathML and code spans as code. Everything else is escaped."""
 
 import functools
 import re
@@ -11,11 +10,11 @@ from xkg.web.rendering.long_texts import cut
 
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
-"""An inline formula with more characters than this scrolls if its column is narrower."""
+"""Minimum length of an inline formula that scrolls if it is wider than its column."""
 
-# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]; `code`. None contains another of its
-# kind, so that many openings without an end take linear time. Without any mark: a command with its braces, and a letter
-# with scripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
+# Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. They cannot be nested,
+# so that many unclosed delimiters take linear time. Also matches formulas without delimiters: a command with braces,
+# and a letter with subscripts or superscripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
 _FORMULA = re.compile(
     r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
     r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"
@@ -43,19 +42,20 @@ _ATTRIBUTES = frozenset(
 
 
 def formulas(text: str) -> Markup:
-    """Renders text as HTML, cut if it is long: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end
-    paragraphs."""
+    """Renders text as HTML. Formulas between `$`, `\\(` or `\\[` are rendered, blank lines separate paragraphs, and
+    long text is cut."""
     paragraphs = re.split(r"\n[^\S\n]*+\n\s*+", cut(text.strip()))
     return Markup("").join(Markup("<p>{}</p>").format(inline_formulas(part)) for part in paragraphs if part)
 
 
 def flowing(text: str) -> Markup:
-    """Like `formulas`, for hard-wrapped text: joins the lines in a paragraph, except list items and indented lines."""
+    """Like `formulas`, but for hard-wrapped text: joins the lines in a paragraph, except list items and indented
+    lines."""
     return formulas(_BROKEN.sub(" ", cut(text)))
 
 
 def inline_formulas(text: str) -> Markup:
-    """Like `formulas`, without paragraphs."""
+    """Like `formulas`, but without paragraphs."""
     parts: list[Markup] = []
     text, end = cut(text), 0
     for match in _FORMULA.finditer(text):
@@ -96,7 +96,7 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
     try:
         made = convert(wanted, display="block" if display else "inline")
         root = etree.fromstring(made.encode(), etree.XMLParser(resolve_entities=False, no_network=True))
-    except Exception:  # the library raises both its own errors and IndexError; recursion ends early
+    except Exception:  # the library raises its own errors, IndexError and RecursionError
         return source
     if not _clean(root):
         return source
@@ -106,7 +106,7 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
 
 
 def _clean(root: etree._Element) -> bool:
-    """Keeps only known elements and attributes; returns False if the formula contains anything else."""
+    """Removes unknown attributes. Returns False if the formula contains unknown elements or commands."""
     for element in root.iter():
         if not isinstance(element.tag, str) or element.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
             return False

@@ -1,6 +1,6 @@
-"""Drawings of graphs: where the nodes are, with distances as in the graph (stress majorization, Gansner, Koren and
-North, 2004), then labels moved apart; and which nodes are one cluster (label propagation, Raghavan et al., 2007). The
-same graph gives the same drawing."""
+"""Lays out drawings of graphs. Nodes are placed with stress majorization (Gansner, Koren and North, 2004), and
+overlapping labels are moved apart. Clusters are found with label propagation (Raghavan et al., 2007). The layout is
+deterministic."""
 
 import math
 from collections import defaultdict
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 ROUNDS = 120
 _CHARACTER, _LINE = 7.2, 18.0
-"""Font size of labels, in drawing units."""
+"""Width of a character and height of a line in labels, in drawing units."""
 _GAP = 10.0
 _FAR = 0.5
-"""Distance between nodes without a path, relative to the longest path."""
+"""Additional distance between nodes that are not connected, on top of the longest path."""
 
 Edge = tuple[int, int, float]
-"""Two node numbers, and how strongly the nodes attract each other."""
+"""Two node numbers and the strength of their attraction."""
 Point = tuple[float, float]
 
 
 class Node(NamedTuple):
-    """`kind` is `paper`, `technique` or `concept`, which several papers share; the centre is in units of the
-    drawing."""
+    """A node in a drawing. `kind` is `paper`, `technique` or `concept` (shared by several papers). `x` and `y` are the
+    centre, in drawing units."""
 
     kind: str
     id: str
@@ -39,7 +39,7 @@ class Node(NamedTuple):
 
 
 class Line(NamedTuple):
-    """An edge between two nodes by number; `kind` is `cites`, `concept` or `alike`."""
+    """An edge in a drawing. `kind` is `cites`, `concept` or `alike`, and `ends` contains both node numbers."""
 
     x1: float
     y1: float
@@ -54,13 +54,13 @@ def words_of(node_id: str) -> str:
 
 
 def arranged(nodes: Sequence[Node], edges: Sequence[Edge], size: Point) -> list[Node]:
-    """The nodes with their places."""
+    """Returns the nodes with their positions."""
     places = placed([node.radius for node in nodes], [node.label for node in nodes], edges, size)
     return [node._replace(x=x, y=y, radius=round(node.radius, 1)) for node, (x, y) in zip(nodes, places, strict=True)]
 
 
 def joined(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
-    """From the rim of one node to that of the other."""
+    """Returns the line between the edges of two nodes."""
     a, b = nodes[first], nodes[second]
     dx, dy = b.x - a.x, b.y - a.y
     length = math.hypot(dx, dy) or 1.0
@@ -72,8 +72,8 @@ def joined(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
 
 
 def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge], size: Point) -> list[Point]:
-    """Returns the centres of circles with labels below them, in a drawing of this size; no two overlap if there is
-    room."""
+    """Returns the centres of circles with labels below them, in a drawing of this size. They do not overlap if there is
+    enough space."""
     import numpy as np
 
     if not radii:
@@ -81,12 +81,12 @@ def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge],
     wide = [max(2 * r, _CHARACTER * len(label)) + _GAP for r, label in zip(radii, labels, strict=True)]
     half = np.array([(w, 2 * r + _LINE + _GAP) for w, r in zip(wide, radii, strict=True)]) / 2
     at = _embedded(len(radii), edges)
-    # Half by distance, half by rank: crowded nodes get space, and distant nodes take up little space.
+    # Average the distance and rank, so that crowded nodes get more space and distant nodes less.
     rank = np.argsort(np.argsort(at, axis=0, kind="stable"), axis=0, kind="stable") / max(1, len(radii) - 1)
     least, width = at.min(axis=0), np.ptp(at, axis=0)
     spread = np.where(width > 1e-6, (at - least) / np.maximum(width, 1e-6), 0.5)
     share = (spread + np.where(width > 1e-6, rank, 0.5)) / 2
-    few = min(1.0, 0.3 + len(radii) / 16)  # a few nodes stay together in the middle
+    few = min(1.0, 0.3 + len(radii) / 16)  # keep a small number of nodes close together in the middle
     at = np.array(size) / 2 + (share - 0.5) * few * (np.array(size) - 2 * half.max(axis=0))
     at = _separated(at, half, np.array(size))
     # The circle is above its label.
@@ -94,7 +94,8 @@ def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge],
 
 
 def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
-    """Returns coordinates whose distances resemble those in the graph, with the longest extent horizontal."""
+    """Returns coordinates whose distances approximate the distances in the graph, rotated so that the longest axis is
+    horizontal."""
     import numpy as np
 
     away = np.full((nodes, nodes), np.inf)
@@ -106,7 +107,7 @@ def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
     away = np.where(np.isinf(away), np.max(away, where=np.isfinite(away), initial=1.0) + _FAR, away)
     pull = 1 / np.maximum(away, 0.1) ** 2
     np.fill_diagonal(pull, 0.0)
-    # Starts with a sunflower pattern: no nodes coincide, and nothing is random.
+    # Start with a sunflower pattern, in which no nodes coincide and nothing is random.
     turn, radius = np.arange(nodes) * 2.399963, np.sqrt(np.arange(nodes) + 0.5)
     at = np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1)
     for _ in range(ROUNDS if nodes > 1 else 0):
@@ -121,12 +122,13 @@ def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
 def _separated(
     at: "NDArray[np.float64]", half: "NDArray[np.float64]", size: "NDArray[np.float64]"
 ) -> "NDArray[np.float64]":
-    """Returns the centres of boxes, each moved along the shorter axis until (almost) no two overlap."""
+    """Moves boxes along the axis with the smaller overlap until (almost) none of them overlap, and returns their
+    centres."""
     import numpy as np
 
     number = np.arange(len(at))
     for _ in range(ROUNDS):
-        # Nodes at the same place are pushed in different directions.
+        # Push nodes at the same position in different directions.
         between = at[:, None] - at[None] + 1e-6 * (number[:, None] - number)[..., None]
         over = half[:, None] + half[None] - np.abs(between)
         over[number, number] = 0
@@ -140,7 +142,7 @@ def _separated(
 
 
 def clusters(nodes: int, edges: Sequence[Edge]) -> list[int]:
-    """Returns each node's cluster number; the largest cluster is 0, and an isolated node is its own cluster."""
+    """Returns each node's cluster number. The largest cluster is 0, and an isolated node is its own cluster."""
     near: dict[int, list[tuple[int, float]]] = defaultdict(list)
     for first, second, weight in edges:
         near[first].append((second, weight))

@@ -1,7 +1,7 @@
-"""Limits how much text a page shows."""
+"""Limits the length of text on a page."""
 
 LONGEST = 20_000
-"""Maximum number of characters, which takes a quarter of a second if all are formulas."""
+"""Maximum number of characters. This takes a quarter of a second if the text consists entirely of formulas."""
 
 
 def cut(text: str, most: int = LONGEST) -> str:
@@ -9,6 +9,5 @@ def cut(text: str, most: int = LONGEST) -> str:
 
 
 def finalized(value: object) -> object:
-    """Returns the text that a template inserts for a value. Markup is not cut, since its text was cut when it was
-    rendered."""
+    """Cuts text before a template inserts it. Markup is not cut, because its text was cut when it was rendered."""
     return cut(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

@@ -1,4 +1,4 @@
-"""Renders measured ablations for pages: how much a metric changed, with its interval, and the change itself."""
+"""Renders measured ablations: how much a metric changed, its confidence interval, and the diff."""
 
 import hashlib
 import math
@@ -16,15 +16,15 @@ WIDTH = 160.0
 _MARGIN = 6.0
 _MOST_LINES = 400
 _LEAST = 0.01
-"""The smallest change that fills a bar, so that noise is not exaggerated."""
+"""Minimum range of a bar, so that noise is not exaggerated."""
 _FILE = re.compile(r"--- (?:a/)?([^\t\n]{1,400})")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
 
 
 class Bar(NamedTuple):
-    """The positions, in 0..WIDTH, of no change, of the measured change and of its 95 % interval; `low` and `high` are
-    None if the spread is unknown. `verdict` is `worse` or `better` for the metric, `open` if the interval contains no
-    change."""
+    """A bar for a measured change. Positions are between 0 and WIDTH. `zero` means no change, `at` is the measured
+    change, and `low` and `high` are its 95 % confidence interval, None if the spread is unknown. `verdict` is `worse`
+    or `better`, or `open` if the interval contains zero."""
 
     zero: float
     at: float
@@ -34,8 +34,9 @@ class Bar(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An ablation with its bar. `anchor` is its anchor on the technique's page, `diff` the change line by line, `cut`
-    the number of further lines, and `files` its places: paths with the first and last line at the commit."""
+    """An ablation with its bar. `anchor` is its anchor on the technique's page. `diff` contains the lines of the diff,
+    and `cut` is the number of lines that are not shown. `files` lists the changed paths with the first and last line at
+    the commit."""
 
     ablation: Ablation
     bar: Bar
@@ -46,7 +47,7 @@ class Shown(NamedTuple):
 
 
 def shown(ablations: Sequence[Ablation]) -> list[Shown]:
-    """Returns these ablations with bars on a common scale."""
+    """Returns the ablations with bars on a common scale."""
     ends = [end for a in ablations for end in (a.change, a.low, a.high) if end is not None and math.isfinite(end)]
     least, most = min([0.0, *ends]), max([_LEAST, *ends])
     scale = (WIDTH - 2 * _MARGIN) / (most - least)

@@ -11,16 +11,16 @@ from xkg.web.rendering.long_texts import cut
 
 LARGEST = 60_000
 LONGEST_LINE = 500
-"""Longer code is shown without colours, because lexers are regular expressions over untrusted text."""
+"""Limits for syntax highlighting, because lexers use regular expressions, which can be slow on untrusted text."""
 MOST_SHOWN = 200_000
-"""Maximum number of code characters; the rest is cut."""
+"""Maximum number of characters to show."""
 BLANK_LINES = 12
-"""This many blank lines split code into pieces, because lexers take quadratic time in their number."""
+"""Number of consecutive blank lines at which to split code, because lexers take quadratic time for blank lines."""
 
 
 class Line(NamedTuple):
-    """A line of code: its number in the file, its HTML, its mark (`focus`, `covered`, `uncovered`, `survivor`, `added`,
-    `removed`, `gap`) and the notes below it."""
+    """A line of code, with its number in the file and notes to show below it. `marks` are `focus`, `covered`,
+    `uncovered`, `survivor`, `added`, `removed` or `gap`."""
 
     number: int | None
     html: Markup
@@ -35,7 +35,7 @@ def lines(
     marks: Mapping[int, str] | None = None,
     notes: Mapping[int, Sequence[str]] | None = None,
 ) -> list[Line]:
-    """Returns the lines of a text that starts at line `first`; marks and notes are keyed by line number."""
+    """Returns the lines of a text that starts at line `first`. Marks and notes are keyed by line number."""
     found = []
     for number, html in enumerate(highlighted(text, language), start=first):
         found.append(Line(number, html, (marks or {}).get(number, ""), tuple((notes or {}).get(number, ()))))
@@ -44,7 +44,7 @@ def lines(
 
 @functools.lru_cache(256)
 def highlighted(text: str, language: str) -> tuple[Markup, ...]:
-    """Returns each line as HTML with Pygments' classes."""
+    """Returns each line as HTML with Pygments' CSS classes."""
     text = cut(text, MOST_SHOWN)
     plain = text.rstrip("\n").split("\n")
     if len(text) > LARGEST or max(map(len, plain)) > LONGEST_LINE:
@@ -56,7 +56,7 @@ def highlighted(text: str, language: str) -> tuple[Markup, ...]:
 
 
 def _pieces(plain: Sequence[str]) -> Iterator[list[str]]:
-    """Yields the lines without trailing space, split at long runs of blank lines."""
+    """Yields groups of lines without trailing whitespace, split at long runs of blank lines."""
     piece: list[str] = []
     for blank, group in itertools.groupby((line.rstrip() for line in plain), key=lambda line: not line):
         run = list(group)
@@ -80,5 +80,5 @@ def _coloured(plain: Sequence[str], language: str) -> Sequence[Markup]:
     except ClassNotFound:
         return list(map(escape, plain))
     html = highlight("\n".join(plain), lexer, HtmlFormatter(nowrap=True)).removesuffix("\n").split("\n")
-    # A lexer may turn characters other than "\n" into line ends.
+    # A lexer may convert other characters to newlines.
     return list(map(Markup, html)) if len(html) == len(plain) else list(map(escape, plain))

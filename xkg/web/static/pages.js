@@ -1,10 +1,10 @@
-// What pages do beyond links and forms, which work without it. It only ever shows what the server answered.
+// Progressive enhancement: links and forms also work without this script. All content comes from the server.
 "use strict";
 
 const main = document.getElementById("main");
 const typing = (at) => at.closest("input, textarea, select, [contenteditable]") !== null;
 
-// --- parts of a page that are asked for anew
+// --- refreshing parts of a page
 
 async function part(address, id) {
   const answer = await fetch(address, { headers: { accept: "text/html" }, credentials: "same-origin" });
@@ -43,7 +43,7 @@ function wire() {
     for (const kind of ["mouseleave", "focusout"]) drawing.addEventListener(kind, () => light(drawing, picked()));
     drawing.addEventListener("click", (event) => {
       const node = event.target.closest(".node");
-      // A second click, as one with another button or a key held, opens the page.
+      // A second click, or a click with a modifier key, opens the page.
       if (node === null || event.ctrlKey || event.metaKey || event.shiftKey || node.classList.contains("picked")) return;
       event.preventDefault();
       pick(drawing, node).catch(() => location.assign(node.getAttribute("href")));
@@ -52,7 +52,7 @@ function wire() {
   for (const place of document.querySelectorAll("[data-tabs]")) tabs(place);
 }
 
-// --- filters that answer while one types
+// --- live filters
 
 let pause = 0;
 
@@ -84,7 +84,7 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   });
 }
 
-// --- an address that names what is folded in opens it
+// --- opening the element in the URL's fragment
 
 function unfold() {
   const place = location.hash && document.getElementById(location.hash.slice(1));
@@ -94,7 +94,7 @@ function unfold() {
 
 addEventListener("hashchange", unfold);
 
-// --- jobs at work
+// --- running jobs
 
 (function live() {
   const place = document.querySelector("[data-refresh]");
@@ -110,7 +110,7 @@ addEventListener("hashchange", unfold);
   }, Number(place.dataset.refresh));
 })();
 
-// --- the map, and graphs of results
+// --- the map and result graphs
 
 function light(drawing, node) {
   for (const each of drawing.querySelectorAll(".near")) each.classList.remove("near");
@@ -154,7 +154,7 @@ function unpick() {
   return true;
 }
 
-// --- parts of a page of which one is shown; without a script, all are
+// --- tabs (without a script, all parts are shown)
 
 function tabs(place) {
   const parts = [...place.querySelectorAll(":scope > section")];
@@ -200,7 +200,7 @@ function tabs(place) {
   if (!named()) show(0);
 }
 
-// --- Cypher: words of the schema while one types, and the statements that were asked before
+// --- Cypher: completion of words in the schema, and the history of statements
 
 (function statements() {
   const field = document.querySelector("textarea[data-words]");

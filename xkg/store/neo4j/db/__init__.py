@@ -1,3 +1,3 @@
-"""The connection to the server: sessions, migrations, and error messages.
+"""The connection to the server: sessions, migrations and error messages.
 
-May import: the layers below store."""
+May import from any layer below `store`."""

@@ -22,16 +22,16 @@ from xkg.version import __version__
 OLDEST = (5, 26)
 _CONNECT_SECONDS = 5.0
 _ACQUIRE_SECONDS = 10.0
-# Long enough to retry after a deadlock or an election, short enough to report a lost server within seconds.
+# Long enough to retry after a deadlock or election, but short enough to report a lost server within seconds.
 _RETRY_SECONDS = 8.0
 _IDLE_SECONDS = 60.0
 _UNKNOWN_COMMITS = 3
 _LONGEST_CREDENTIALS = 65_536
 _BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or set store.credentials to a file that contains them"
 
-# Errors are raised as exceptions; without a handler, the driver would also print them to stderr.
+# Errors are raised as exceptions. Without a handler, the driver would also print them to stderr.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
-# notifications quote queries; the important ones arrive as query errors
+# Notifications quote queries, and important ones are raised as query errors anyway.
 logging.getLogger("neo4j.notifications").propagate = False
 
 T = TypeVar("T")
@@ -39,15 +39,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Credentials:
-    """User and password; the password is never printed."""
+    """The user and password. The password is never printed."""
 
     user: str
     password: str = field(repr=False)
 
 
 def credentials(settings: StoreSettings) -> Credentials:
-    """User and password from the file in the settings, otherwise from the environment. Raises `StoreUnreachableError`
-    if there is no password."""
+    """Reads the user and password from the file in the settings, or else from the environment. Raises
+    `StoreUnreachableError` if there is no password."""
     if settings.credentials is None:
         values = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
         where = "the environment"
@@ -60,7 +60,7 @@ def credentials(settings: StoreSettings) -> Credentials:
 
 
 def _file(path: Path) -> dict[str, str]:
-    """The `NAME=value` lines in a file in Aura's format, with or without `export`, quotes and comments."""
+    """Parses `NAME=value` lines in a file in Aura's format, with or without `export`, quotes and comments."""
     try:
         text = read_regular(path, _LONGEST_CREDENTIALS).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -71,10 +71,10 @@ def _file(path: Path) -> dict[str, str]:
 
 
 class Connection:
-    """A connection to Neo4j, opened at first use. Thread-safe, and safe in a forked child.
+    """A connection to Neo4j, opened on first use. Thread-safe, and safe to use in forked processes.
 
-    `address` is used in messages; `database` is the configured database. Methods raise `StoreUnreachableError`,
-    `StoreBusyError` and `StoreError` with one-line messages."""
+    `address` is shown in messages. Methods raise `StoreUnreachableError`, `StoreBusyError` and `StoreError` with
+    one-line messages."""
 
     def __init__(self, settings: StoreSettings) -> None:
         if settings.url is None:
@@ -90,10 +90,10 @@ class Connection:
 
     @property
     def driver(self) -> neo4j.Driver:
-        """The single driver of this process, connected to Neo4j 5.26 or later."""
+        """This process's driver, connected to Neo4j 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
-                # Connections opened by a parent process belong to the parent.
+                # Connections opened by the parent process belong to it.
                 self._process, self._driver = os.getpid(), None
             if self._driver is None:
                 self._driver = self._connect()
@@ -110,13 +110,13 @@ class Connection:
         return self._agent.removeprefix("Neo4j/")
 
     def read(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        """Returns the result of `work` in one read transaction, which may be retried."""
+        """Runs `work` in a read transaction, which may be retried, and returns its result."""
         with self._session(neo4j.READ_ACCESS) as session:
             return session.execute_read(work)
 
     def write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        """Returns the result of `work` after its commit. `work` must be idempotent: it may run several times, even
-        after a commit whose confirmation was lost."""
+        """Runs `work` in a write transaction and returns its result after the commit. `work` must be idempotent,
+        because it may run several times, even after a commit whose confirmation was lost."""
         for _ in range(_UNKNOWN_COMMITS - 1):
             try:
                 with self._session(neo4j.WRITE_ACCESS, unknown=IncompleteCommit) as session:
@@ -127,7 +127,7 @@ class Connection:
             return session.execute_write(work)
 
     def close(self) -> None:
-        """Closes all connections; the object can be used again."""
+        """Closes all connections. The object can be used again."""
         with self._turn:
             driver, self._driver = self._driver, None
             if driver is not None and self._process == os.getpid():
@@ -135,7 +135,7 @@ class Connection:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Turns driver errors into one-line errors."""
+        """Converts driver errors to one-line errors."""
         try:
             yield
         except DRIVER_ERRORS as error:
@@ -148,7 +148,7 @@ class Connection:
             with driver.session(
                 database=self.database,
                 default_access_mode=access,
-                # In a cluster, the next read then also sees this write.
+                # In a cluster, this ensures that the next read sees this write.
                 bookmark_manager=driver.execute_query_bookmark_manager,
             ) as session:
                 yield session
@@ -162,7 +162,7 @@ class Connection:
         self._user = known.user
         try:
             driver, agent = _opened(self.address, self.database, known)
-        except (*DRIVER_ERRORS, ValueError) as error:  # for an unknown host name, the driver raises ValueError
+        except (*DRIVER_ERRORS, ValueError) as error:  # the driver raises ValueError for an unknown host name
             raise explained(self._cause(error, known), self.address, self.database, known.user) from error
         try:
             self._require_version(agent)
@@ -173,8 +173,8 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """The underlying reason for a failed connection, which the driver hides because it first asks for a cluster's
-        members."""
+        """Returns the underlying reason for a failed connection, which the driver hides because it first asks for the
+        cluster's members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error
         try:
@@ -197,7 +197,7 @@ class Connection:
 
 
 def _opened(address: str, database: str, known: Credentials) -> tuple[neo4j.Driver, str]:
-    """A driver that has reached the database, and the server's agent string."""
+    """Returns a driver that has connected to the database, and the server's agent string."""
     driver = neo4j.GraphDatabase.driver(
         address,
         auth=neo4j.basic_auth(known.user, known.password),

@@ -1,4 +1,4 @@
-"""Rewords errors from Neo4j, or from the connection to it, as one line with a remedy."""
+"""Converts errors from Neo4j or its connection to one-line messages with a remedy."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """The error to raise instead of a driver's error; it never contains the password."""
+    """Returns the error to raise instead of a driver's error. It never contains the password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
     chain = [type(cause).__name__ for cause in _chain(error)]
@@ -42,18 +42,18 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(
-            f"the Neo4j at {address} does not answer ({_reason(error)}): start it or correct store.url, "
+            f"the Neo4j server at {address} does not answer ({_reason(error)}): start it or correct store.url, "
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
         return StoreBusyError(
-            f"the Neo4j at {address} did not provide a connection in time: try again when it is less busy"
+            f"the Neo4j server at {address} did not provide a connection in time: try again when it is less busy"
         )
     if isinstance(error, ConfigurationError):
         return StoreUnreachableError(f"cannot connect to {address} ({_line(error)}): correct store.url")
     if isinstance(error, OverflowError):
         return InputError("a number in the paper is larger than 64 bits: nothing was stored; correct it and try again")
-    return StoreError(f"the Neo4j at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
+    return StoreError(f"the Neo4j server at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
 
 
 def _of_server(error: Neo4jError, address: str, database: str, user: str) -> XkgError:
@@ -71,7 +71,7 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if isinstance(error, AuthError):
         return StoreUnreachableError(
-            f"{address} refused to log user {user!r} in: correct the user or password in NEO4J_USERNAME and "
+            f"{address} rejected the login of user {user!r}: correct the user or password in NEO4J_USERNAME and "
             "NEO4J_PASSWORD, or in the store.credentials file"
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
@@ -84,7 +84,7 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
         )
     if isinstance(error, ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
         return StoreError(
-            f"database {database!r} of {address} does not accept writes there: use the cluster's neo4j:// address, or "
+            f"database {database!r} at {address} does not accept writes: use the cluster's neo4j:// address, or "
             "make it writable"
         )
     if isinstance(error, Forbidden):
@@ -97,8 +97,12 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
             f"a name or id in the paper is too long for Neo4j to index: nothing was stored; shorten it ({line[:80]})"
         )
     if isinstance(error, TransientError):
-        return StoreBusyError(f"the Neo4j at {address} could not do this now ({line}): nothing was changed; try again")
-    return StoreError(f"the Neo4j at {address} refused the request ({line}): nothing was changed; see `xkg doctor`")
+        return StoreBusyError(
+            f"the Neo4j server at {address} could not do this now ({line}): nothing was changed; try again"
+        )
+    return StoreError(
+        f"the Neo4j server at {address} refused the request ({line}): nothing was changed; see `xkg doctor`"
+    )
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -110,7 +114,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """The reason why the server does not answer, in a few words; the operating system's reason if there is one."""
+    """Returns the reason why the server does not answer in a few words, preferably the operating system's reason."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
@@ -125,4 +129,4 @@ def _line(error: BaseException) -> str:
 
 
 DRIVER_ERRORS = (Neo4jError, DriverError, OSError, OverflowError)
-"""The error classes of the driver. The driver raises `ValueError` only while connecting."""
+"""The driver's error classes. The driver also raises `ValueError`, but only while connecting."""

@@ -1,8 +1,8 @@
-"""Manages the schema of a graph on Neo4j: numbered files in `cypher/schema/neo4j/`, applied in order.
+"""Manages a graph's schema on Neo4j. Numbered files in `cypher/schema/neo4j/` are applied in order.
 
-Neo4j cannot change schema and data in one transaction, so a migration has two steps: it runs its statements, each of
-which may safely run twice, and then records that all of them were applied. A migration that was interrupted in between
-is rerun."""
+Neo4j cannot change the schema and data in the same transaction, so a migration has two steps. It runs its statements,
+which are idempotent, and then records that they have been applied. A migration that is interrupted in between is
+rerun."""
 
 import functools
 import re
@@ -29,7 +29,7 @@ _STATE = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# Two concurrent migrations would choose two names; the constraint admits only one.
+# Concurrent migrations would choose different names, but the constraint allows only one.
 _RECORD = (
     "MERGE (m:XkgMeta {id: 'graph'}) "
     "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
@@ -42,8 +42,8 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMI
 
 class State(NamedTuple):
     """The `(:XkgMeta)` node: the graph's name, the numbers of its last commit and last migration, the embedding model
-    for its links, the last linked commit, and the first commit with tombstones. All fields are zero or empty in a
-    database without a graph."""
+    for its links, the last linked commit, and the first commit with tombstones. All fields are zero or empty if there
+    is no graph."""
 
     graph: str = ""
     generation: int = 0
@@ -61,7 +61,7 @@ class Migration(NamedTuple):
 
 @functools.cache
 def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
-    """The migrations that this version of xkg knows, in order."""
+    """Returns this version's migrations, in order."""
     found = []
     for path in sorted((folder or named_queries.folder() / "schema" / "neo4j").glob("[0-9][0-9][0-9]-*.cypher")):
         text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -76,7 +76,7 @@ def read_state(transaction: neo4j.ManagedTransaction) -> State:
 
 
 def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
-    """Returns `state` if this version of xkg can read and write such a graph. Raises `SchemaVersionError` with a
+    """Returns `state` if this version of xkg supports the graph's schema. Otherwise, raises `SchemaVersionError` with a
     remedy."""
     newest = migrations(folder)[-1].number
     if state.schema > newest:
@@ -93,11 +93,11 @@ def require_schema(state: State, connection: Connection, folder: Path | None = N
 
 
 def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
-    """Migrates the graph to the newest schema, even in an empty database, and returns the names of the migrations that
-    were applied.
+    """Migrates the graph to the newest schema, which is also created in an empty database. Returns the names of the
+    migrations that were applied.
 
-    Raises `SchemaVersionError` if the graph was written by a newer xkg, and `StoreError` if the database has other
-    content."""
+    Raises `SchemaVersionError` if the graph was written by a newer version of xkg, and `StoreError` if the database
+    contains anything else."""
     state = connection.read(read_state)
     known = migrations(folder)
     if state.schema > known[-1].number:
@@ -117,7 +117,7 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
 
 
 def migrate_graph(settings: Settings) -> list[str]:
-    """Runs `migrate` for the configured graph. Raises `ConfigError` if the graph is not on Neo4j."""
+    """Runs `migrate` on the configured graph. Raises `ConfigError` if the graph is not on Neo4j."""
     if settings.store.url is None:
         raise ConfigError("this graph is in a folder, which needs no migration; to use Neo4j, set store.url")
     with closing(Connection(settings.store)) as connection:
@@ -125,8 +125,8 @@ def migrate_graph(settings: Settings) -> list[str]:
 
 
 def prepare(connection: Connection, folder: Path | None = None) -> State:
-    """Returns the state of a writable graph. A database without papers gets its schema (even if another process does so
-    at the same time), and a graph with another schema is refused. Raises the same errors as `migrate`."""
+    """Returns the graph's state before writing. Creates the schema if there are no papers, even if another process does
+    so at the same time. Raises the same errors as `migrate`, and `SchemaVersionError` if the schema is outdated."""
     state = connection.read(read_state)
     if not state.graph or (state.schema < migrations(folder)[-1].number and _has_no_papers(connection)):
         migrate(connection, folder)
@@ -139,7 +139,7 @@ def _has_no_papers(connection: Connection) -> bool:
 
 
 def _apply(connection: Connection, migration: Migration) -> None:
-    """Runs the statements, retrying if another process created the same object at the same time."""
+    """Runs the statements. Retries if another process created the same object at the same time."""
 
     def run(transaction: neo4j.ManagedTransaction) -> None:
         for statement in migration.statements:
@@ -157,11 +157,10 @@ def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _await_indexes(connection: Connection) -> None:
-    """Polls until all indexes are online. `db.awaitIndexes` could deadlock: it holds locks while it waits, and a
-    process that creates the next index may be waiting for these locks in a transaction that keeps an index from coming
-    online.
+    """Polls until all indexes are online. `db.awaitIndexes` could deadlock, because it holds locks while it waits.
+    Another process may be waiting for these locks in a transaction that prevents an index from coming online.
 
-    Raises `StoreError` if an index failed, or after ten minutes."""
+    Raises `StoreError` if an index fails, or after ten minutes."""
     end = time.monotonic() + _AWAIT_SECONDS
     while waiting := connection.read(lambda transaction: transaction.run(_NOT_ONLINE).value()):
         if time.monotonic() > end or any(each.endswith(": failed") for each in waiting):
@@ -173,6 +172,6 @@ def _require_empty(connection: Connection) -> None:
     found = connection.read(lambda transaction: transaction.run(_OCCUPIED).single())
     if found is not None:
         raise StoreError(
-            f"database {connection.database!r} at {connection.address} has nodes from another program: give xkg a "
-            "separate database with store.database, or empty this one"
+            f"database {connection.database!r} at {connection.address} contains nodes from another program: set "
+            "store.database to a separate database for xkg, or empty this one"
         )
