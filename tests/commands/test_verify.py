@@ -236,7 +236,7 @@ def test_a_sample_of_claims_is_run_before_it_is_accepted(kg: Path) -> None:
     claimed = received(bundle.model_copy(update={"code": tuple(boasts)}))
     sample = verify_sample(settings(kg), [claimed], 100)
     assert (sample.verified, len(sample.failed), len(sample.skipped)) == (7, 4, 2)
-    assert "of 7 code nodes that were run, 1 reached what they claim" in str(sample)
+    assert "of 7 code nodes that were run, 1 reached their claimed level" in str(sample)
     assert re.search(r"failed: .*#wrong@\w+ claims tested, reached imported: AssertionError", str(sample))
     [accepted] = sample.bundles
     assert Counter(each.level for each in accepted.code) == {Level.TESTED: 1, Level.CLAIMED: 6}

@@ -111,7 +111,7 @@ def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
             if stored is not None and _share_authors(stored.authors, form.authors) is False:
                 raise InputError(
                     f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: "
-                    f"give it an id of its own (--id, or the list's third column), such as {known}-2, or the "
+                    f"give it its own id (--id, or the list's third column), such as {known}-2, or the "
                     f"id {known} to replace that one"
                 )
             return known
@@ -140,7 +140,7 @@ def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str
 
 
 def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
-    """Returns the id of the paper among these that is another form of this paper, else `identity`. Raises
+    """Returns the id of the paper in `papers` that is another form of this paper, or else `identity`. Raises
     `SamePaperError` if this form does not replace that paper, and `InputError` if only the user can decide."""
     for stored in papers:
         if _is_same(form, stored, identity):
@@ -148,8 +148,8 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
                 return stored.id
             raise SamePaperError(
                 stored.id,
-                f"by its title this is another form of {stored.id}, which the graph has: it was not built; "
-                "give it that id (--id, or the list's third column) to build it from this form",
+                f"judging by its title, this is another form of {stored.id}, which the graph already has, so it was "
+                "not built; give it that id (--id, or the list's third column) to build it from this form",
             )
     return identity
 

@@ -114,8 +114,8 @@ def own_repository(
     clock: Clock = CLOCK,
 ) -> "ChosenRepository":
     """Finds a paper's own repository: one that the paper links to, or one that GitHub finds by its title. `notes`
-    receives failed requests. Raises `InputError`, which names the likeliest repository, if none is verifiably the
-    paper's own."""
+    receives failed requests. If no repository can be verified as the paper's own, raises `InputError` with the
+    likeliest repository."""
     from xkg.build.curation.ownership import PaperIdentity
     from xkg.build.curation.repository_links import links_of
     from xkg.build.curation.repository_search import RepositorySearch

@@ -57,7 +57,7 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
-    """Returns a planner of ablations for the prompt; the language model has the same time limit as for tools."""
+    """Returns the ablation planner for the prompt. The language model has the same time limit as in tools."""
 
     def plan(paper: str, repository: Path | None) -> str:
         from xkg.agents.planning.ablations import plan_ablations

@@ -1,4 +1,5 @@
-"""Results from other machines that build a list into the same Neo4j, so that the machines divide the list."""
+"""Results from other machines that build a list into the same Neo4j database, so that the machines can share the
+work."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -18,9 +19,9 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """The rows of papers that any machine has completely built into the configured Neo4j. There are no such rows for a
-    graph in a folder, or for papers from local files, which may differ between machines. If the server is unreachable,
-    papers are built. Thread-safe."""
+    """The rows of papers that any machine has completely built into the configured Neo4j database. A graph in a folder
+    has no such rows, nor do papers from local files, since these may differ between machines. If the server is
+    unreachable, papers are built. Thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings

@@ -75,8 +75,8 @@ def audit(
     logs: Sequence[Path] = (),
 ) -> AuditResult:
     """Compares every paper, repository and text in the graph, and every line in `logs`, with a blacklist. Repositories
-    are compared by content with those on the blacklist if both can be read from the graph's folder or fetched. Raises
-    `InputError` if the blacklist or a log cannot be read, and any error from reading the graph."""
+    are compared with blacklisted repositories by content, if both can be read from the graph's folder or fetched.
+    Raises `InputError` if the blacklist or a log cannot be read, and any error from reading the graph."""
     unchecked: list[str] = []
     guard = blacklist_guard(settings, blacklist, unchecked.append)
     assert guard is not None

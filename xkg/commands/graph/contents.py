@@ -55,7 +55,7 @@ class ImportResult(Value):
         left_out = f", {plural(len(self.problems), 'file')} left out" if self.problems else ""
         if not self.published:
             whole = "the one paper" if len(self.papers) == 1 else f"all {len(self.papers)} papers"
-            return f"the graph has {whole}{left_out}; it stays generation {self.generation}"
+            return f"the graph already has {whole}{left_out}; it stays generation {self.generation}"
         return f"imported {plural(len(self.papers), 'paper')}{left_out}; the graph is generation {self.generation}"
 
 

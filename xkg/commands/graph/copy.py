@@ -43,7 +43,7 @@ def at(settings: Settings, place: str) -> Settings:
             raise ConfigError(str(error)) from error
         return settings.model_copy(update={"store": settings.store.model_copy(update={"url": place})})
     if "://" in place:
-        raise ConfigError(f"{place!a} is not a graph: give a folder, or an address such as bolt://host:7687")
+        raise ConfigError(f"{place!a} is not a graph: use a folder, or an address such as bolt://host:7687")
     return settings.model_copy(update={"kg": Path(place), "store": StoreSettings()})
 
 
@@ -51,8 +51,8 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
     """Copies every paper, the decisions about pairs, and the ablations from `source` to `target`, and reads the papers
     back. `notify` receives the number of papers copied so far.
 
-    Raises `UnknownIdError` if the source has no papers, `StoreError` if the target's papers differ from those that were
-    sent, and any error from reading or publishing."""
+    Raises `UnknownIdError` if the source has no papers, `StoreError` if the target's papers differ from the papers that
+    were sent, and any error from reading or publishing."""
     sent, papers = _Tally(), source.bundles()
     first = next(papers, None)
     if first is None:
