@@ -92,7 +92,7 @@ def cluster(folder: Path) -> Iterator[str]:
             if head.poll() is not None or time.monotonic() > until:
                 raise SystemExit("the Ray cluster did not start")
             time.sleep(0.2)
-        threading.Event().wait(5)  # the node registers itself
+        threading.Event().wait(5)  # give the node time to register
         yield f"127.0.0.1:{port}"
     finally:
         head.send_signal(signal.SIGTERM)

@@ -128,7 +128,7 @@ def main(*, kg: Path | None = None, queries: Path | None = None, failures: bool 
 def report(kg: Path, queries_file: Path, failures: bool) -> None:
     """Prints the tables for the queries in a file."""
     queries = read_queries(queries_file)
-    embedder = OnnxEmbedder(eight_bits=True)  # as the server embeds queries
+    embedder = OnnxEmbedder(eight_bits=True)  # the server also embeds queries with 8-bit weights
     store = EmbeddedStore(kg, OnnxEmbedder)
 
     console = Console(width=130)

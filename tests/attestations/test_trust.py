@@ -92,7 +92,7 @@ def test_two_keys_have_two_names_and_a_new_key_may_follow_a_revoked_one() -> Non
         trust.add(UNI.key, "lab")
     trust.revoke("LAB")
     trust.add(UNI.key, "LAB")
-    with pytest.raises(InputError, match="there is LAB"):
+    with pytest.raises(InputError, match="trusted keys: LAB"):
         trust.revoke("UNI")
 
 
