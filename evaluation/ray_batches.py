@@ -1,4 +1,4 @@
-"""Compares a two-slot Ray cluster with the local engine running two jobs, on the same cores (needs the extra `ray`).
+"""Compares a two-slot Ray cluster with the local engine running two jobs, on the same cores (needs the `ray` extra).
 
     python -m evaluation.ray_batches [--papers 40] [--rounds 2]
 

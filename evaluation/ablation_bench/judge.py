@@ -1,7 +1,7 @@
 """The judge as an Inspect scorer. It asks one question, and the answer lists the matches between a plan and the
 reference data.
 
-The judge is the model with the role `judge` (`--model-role judge=…`). If no model has this role, the model under
+The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
 evaluation judges its own plans. The author judge sees two sides without knowing which is the paper's. The order of
 sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 @command(
-    allow_build="Let callers build papers; over HTTP, their token needs the scope build.",
-    allow_agents="Let callers start `implement` jobs; over HTTP, their token needs the scope agents.",
-    allow_run="Let callers run scripts in the sandbox; over HTTP, their token needs the scope run.",
+    allow_build="Let callers build papers; over HTTP, their token needs the build scope.",
+    allow_agents="Let callers start `implement` jobs; over HTTP, their token needs the agents scope.",
+    allow_run="Let callers run scripts in the sandbox; over HTTP, their token needs the run scope.",
 )
 def serve(
     settings: "Settings",

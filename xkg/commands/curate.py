@@ -39,7 +39,7 @@ def curate(
     `called` receives each language model call.
 
     Raises the same errors as `curate` in `xkg.build.curation`, `InputError` if the target cannot be read, and
-    `ConfigError` if the extra `curation` is not installed."""
+    `ConfigError` if the `curation` extra is not installed."""
     from xkg.build.curation.curate import Sources
     from xkg.build.curation.curate import curate as curated
     from xkg.build.curation.guide import Guide

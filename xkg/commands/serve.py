@@ -69,7 +69,7 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 
 def _pages() -> "Pages | None":
-    """Returns the web pages; None if the extra `web` is not installed."""
+    """Returns the web pages; None if the `web` extra is not installed."""
     from xkg.web.require_web import has_extra
 
     if not has_extra():

@@ -217,7 +217,7 @@ def export_graphs(
 ) -> ExportResult:
     """Writes the named papers (default: all) into a folder, one file each, and the measurements for their techniques
     into another file; BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`, `InputError` if the
-    format is unknown or the folder is not writable, and `ConfigError` for HTML if the extra `web` is not installed."""
+    format is unknown or the folder is not writable, and `ConfigError` for HTML if the `web` extra is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format: choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
