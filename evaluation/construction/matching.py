@@ -128,8 +128,8 @@ def _plain(name: str) -> str:
 
 
 def quality(matching: Matching, *, weighted: bool = True) -> Quality:
-    """Precision is over the graph's techniques and recall is over the gold techniques, each with their own weights, or
-    with weights of 1 unless `weighted`. Gold techniques with weight 0 count only for precision."""
+    """Precision is over the graph's techniques and recall is over the gold techniques, each with its own weight (or a
+    weight of 1, unless `weighted` is set). Gold techniques with weight 0 count only for precision."""
 
     def of(technique: Technique) -> float:
         return max(technique.weight, 0.0) if weighted else 1.0

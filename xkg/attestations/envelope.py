@@ -77,7 +77,7 @@ def _statement(statement: dict[str, Any], key: PublicKey, envelope: str) -> Atte
     known = {name: value for name, value in predicate["evidence"].items() if name in Evidence.model_fields}
     evidence = Evidence.model_validate(known)
     if predicate["level"] != evidence.level or evidence.level.rank < Level.IMPORTED.rank or not evidence.suffices:
-        raise ValueError("it claims more than its evidence")
+        raise ValueError("it claims more than its evidence supports")
     time = datetime.fromisoformat(predicate["time"]).astimezone(UTC).isoformat(timespec="seconds")
     return Attestation(
         key=PublicKey(raw=key.raw),  # drop the owner's name for the key, which is not signed
@@ -103,7 +103,7 @@ def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, 
             raise ValueError(f"it has more than {LARGEST:,} characters")
         outer = json.loads(envelope)
         if outer["payloadType"] != payload_type:
-            raise ValueError("its payload is of another type")
+            raise ValueError("its payload has a different type")
         payload, [signature] = base64.b64decode(outer["payload"], validate=True), outer["signatures"]
         key, signed = known_key(signature["keyid"]), base64.b64decode(signature["sig"], validate=True)
         if not key.verifies(signed, _signed(payload, payload_type)):

@@ -143,7 +143,9 @@ def _changing() -> Iterator[Trust]:
         with file_lock(folder / "trust.lock"):
             yield trusted()
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another") from error
+        raise InputError(
+            f"{folder} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another folder"
+        ) from error
 
 
 def _write(trust: Trust) -> None:

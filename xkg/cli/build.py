@@ -229,7 +229,7 @@ def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | N
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
         raise InputError(
-            f"{given}: give one --repo for each --paper, in the same order, and --id only for a single paper"
+            f"{given}: pass one --repo for each --paper, in the same order, and --id only for a single paper"
         )
     if len(repositories) > len(papers):
         raise InputError("more --repo than --paper: each paper has one repository")

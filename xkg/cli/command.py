@@ -4,9 +4,9 @@ result.
     @command(llm="Language model (llm.model, or o4-mini).")
     def concepts(settings: "Settings") -> "LinkResult":
 
-The parameter `settings` receives the effective settings, including the options that the decorator names; `service`
-receives the graph. A parameter that is a typed dictionary becomes one option per field with an `Option`. A result other
-than text can be printed as JSON."""
+The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator;
+`service` receives the graph. A parameter that is a typed dictionary becomes one option per field with an `Option`. A
+result other than text can be printed as JSON."""
 
 import functools
 import inspect

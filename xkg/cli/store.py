@@ -226,7 +226,7 @@ def store_migrate(settings: "Settings") -> str:
     """Migrate a graph on Neo4j to the schema of this version."""
     from xkg.store.neo4j.db.migrations import migrate_graph
 
-    return "\n".join(f"applied {name}" for name in migrate_graph(settings)) or "the graph has the newest schema"
+    return "\n".join(f"applied {name}" for name in migrate_graph(settings)) or "the schema is already up to date"
 
 
 @store_app.command("rollback")

@@ -46,7 +46,7 @@ REPORT = "report.md"
 
 
 class ComponentResult(Value):
-    """The result for one component. `change`, `low` and `high` are relative to the baseline, None if unknown;
+    """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown;
     `interval` is their text form."""
 
     name: str
@@ -93,7 +93,7 @@ class AblateResult(Value):
             cost = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
             lines.append(f"{self.model_calls} model calls, {cost}")
         if self.stored:
-            lines.append(f"{self.stored} measurements of techniques were added to the graph")
+            lines.append(f"{self.stored} technique measurements were added to the graph")
         return "\n".join([*lines, f"report: {self.run}/{REPORT}"])
 
 
@@ -120,7 +120,7 @@ def ablate(
         raise InputError("--cpu and --device cannot be used together: omit one of them")
     if engine and task.allow_hosts:
         raise InputError(
-            "--allow-host downloads to this machine: on a cluster, download by hand and pass the folder with --data"
+            "--allow-host downloads to this machine: on a cluster, download the data yourself and pass --data"
         )
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
@@ -218,7 +218,7 @@ def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
     workspace = _workspace_of(settings, run, candidate)
     name = "xkg/baseline-repairs" if candidate == "baseline" else f"xkg/ablate-{workspace.folder.name}"
     commit = branch(workspace, name, to)
-    return f"branch {name} at {commit[:12]}; to see it, run `git diff {commit[:12]}^ {commit[:12]}`"
+    return f"branch {name} at {commit[:12]}; to see the change, run `git diff {commit[:12]}^ {commit[:12]}`"
 
 
 def patch(settings: Settings, run: str, candidate: str) -> bytes:

@@ -90,7 +90,7 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Stores, next to the graph, why each paper was chosen or dropped, regardless of how its build ends."""
+    """Stores the reasons why papers were chosen or dropped in `folder`, regardless of how their builds end."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 
@@ -99,9 +99,9 @@ def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]")
         private_folder(folder)
         write_whole(path, encodable(curated.model_dump_json(indent=1)).encode(), 0o600)
     except OSError as error:
-        notify(f"the choice is not stored, since {path} cannot be written ({error.strerror})")
+        notify(f"the selection is not stored, since {path} cannot be written ({error.strerror})")
     else:
-        notify(f"the choice and its reasons are stored in {path}")
+        notify(f"the selection and the reasons are stored in {path}")
 
 
 def own_repository(
@@ -132,12 +132,12 @@ def own_repository(
         return looked_at[0]
     if not looked_at:
         why = f": {notes[0]}" if notes else ""
-        raise InputError(f"no repository of this paper was found{why}; pass one with --repo, or omit --repo")
+        raise InputError(f"no repository for this paper was found{why}; pass one with --repo, or omit --repo")
     likeliest = looked_at[0]
     reasons = "; ".join(likeliest.evidence)[:400]
     raise InputError(
         f"no repository could be verified as the paper's own; the likeliest is {likeliest.url} ({reasons}): if you "
-        f"know that it is, pass it with --repo"
+        f"know that it is the right one, pass it with --repo"
     )
 
 

@@ -14,7 +14,7 @@ MOST_PROCESSES = 64
 
 
 class EngineFields(TypedDict, total=False):
-    """Where to run the work, and how much of it in parallel."""
+    """Where to run the work, and how much to run in parallel."""
 
     jobs: Annotated[
         int, Option("Number of papers or runs at a time (default: 1; with --engine ray, as many as the nodes allow).")
@@ -28,7 +28,7 @@ class EngineFields(TypedDict, total=False):
 
 @contextmanager
 def engine_of(where: EngineFields) -> "Iterator[Engine]":
-    """Opens an engine with this number of `jobs` (default: one on this machine, or the maximum of a cluster). Raises
+    """Opens an engine with this number of `jobs` (default: one on this machine, or as many as a cluster allows). Raises
     `ConfigError` if an address is given without a cluster, and the same errors as `RayEngine`."""
     address, jobs, allow_public = where.get("address"), where.get("jobs"), where.get("allow_public", False)
     if jobs is not None and jobs < 1:

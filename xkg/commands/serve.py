@@ -98,7 +98,7 @@ def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
 
 
 def end_with_process(jobs: "Jobs") -> None:
-    """Also ends this process's builds on SIGTERM."""
+    """Makes SIGTERM also end this process's builds."""
     waiting, signalled = os.pipe()
 
     def end() -> None:

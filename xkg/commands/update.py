@@ -32,10 +32,10 @@ State = Literal["current", "newer", "updated", "by hand", "not followed", "faile
 
 
 class UpdatedPaper(Value):
-    """One paper, which is `current`, `newer` (there is a new version or commit, but building was not requested),
-    `updated`, `by hand` (there is something new, but only the user has the paper's other files), `not followed` (it
-    came only from files, which have no newer versions to look up), or `failed`. `news` lists new versions and commits,
-    one line each; `reason` says why the paper was not built; `change` is the difference."""
+    """One checked paper. `state` is `current`; `newer` if there is a new version or commit, but building was not
+    requested; `updated`; `by hand` if there is something new, but only the user has the paper's other files; `not
+    followed` if the paper came only from files, which have no newer versions to look up; or `failed`. `news` lists new
+    versions and commits, one line each; `reason` says why the paper was not built; `change` is the difference."""
 
     paper: str
     title: str

@@ -259,7 +259,7 @@ class WebPlace(Place):
             if file.r.status not in (200, 206, 304):
                 where = file.r.headers.get("Location", "another address")
                 raise InputError(
-                    f"{url} leads to {where[:200]}, which xkg does not follow: use that address if you trust it"
+                    f"{url} redirects to {where[:200]}, which xkg does not follow: use that address if you trust it"
                 )
             yield file
 
@@ -270,7 +270,7 @@ class WebPlace(Place):
         except self._errors as error:
             status = getattr(error, "status", None)
             if status is not None and 400 <= status < 500 and status not in (408, 425, 429):
-                raise InputError(f"{url} answers {status}; check the address of the library") from error
+                raise InputError(f"{url} returned {status}; check the address of the library") from error
             raise OSError(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
@@ -330,7 +330,7 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
     except FileNotFoundError as error:
         raise UnreachableError(f"{place.name} lacks {path_of(name)}; try again later, or ask its maintainer") from error
     if hashlib.sha256(data).hexdigest() != name:
-        raise UnsafeInputError(f"{path_of(name)} of {place.name} does not match its name; ask its maintainer")
+        raise UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask its maintainer")
     return data
 
 
@@ -362,7 +362,7 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
             partial.replace(target)
             return target
     partial.unlink()  # otherwise, the next attempt would resume from it
-    raise UnsafeInputError(f"{path_of(package.name)} of {place.name} does not match its name; ask its maintainer")
+    raise UnsafeInputError(f"{path_of(package.name)} in {place.name} does not match its name; ask its maintainer")
 
 
 def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:

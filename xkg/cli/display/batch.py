@@ -1,4 +1,4 @@
-"""Shows the report of a batch: as lines, and as a page."""
+"""Shows the report of a batch as lines or as an HTML page."""
 
 import io
 import os

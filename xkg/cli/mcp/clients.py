@@ -200,8 +200,8 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
 
 
 def remote(url: str, token: str | None) -> Remote:
-    """Returns a server at `url`. If `token` is None, the server's token is in XKG_TOKEN if the address is on another
-    machine, and no token is used on this machine. Raises `InputError`."""
+    """Returns a server at `url`. If `token` is None, the token is read from XKG_TOKEN if the address is on another
+    machine, and no token is used if it is on this machine. Raises `InputError`."""
     try:
         place = address(plain_url(url))
     except ValueError:
@@ -273,8 +273,8 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
         return project / form.project
     if form.user is None:
         raise InputError(
-            f"{form.name} keeps its user's servers in a file that it writes itself: run the command that "
-            f"`xkg mcp install {client} --scope user` prints"
+            f"{form.name} manages its user configuration itself: run the command printed by "
+            f"`xkg mcp install {client} --scope user`"
         )
     return form.user()
 

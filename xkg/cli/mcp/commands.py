@@ -81,9 +81,9 @@ def install(
     }
     allowed = [option for option, is_given in options.items() if is_given]
     if url is not None and allowed:
-        raise InputError(f"{allowed[0]} is for a server that the client starts: the operator of --url decides")
+        raise InputError(f"{allowed[0]} applies only to a server that the client starts: the operator of --url decides")
     if url is None and token_env is not None:
-        raise InputError("--token-env is for a server at --url: one that the client starts needs no token")
+        raise InputError("--token-env requires --url: a server that the client starts needs no token")
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)
     folder = (project or Path()).expanduser().absolute()
     if scope == "project" and not folder.is_dir():
@@ -101,7 +101,7 @@ def install(
     else:
         path = clients.file_of(client, scope, folder)
         typer.echo(config.rendered(wanted, path.suffix), nl=False)
-        typer.echo(f"for {path}; --write puts it there", err=True)
+        typer.echo(f"add this to {path}, or pass --write", err=True)
     if skill:
         _skill(clients.skill_of(client, scope, folder), folder if scope == "project" else None, write=write)
     notes = clients.advice(client, scope, server, name)
@@ -115,7 +115,7 @@ def _skill(path: Path, within: Path | None, *, write: bool) -> None:
 
     if not write:
         typer.echo(SKILL, nl=False)
-        typer.echo(f"for {path}; --write puts it there", err=True)
+        typer.echo(f"add this to {path}, or pass --write", err=True)
         return
     typer.echo(f"{path}: {'made' if config.put_skill(path, SKILL, within) else 'is there already'}")
 

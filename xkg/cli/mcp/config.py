@@ -140,12 +140,12 @@ def _json(old: str, wanted: Entry) -> str:
     config: dict[str, Any] = json.loads(body) if body.strip() else {}
     servers = config.setdefault(wanted.servers, {})
     if not isinstance(servers, dict):
-        raise _UnfitError(f"has something other than servers in {wanted.servers}")
+        raise _UnfitError(f"contains something other than servers in {wanted.servers}")
     servers[wanted.name] = _merged(servers.get(wanted.name), wanted.server)
     if wanted.inputs:
         inputs = config.setdefault("inputs", [])
         if not isinstance(inputs, list):
-            raise _UnfitError("has something other than a list in inputs")
+            raise _UnfitError("contains something other than a list in inputs")
         known = {each.get("id") for each in inputs if isinstance(each, dict)}
         inputs += [dict(each) for each in wanted.inputs if each["id"] not in known]
     if body.strip() and json.loads(body) == config:

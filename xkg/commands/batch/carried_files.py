@@ -118,8 +118,8 @@ def _path_in(root: Path, path: Path) -> str:
 
 
 def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:
-    """Yields folders and files below a folder, ordered by name; with `suffixes`, only files that have one of them and
-    are not hidden."""
+    """Yields folders and files below a folder, ordered by name. If `suffixes` is set, yields only files that are not
+    hidden and have one of these suffixes."""
     yield root
     for folder, folders, names in os.walk(root):
         if suffixes is not None:
@@ -162,7 +162,7 @@ class Carried:
         place = self._folder / described[0]
         try:
             private_folder(self._folder)
-            with file_lock(self._folder / f".{described[0]}.lock"):  # only one of this machine's processes requests it
+            with file_lock(self._folder / f".{described[0]}.lock"):  # only one process on this machine requests it
                 if not place.exists():
                     packed: Packed = self._home.call("files", "packed", name)
                     place = self._folder / packed.hash

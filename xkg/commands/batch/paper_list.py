@@ -109,7 +109,7 @@ def read_list(path: Path) -> PaperList:
             repeated = {line: number if of == earlier.line else of for line, of in repeated.items()}
             repeated[earlier.line] = number
         else:
-            reason = f"line {earlier.line} lists the same paper with another version or repository: keep one"
+            reason = f"line {earlier.line} lists the same paper with a different version or repository: keep one"
             broken.append(BrokenLine(line=number, text=bare[:200], reason=reason))
     if not papers:
         bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""
@@ -171,7 +171,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     else:
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 3:
-            raise InputError(f"{len(columns)} columns, but there are only three: paper, repository and id")
+            raise InputError(f"{len(columns)} columns, but only three are allowed: paper, repository and id")
         # A comment after text must be preceded by a space, since an address may contain "#".
         columns[-1] = columns[-1].partition(" #")[0].strip()
     paper, repository, paper_id = [*columns, "", ""][:3]

@@ -38,7 +38,7 @@ class Publisher:
         self._settings = settings
         self._turn = threading.Condition()
         self._waiting: list[_Waiting] = []
-        self._size = 0  # of the waiting papers
+        self._size = 0  # the total size of the waiting papers
         self._unconnected = self._busy = self._hurried = self._closed = False
         self._next = 0.0
         self._problem: Exception | None = None
@@ -135,7 +135,7 @@ class Publisher:
                         cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """Returns an outcome if another form of the paper was published after it was claimed, else None."""
+        """Returns an outcome if another form of the paper was published after this paper was claimed, or else None."""
         if paper.chosen:
             return None
         try:

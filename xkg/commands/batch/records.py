@@ -98,7 +98,7 @@ class Records:
             raise self._unwritten(error) from error
 
     def compact(self) -> None:
-        """Rewrites the file without replaced records."""
+        """Rewrites the file without records that have been replaced."""
         lines = (f"{encodable(record.model_dump_json())}\n" for record in self._records.values())
         try:
             write_whole(self._path, "".join(lines).encode(), 0o600)

@@ -21,7 +21,7 @@ _NOTE = "another machine built it"
 class SharedRecords(AbstractContextManager["SharedRecords"]):
     """The rows of papers that any machine has completely built into the configured Neo4j database. A graph in a folder
     has no such rows, nor do papers from local files, since these may differ between machines. If the server is
-    unreachable, papers are built. Thread-safe."""
+    unreachable, papers are built anyway. Thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings
@@ -43,8 +43,9 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
     @contextmanager
     def turn(self, listed: ListedPaper) -> Iterator[Row | None]:
-        """Keeps other machines from building the paper during the context. Yields its row if another machine has built
-        it from the same inputs and it is in the graph. Raises `LeaseHeldError` if another machine is building it."""
+        """Keeps other machines from building the paper during the context. Yields the paper's row if another machine
+        has built the paper from the same inputs and the graph contains it. Raises `LeaseHeldError` if another machine
+        is building the paper."""
         with ExitStack() as held:
             row = self._row_in_turn(listed, held)
             yield None if row is None else _unchanged(row, listed)

@@ -25,8 +25,8 @@ _LONGEST_WAIT = 4 * 3600.0
 
 
 Turn = Callable[[ListedPaper], AbstractContextManager[bool]]
-"""A context in which no other machine builds a paper; yields whether it still has to be built. Raises `LeaseHeldError`
-if another machine is building it."""
+"""A context in which no other machine builds a paper; yields whether the paper still has to be built. Raises
+`LeaseHeldError` if another machine is building it."""
 
 
 class Ended(NamedTuple):
@@ -146,7 +146,7 @@ def _round(
         for thread in threads:
             thread.join()
         publisher.finish()
-    finally:  # an interrupt arrives here while threads work
+    finally:  # an interrupt arrives here while threads are running
         stopped.set()
         for worker in workers:
             worker.stop()

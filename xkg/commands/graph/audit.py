@@ -136,7 +136,7 @@ def _in_repository(
         unchecked.append(f"{repository.id} of {paper}: {error}")
         return
     if checkout is None:
-        unchecked.append(f"{repository.id} of {paper} was a folder, which is not in the graph")
+        unchecked.append(f"{repository.id} of {paper} was a folder, whose files are not in the graph")
     elif (reason := guard.copy(checkout)) is not None:
         yield Finding(where=paper, kind="copy", what=f"{repository.id}: {reason}")
 

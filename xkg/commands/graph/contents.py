@@ -185,7 +185,7 @@ def push(settings: Settings) -> PushResult:
                 if known is not None:
                     if bundle.paper.state != "complete" and known[1].paper.state == "complete":
                         problems.append(
-                            f"{path}: the graph has a complete {bundle.paper.id}, and this one is partial: remove it"
+                            f"{path} is partial, and the graph has a complete {bundle.paper.id}: remove the file"
                         )
                         continue
                     bundle = apply(bundle, newer_evidence(known[1], bundle), settings.prune.min_level)

@@ -78,7 +78,7 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
     if received.digests != sent.digests:
         wrong = sorted(p for p, digest in sent.digests.items() if received.digests.get(p) != digest)
         raise StoreError(
-            f"{len(wrong)} of {len(sent.digests)} papers in {target.place} differ from those that were sent, "
+            f"{len(wrong)} of {len(sent.digests)} papers in {target.place} differ from the papers that were sent, "
             f"starting with {wrong[0]!a}: another process may be writing there; copy again"
         )
     with target.snapshot() as snapshot:

@@ -48,14 +48,14 @@ def diff(
         if library is not None and first is not None:
             [here] = _bundles(store, first)
             pairs: Iterator[Pair] = iter([(fetch(settings.kg, library, here.paper.id), here)])
-            names = (f"{shown(library)} (levels as it claims)", "the current graph")
+            names = (f"{shown(library)} (claimed levels)", "the current graph")
         elif _is_number(first) and _is_number(second):
             pairs = store.differences(_number(first), _number(second))
             names = (_generation(first, "the previous generation"), _generation(second, "the current generation"))
         elif first is not None and not _is_number(first) and (second is None or not _is_number(second)):
             pairs, names = _of_bundles(store, first, second), (first, second or "the current graph")
         else:
-            raise InputError("compare a generation with a generation, or papers and exported bundles with each other")
+            raise InputError("compare two generations, or papers and exported bundles with each other")
         changes = [paper_change(before, after) for before, after in pairs]
     return DiffResult(first=names[0], second=names[1], papers=tuple(each for each in changes if not each.is_empty))
 

@@ -45,7 +45,7 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
                     if row is not None and wanted[paper].is_met(row.versions[0]):
                         found[paper] = place
         except InputError as error:
-            log.warning("%s was not asked: %s", shown(place), printable_line(str(error)))
+            log.warning("%s was not queried: %s", shown(place), printable_line(str(error)))
     return found
 
 

@@ -224,7 +224,7 @@ class _Puller:
                 known, stored = self._seen.paper(row.paper), _stored(snapshot, row.paper)
                 try:
                     if is_later and not _is_as_pulled(known, stored):
-                        raise InputError("it was changed here in the meantime; pull again")
+                        raise InputError("this graph's version changed during the pull; pull again")
                     parts = [part for path in paths for part in unpack(path.read_bytes())]
                     base = stored if is_later else None
                     found = contents(parts, row.paper, row.versions[0], self._library.name, base)
@@ -270,11 +270,11 @@ class _Puller:
         from_there = known is not None and known.stored == here
         if from_there or self._prefer or _proof(theirs) > _proof(stored):
             kept = "" if from_there else self._keep(self._settings.kg / FOLDER / "local", stored)
-            line = f"{row.paper} as it was here, in {kept}; the library's is better proven" if kept else ""
+            line = f"the earlier {row.paper}, in {kept}; the graph now has the library's version" if kept else ""
             return _Taken(found, state, theirs, line)
         kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
         theirs = received(stored, found.envelopes, stored)  # attestations of the same code also count for this version
-        line = f"{row.paper} as it is here, which is proven as well; the library's is in {kept}"
+        line = f"the graph's {row.paper}, which is at least as well proven; the library's version is in {kept}"
         return _Taken(found, state.model_copy(update={"stored": ""}), theirs if theirs != stored else None, line)
 
     def _keep(self, folder: Path, bundle: PaperBundle) -> str:
