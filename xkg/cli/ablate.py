@@ -126,7 +126,7 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
         print_text(f"run {first}{more}", err=True)
     elif not sys.stdin.isatty():
         raise InputError(
-            f"no command was given; the README and scripts have {first}{more}: accept it with --yes, or pass --run"
+            f"no command was given; the README and scripts contain {first}{more}: accept it with --yes, or pass --run"
         )
     else:
         print_text(f"run {first}?{more}", err=True)

@@ -99,9 +99,7 @@ def find_run(settings: Settings, run: str) -> Path:
     if len(found) == 1:
         return runs / found[0]
     listed = ", ".join(found or names[-5:]) or "none"
-    raise InputError(
-        f"{run!a} {'matches several runs' if found else 'is not a run'} in {settings.kg}: there are {listed}"
-    )
+    raise InputError(f"{run!a} {'matches several runs' if found else 'is not a run'} in {settings.kg} (runs: {listed})")
 
 
 def _require_accepted(folder: Path) -> None:

@@ -53,7 +53,7 @@ class BuildResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the build is partial, else None."""
+        """The error to raise if the build is partial, or else None."""
         return InputError(f"{self.paper}: {self.unfinished}") if self.unfinished else None
 
     def __str__(self) -> str:

@@ -159,7 +159,7 @@ class GitPlace(Place):
                 "git is not installed: install it, or use a library that is not a git repository"
             ) from error
         except subprocess.TimeoutExpired as error:
-            raise OSError(f"git {arguments[0]} did not end within {_SECONDS} s") from error
+            raise OSError(f"git {arguments[0]} did not finish within {_SECONDS} s") from error
 
 
 def _environment() -> dict[str, str]:

@@ -69,12 +69,12 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
         # while writers merge, one of them may briefly restore an older head
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} went back: it has version {head.version}, but version {before.version} was seen before; "
-                f"ask its maintainer, and if this was intended, delete {seen.folder if seen else ''}"
+                f"{place.name} was rolled back: it has version {head.version}, but version {before.version} was seen "
+                f"before; ask its maintainer, and if this was intended, delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(
-                f"the head of {place.name} is signed by {signer or 'nobody'}, before by {before.signer}: ask its "
+                f"the head of {place.name} is signed by {signer or 'nobody'}, no longer by {before.signer}: ask its "
                 f"maintainer, then trust the new key with `xkg trust add`"
             )
     return OpenHead(head, signer, data, token)
@@ -161,7 +161,7 @@ def add(
             note(seen, OpenHead(head, signer, data, None))
             break
     else:
-        raise InputError(f"{place.name} was changed by other writers {_TRIES} times in the meantime; push again")
+        raise InputError(f"other writers changed {place.name} {_TRIES} times during the push; push again")
     return len(changed)
 
 

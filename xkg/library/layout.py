@@ -136,7 +136,7 @@ def unzip(data: bytes, most: int, what: str) -> bytes:
             f"{what} is not in the form that `xkg push` writes; ask the library's maintainer"
         ) from error
     if len(unpacked) > most or not unpacker.eof or unpacker.unused_data:
-        raise UnsafeInputError(f"{what} is cut short, or contains more than {most >> 20} MB; nothing was pulled")
+        raise UnsafeInputError(f"{what} is truncated, or contains more than {most >> 20} MB; nothing was pulled")
     return unpacked
 
 

@@ -349,7 +349,7 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
                 for piece in _in_time(pieces, path_of(package.name), package.size - start, clock):
                     file.write(piece)
         if (there := partial.stat().st_size) < package.size:
-            raise OSError(f"cut short at {there} of {package.size} bytes")
+            raise OSError(f"the transfer stopped at {there} of {package.size} bytes")
 
     try:
         patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
@@ -361,7 +361,7 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)
             return target
-    partial.unlink()  # otherwise, the next attempt would resume from it
+    partial.unlink()  # otherwise, the next attempt would resume from this damaged file
     raise UnsafeInputError(f"{path_of(package.name)} in {place.name} does not match its name; ask its maintainer")
 
 

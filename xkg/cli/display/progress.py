@@ -23,7 +23,7 @@ from xkg.text.unicode import printable_line
 
 Notify = Callable[[Any], None]
 _NAMED = 2
-"""How many of the techniques in progress are shown by name."""
+"""Maximum number of techniques in progress that are shown by name."""
 
 _EVENTS = {
     "StageReport": "stage",

@@ -29,7 +29,7 @@ class CopyResult(Value):
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts.items())
         beside = f"; {self.others} other papers stay in the target" if self.others else ""
         return (
-            f"copied {counts} from {self.source} to {self.target}: equal there (sha256 {self.sha256[:16]})"
+            f"copied {counts} from {self.source} to {self.target}: both copies are equal (sha256 {self.sha256[:16]})"
             f"{beside}; generation {self.generation}"
         )
 
