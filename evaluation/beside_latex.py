@@ -2,8 +2,8 @@ r"""Measures how much of a paper's LaTeX source is found when the same paper is 
 
 Shares are fractions of the source's items, which must be found in order:
 
-- references: the same title (or, if the source has none, the same words), each once; `extra` is the share of the
-  references read that are not in the source;
+- references: the same title (or, if the source has none, the same words), each once; `extra` is the share of parsed
+  references that are not in the source;
 - sentences: nine out of ten words occur in order in one stretch of the running text (including run-in heads), and the
   stretches are in order; words that touch a formula, addresses and citations are not compared;
 - paragraphs: a paragraph's first words also begin a paragraph in the other format;
@@ -133,7 +133,7 @@ def _without_citations(text: str) -> str:
 
 
 def sentence_words(text: str) -> list[str]:
-    """The words in a sentence to compare."""
+    """The words to compare in a sentence."""
     return _words(_IN_WORD.sub(" ", _without_citations(text)))
 
 
@@ -191,8 +191,8 @@ class Stretches:
             self._at.setdefault(tuple(words[index : index + 2]), []).append(index)
 
     def find(self, words: Sequence[str], after: int = 0) -> int | None:
-        """The position where the words begin: nine out of ten in order, with gaps no longer than citations; None if
-        there is no such position. If there are several, the one nearest to `after`."""
+        """The position at which nine out of ten of these words occur in order, with gaps no longer than citations, or
+        None. If there are several such positions, the position nearest to `after`."""
         votes: Counter[int] = Counter()
         for index in range(len(words) - 1):
             for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:
@@ -222,7 +222,7 @@ def _sections(source: Document, read: Document) -> Share:
         found = [_letters(t) for t, _ in heads if not re.match(r"(?i)references$|bibliography$|abstract$", t)]
         return [title for title in found if title]
 
-    # the source ends with "Proof of" before a printed theorem reference
+    # a title in the source may end with "Proof of", which TeX prints with a theorem number
     wanted, lengths = titles(source), [0]
     given = titles(read)
     lengths *= len(given) + 1

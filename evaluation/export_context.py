@@ -1,7 +1,7 @@
 """Exports contexts for agents that replicate papers: `python -m evaluation.export_context --kg DIR --out FOLDER TASKS`.
 
-TASKS is a folder of tasks, each with `paper.md` and `blacklist.txt`, or a single such task. For each task,
-FOLDER/<task> gets
+TASKS is a folder of tasks, each with `paper.md` and `blacklist.txt`, or a single such task. The files written to
+FOLDER/<task> for each task are
 
     guide.json          the planning file: the paper's techniques, in the peer's format, without code
     pairs.json          for each technique, at most -k code nodes from other papers that may help with it
@@ -14,8 +14,8 @@ sources and the paper itself are excluded from the search. Every file written is
 mentions a blacklist entry is withheld and reported. The exit status is 1 if the audit of the written files finds an
 entry.
 
-A pair has a score of at least --least-score, roughly the probability that it fits: below .5, a misfit is more
-likely."""
+A pair has a score of at least --least-score, which is roughly the probability that it fits: below .5, it is more likely
+not to fit."""
 
 import json
 import sys

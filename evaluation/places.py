@@ -54,7 +54,7 @@ class Labelled:
 @dataclass(frozen=True)
 class Answer:
     """A method's answer for one technique: all lines and the focus for each of up to five places; `certain` is true if
-    there is no doubt."""
+    the first place is certain."""
 
     whole: tuple[Lines, ...]
     focus: tuple[Lines, ...]
@@ -161,7 +161,7 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 def measure(
     labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
-    """Each technique for one repository, with the places located for it. Raises `EmbeddingError`."""
+    """Each technique for one repository, with the places found for it. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:
@@ -212,12 +212,12 @@ def main(gold: Sequence[Path], *, mirrors: Path | None = None, together: bool = 
         for name in [other for other in repositories if other != one.repository][:1]
     ]
     if foreign:
-        print(f"techniques searched in unrelated repositories: {sum(foreign)} of {len(foreign)} certain")
+        print(f"techniques searched for in unrelated repositories: {sum(foreign)} of {len(foreign)} certain")
 
 
 def open_codebase(name: str, mirrors: Path | None) -> Codebase:
-    """A repository (URL@commit), read from `mirrors` if given, a folder that contains repositories as OWNER+NAME/repo.
-    Raises `XkgError`."""
+    """A repository (URL@commit). If `mirrors` is given, reads it from this folder, which contains repositories as
+    OWNER+NAME/repo. Raises `XkgError`."""
     source = name
     if mirrors is not None:
         address, _, commit = name.rpartition("@")

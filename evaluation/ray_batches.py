@@ -1,4 +1,4 @@
-"""Compares a two-slot Ray cluster with the local engine running two jobs, on the same cores (needs the extra `ray`).
+"""Compares a two-slot Ray cluster with the local engine running two jobs, on the same cores (needs the `ray` extra).
 
     python -m evaluation.ray_batches [--papers 40] [--rounds 2]
 
@@ -92,7 +92,7 @@ def cluster(folder: Path) -> Iterator[str]:
             if head.poll() is not None or time.monotonic() > until:
                 raise SystemExit("the Ray cluster did not start")
             time.sleep(0.2)
-        threading.Event().wait(5)  # the node registers itself
+        threading.Event().wait(5)  # give the node time to register
         yield f"127.0.0.1:{port}"
     finally:
         head.send_signal(signal.SIGTERM)

@@ -147,7 +147,7 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _from_pdf(folder: Path, main: str) -> Document:
-    """The paper as read from the PDF typeset from its source. Raises `NotConvertedError`."""
+    """The paper parsed from the PDF typeset from its source. Raises `NotConvertedError`."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "paper"
         shutil.copytree(folder, copy)

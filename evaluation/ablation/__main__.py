@@ -28,7 +28,7 @@ def _without_knowledge(space: Space) -> list[Candidate]:
 
 
 def _hierarchy(space: Space) -> list[Candidate]:
-    """The components in hierarchy order, each with all of its candidates before the next."""
+    """Components in hierarchy order, with all candidates for a component before the next component."""
     ordered = sorted(space.components, key=lambda component: component.order)
     return [candidate for component in ordered for candidate in space.of(component.id)]
 
@@ -76,7 +76,7 @@ def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: 
     }
 
 
-def main(*, final: Annotated[bool, typer.Option("--final", help="the seeds that are used only once")] = False) -> None:
+def main(*, final: Annotated[bool, typer.Option("--final", help="use the final measurement's seeds")] = False) -> None:
     seeds = FINAL if final else DEVELOPMENT
     methods = [generate(seed) for seed in seeds]
     chance = fmean(5 / len(method.space.components) for method in methods)

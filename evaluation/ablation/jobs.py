@@ -59,7 +59,7 @@ def main(
 
 
 def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
-    """A training script that takes about this many seconds, with an error that varies between seeds and twelve
+    """Writes a training script that takes about this many seconds. Its error varies between seeds, and it has twelve
     components that matter."""
     folder.mkdir(parents=True)
     names = [f"part_{letter}" for letter in "abcdefghijkl"]
@@ -98,7 +98,7 @@ def _timed(task: Task, folder: Path, name: str, jobs: int) -> tuple[Campaign, fl
 
 def _row(campaign: Campaign, jobs: int, wall: float) -> list[str]:
     runs: list[RunOutcome] = [*campaign.baseline.runs, *(run for o in campaign.outcomes for run in o.runs)]
-    # The traced run does not provide a value for any candidate, so it counts as overhead.
+    # The traced run does not produce a value for any candidate, so it counts as overhead.
     seconds = sum(run.seconds for run in runs)
     beside = wall - seconds / jobs
     candidates = len(campaign.outcomes)

@@ -24,7 +24,7 @@ def _listed(value: Any) -> Any:
 
 
 def _golds(value: Any) -> Any:
-    """Golds may lack metrics: papers do not always say what they measure."""
+    """Adds empty metrics to golds without metrics, because papers do not always say what they measure."""
     rows = _listed(value)
     return (
         [{"metrics": [], **row} if isinstance(row, dict) else row for row in rows] if isinstance(rows, list) else rows
@@ -80,7 +80,8 @@ def load(path: Path, task: TaskName) -> Loaded:
 
 
 def _paper(where: str, folder: Path) -> Path | str:
-    """The paper's file or folder, or an error, because a third-party data set must not make us read arbitrary files."""
+    """The paper's file or folder, or an error. A third-party data set must not be able to make us read arbitrary
+    files."""
     try:
         found = next((base / where for base in (folder, given_path(".")) if (base / where).exists()), None)
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
 """The judge as an Inspect scorer. It asks one question, and the answer lists the matches between a plan and the
 reference data.
 
-The model is the one with the role `judge` (`--model-role judge=…`); if no model has this role, the model under
+The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
 evaluation judges its own plans. The author judge sees two sides without knowing which is the paper's. The order of
 sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
 
@@ -46,7 +46,7 @@ def judge(task: TaskName, k: int, window: int) -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
         plan = read_jsonl(state.store.get("plan", ""), MOST_CHARACTERS)
-        # an Inspect limit may have stopped the planner before it left a plan
+        # an Inspect limit may have stopped the planner before it stored a plan
         problems = Counter(state.store.get("problems", {"planner that was stopped without a plan": 1}))
         sides = blinded(instance.golds, plan.entries, instance.id)
         inputs, cut = _inputs(task, instance, plan, sides, window)

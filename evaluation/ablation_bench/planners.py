@@ -94,7 +94,7 @@ async def _ask_once(state: TaskState, system: str, question: str, _: str) -> Cou
 
 
 async def _ask_agent(state: TaskState, system: str, question: str, graph: str) -> Counter[str]:
-    """An agent that does not submit is stopped after `MOST_MESSAGES`; its last message then counts as its answer."""
+    """An agent that does not submit is stopped after `MOST_MESSAGES`, and its last message is used as its answer."""
     agent = react(
         prompt=AgentPrompt(instructions=f"{system}\n\n{_TOOLS}" if graph else system),
         tools=[graph_tools(graph)] if graph else [],

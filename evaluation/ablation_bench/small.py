@@ -22,7 +22,7 @@ from xkg.model import PaperBundle
 
 _DATA = Path(__file__).parents[1] / "data" / "ablations"
 SHINGLE = 8
-"""The number of consecutive words that two texts share only if one was copied, not by chance."""
+"""If two texts share this many consecutive words, one was copied from the other."""
 
 _ABSTRACT = re.compile(r"\\begin\{abstract\}(.{1,20000}?)\\end\{abstract\}", re.S)
 _HEADING = re.compile(r"^(?:\\(?:sub){0,2}section\*?\{|#{1,4} )(?:(?:\d+|[A-Z])(?:\.\d+)*\.? )?([^{}\n]{0,300})", re.M)
@@ -31,9 +31,10 @@ _WORD = re.compile(r"\w++")
 
 @dataclass(frozen=True)
 class Audit:
-    """Text in a paper's graph that comes from the part that was cut off. `shared` counts runs of `SHINGLE` words that
-    occur in the graph and the rest of the paper, but not in the cut text. `texts` and `words` count the compared
-    material; `withheld` counts nodes that the graph should not contain (repositories, code, findings)."""
+    """The result of searching a paper's graph for text from the part that was cut off. `shared` counts runs of
+    `SHINGLE` words that occur in the graph and the rest of the paper, but not in the cut text. `texts` and `words`
+    count the compared material; `withheld` counts nodes that the graph should not contain (repositories, code,
+    findings)."""
 
     paper: str
     texts: int
@@ -75,7 +76,9 @@ def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[Mapping[st
     """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg (a graph of the cut papers and, if `graphs`
     is given, the other papers in it). Returns the audit results. Raises `InputError` for a missing paper or section."""
     if missing := [gold["id"] for gold in golds if not (papers / gold["id"] / "paper.md").is_file()]:
-        raise InputError(f"{papers}: has no {missing[0]}/paper.md; give the folder of the papers {', '.join(missing)}")
+        raise InputError(
+            f"{papers}: has no {missing[0]}/paper.md; pass the folder that contains the papers {', '.join(missing)}"
+        )
     settings = Settings.model_validate({"kg": to / "kg", "llm": {"model": "none"}})
     made, audits = [], []
     if graphs is not None:

@@ -17,7 +17,7 @@ from evaluation.inputs.inspect_tasks import checked, given_path
 
 _MOST_BYTES = 65_536
 """The maximum size of a tool result. The server's answers have up to 8,000 tokens, and Inspect cuts the middle out of
-longer results."""
+results that exceed its limit."""
 
 
 @task
@@ -36,7 +36,7 @@ def author(
 def reviewer(
     instances: str, planner: Planner = "lm", graph: str = "", k: int = 2, plans: str = "", window: int = 100_000
 ) -> Task:
-    """Find the missing ablations of a whole paper. Parameters are as in `author`."""
+    """Find the ablations missing from a whole paper. Parameters are as in `author`."""
     return _task("reviewer", instances, planner, graph, k, plans, window)
 
 

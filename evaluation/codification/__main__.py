@@ -26,8 +26,10 @@ from xkg.errors import InputError
 def main(
     runs: Sequence[Path],
     *,
-    judgements: Annotated[Path | None, typer.Option(help="CSV of run, judge, quality, edited, repaired")] = None,
-    judge: Annotated[list[str] | None, typer.Option(help="name of a judge, which is a model; repeatable")] = None,
+    judgements: Annotated[
+        Path | None, typer.Option(help="CSV file with the columns run, judge, quality, edited, repaired")
+    ] = None,
+    judge: Annotated[list[str] | None, typer.Option(help="name of a judge; each judge is a model (repeatable)")] = None,
     llm: Annotated[str | None, typer.Option(help="model used by the judges")] = None,
 ) -> None:
     console = Console(highlight=False, soft_wrap=True, width=160)

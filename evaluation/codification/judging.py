@@ -57,7 +57,7 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """One judge's judgement, made without seeing any other judge's. Raises anything that `LanguageModel` raises."""
+    """One judge's judgement, made independently of other judges. Raises anything that `LanguageModel` raises."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {
@@ -128,8 +128,8 @@ def write(judgements: Iterable[Judgement], file: Path) -> None:
 
 
 def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
-    """One line for each judgement, one for each mode, and one for all, which includes how often all judges of a run
-    agree. Raises `InputError` for a judgement on an unknown run."""
+    """One line for each judgement, one for each mode, one for all judgements, and one that says how often all judges of
+    a run agree. Raises `InputError` for a judgement on an unknown run."""
     if unknown := [each.run for each in judgements if each.run not in runs]:
         raise InputError(f"unknown run {unknown[0]}: it is not among the given runs")
     lines = [

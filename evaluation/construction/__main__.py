@@ -1,15 +1,14 @@
 """Measures the quality of a built graph alongside published figures: `python -m evaluation.construction GRAPH`.
 
-GRAPH is the folder of a graph, a folder of graph files (bundles or the peer's format), or one such file; it is only
-read. Without options, only figures that need no judge are computed. The options add figures judged by people and
+GRAPH is the folder of a graph, a folder of graph files (bundles or the peer's format), or one such file; it is not
+modified. Without options, only figures that need no judge are computed. The options add figures judged by people and
 models:
 
     --gold FILE        human-made hierarchies (JSON: paper, techniques with name, aliases, weight, components): weighted
-                       precision, recall and F1 of the shown techniques, and which are invalid
-    --labels FILE      people's verdicts: JSON lines {question: pair | technique | same, item, judge, verdict}
-    --judge MODEL      asks a model, named as Inspect names it (openai/gpt-5), about each pair of technique and code,
-                       each technique, and each name without a match in --gold. Logs: --log-dir
-    --judgements LOG   reads logs of such judges instead of asking again
+    precision, recall and F1 of the shown techniques, and which are invalid --labels FILE      people's verdicts: JSON
+    lines {question: pair | technique | same, item, judge, verdict} --judge MODEL      asks a model, by its Inspect name
+    (openai/gpt-5), about each pair of technique and code, each technique, and each name without a match in --gold.
+    Logs: --log-dir --judgements LOG   reads logs of such judges instead of asking again
 
 All options except --log-dir may be repeated. `source` in the table says who judged. Published figures are for other
 papers, models and judges."""
@@ -105,8 +104,8 @@ def measure(
 
 def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequence[str], folder: Path) -> list[Path]:
     """Lets models judge with Inspect, one after another, and returns their logs. Raises `InputError` if Inspect does
-    not know a model or has no key for it, or if a judge could not finish. Its answers stay in its log, and `inspect
-    eval-retry` resumes from there."""
+    not know a model or has no key for it, or if a judge could not finish. The judge's answers are kept in its log, and
+    `inspect eval-retry` resumes from there."""
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import get_model
     from rich.text import Text

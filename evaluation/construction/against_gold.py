@@ -23,8 +23,8 @@ are for orientation only. Its papers, models and judges differ from ours, so a d
 
 @dataclass(frozen=True)
 class Matched:
-    """One paper in a graph with its hierarchy, matched with all techniques found (`all`), and with the techniques
-    shown."""
+    """One paper in a graph with its hierarchy, matched with all techniques found (`all`) and with the techniques shown
+    (`shown`)."""
 
     gold: GoldHierarchy
     bundle: PaperBundle

@@ -128,8 +128,8 @@ def _plain(name: str) -> str:
 
 
 def quality(matching: Matching, *, weighted: bool = True) -> Quality:
-    """Precision is over the graph's techniques with their own weights, and recall is over the gold techniques with
-    theirs; or every weight is 1. Gold techniques with weight 0 count only for precision."""
+    """Precision is over the graph's techniques and recall is over the gold techniques, each with its own weight (or a
+    weight of 1, unless `weighted` is set). Gold techniques with weight 0 count only for precision."""
 
     def of(technique: Technique) -> float:
         return max(technique.weight, 0.0) if weighted else 1.0
@@ -145,8 +145,8 @@ def quality(matching: Matching, *, weighted: bool = True) -> Quality:
 
 
 def edges(matching: Matching) -> tuple[int, int]:
-    """The number of pairs whose gold technique is below another matched technique and whose technique is also below it
-    in the graph, directly or not; and the total number of pairs whose gold technique is below another."""
+    """Counts the pairs whose gold technique has a matched parent. Returns how many of their techniques are also below
+    that parent in the graph, directly or indirectly, and the total."""
     by_gold: Mapping[tuple[str, ...], Technique] = {pair.gold.path: pair.technique for pair in matching.pairs}
     above = {t.id: t.parent for t in (*(p.technique for p in matching.pairs), *matching.unmatched)}
     agree = total = 0

@@ -113,9 +113,9 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """Replaces an embedding model if only its consumers are timed: it returns a unit vector drawn with the text as the
-    seed. Equal texts have equal vectors. Texts fall into subjects, within which cosines are near 0.4. Without subjects,
-    and unlike with real texts, an index with inverted lists would have to search all lists."""
+    """Replaces an embedding model if only its consumers are timed. A text's vector is a unit vector drawn with the text
+    as the seed, so equal texts have equal vectors. Texts are divided into subjects, within which cosines are near 0.4.
+    Without subjects, an index with inverted lists would have to search all lists, which it does not with real texts."""
 
     model = "seeded-384"
     dimension = 384

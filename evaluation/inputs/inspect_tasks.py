@@ -24,8 +24,8 @@ _SECTION = re.compile(r"^(?:#{1,3} |\\section\b)", re.MULTILINE)
 
 
 def given_path(text: str) -> Path:
-    """The absolute path of `text`, relative to the shell's working folder. `inspect eval` changes to the folder of the
-    task's file, and only PWD still contains the original folder."""
+    """The absolute path for `text`, which may be relative to the shell's working folder. `inspect eval` changes to the
+    folder of the task's file, and only PWD still contains the original folder."""
     path = Path(text).expanduser()
     if path.is_absolute() or path.exists():
         return path.absolute()
@@ -34,8 +34,8 @@ def given_path(text: str) -> Path:
 
 
 def checked(make: Callable[P, Task]) -> Callable[P, Task]:
-    """Wraps a task function; goes below `@task`. Checks parameters against their types, turns a `ValueError` into an
-    `InputError`, and makes Inspect's command print one line for an `XkgError` instead of a traceback."""
+    """Wraps a task function; place it below `@task`. Checks parameters against their types, turns a `ValueError` into
+    an `InputError`, and makes Inspect's command print one line for an `XkgError` instead of a traceback."""
     hints = get_type_hints(make)
     signature = inspect.signature(make)
 

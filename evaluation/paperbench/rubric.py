@@ -49,7 +49,7 @@ class RubricNode(BaseModel):
 
 
 class RubricScore(Value):
-    """`score` is the score of the whole tree (0 to 1), and `by_category` contains the score of each category's leaves
+    """`score` is the score of the whole tree (0 to 1), and `by_category` contains the scores for each category's leaves
     alone. `unjudged` leaves have no verdict and count as not met."""
 
     score: float

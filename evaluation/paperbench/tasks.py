@@ -3,9 +3,9 @@
     inspect eval evaluation/paperbench/tasks.py@react_agent --model openai/… --model-role grader=openai/… \\
         -T tasks=evaluation/paperbench/example -T kg=storage/default
 
-    react_agent        a ReAct agent that ends when it submits
-    iterative_agent    an agent that continues until its messages run out
-    papercoder_flow    PaperCoder's fixed workflow, with the two views of evaluation.export_context (-T contexts=FOLDER)
+    react_agent        a ReAct agent that ends when it submits iterative_agent    an agent that continues until it runs
+    out of messages papercoder_flow    PaperCoder's fixed workflow, with the two views of evaluation.export_context (-T
+    contexts=FOLDER)
 
 `tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg`, the agents have the tools of
 `xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, they have nothing from the graph.
@@ -61,7 +61,8 @@ def react_agent(
 def iterative_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 200, paper_tokens: int = 100_000
 ) -> Task:
-    """PaperBench's iterative agent: it cannot stop early, and is asked for the next step until its messages run out."""
+    """PaperBench's iterative agent: it cannot stop early, and is asked for the next step until it runs out of
+    messages."""
     return _task(tasks, _agent(kg, "iterative"), code_development, messages, paper_tokens)
 
 

@@ -117,5 +117,5 @@ def read(path: Path, measure: str | None = None) -> Results:
             f"{path}: contains no results ({first_error(error)}); pass a file written with --json"
         ) from error
     if measure is not None and results.measure != measure:
-        raise InputError(f"{path}: measures {results.measure}, not {measure}; give an earlier run of {measure}")
+        raise InputError(f"{path}: measures {results.measure}, not {measure}; pass an earlier run of {measure}")
     return results

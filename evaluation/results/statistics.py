@@ -53,9 +53,9 @@ def share_interval(scores: Mapping[str, float]) -> Bounds:
 
 
 class Comparison(Value):
-    """`items` and `papers` were measured in both runs, and `only_before` and `only_now` items in only one. `before`,
-    `now` and `difference` are means over the common items. Values are None if they cannot be computed because there are
-    too few scores or all scores are equal."""
+    """`items` and `papers` count what was measured in both runs; `only_before` and `only_now` count items that were
+    measured in only one run. `before`, `now` and `difference` are means over the common items. Values are None if they
+    cannot be computed because there are too few scores or all scores are equal."""
 
     score: str
     items: int
@@ -125,5 +125,5 @@ def _permutation(sums: NDArray[np.float64]) -> float:
 
 def _t_test(means: NDArray[np.float64]) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # differences are nearly equal, so the value is still defined
+        warnings.simplefilter("ignore", RuntimeWarning)  # for nearly equal differences; the value is still defined
         return float(stats.ttest_1samp(means, 0.0).pvalue)

@@ -243,8 +243,8 @@ def table(figures: Sequence[Figure]) -> Table:
 
 def main(
     *,
-    rounds: Annotated[int, typer.Option(help="starts of each server, and reopenings")] = 5,
-    calls: Annotated[int, typer.Option(help="warm calls of each tool")] = 100,
+    rounds: Annotated[int, typer.Option(help="how often to start each server and reopen the graph")] = 5,
+    calls: Annotated[int, typer.Option(help="number of warm calls to each tool")] = 100,
     part: Annotated[str | None, typer.Option(hidden=True)] = None,
     kg: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:

@@ -3,11 +3,11 @@ into a large graph.
 
     python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20]
 
-Papers are short ones as in real batches (`evaluation.generated.short_papers`), with code that is imported in the
-sandbox. They are built without a model or packages, with one thread per job in all arms; each arm begins with an empty
-graph. One job on two cores uses part of both, since its sandbox and its publishing run in parallel. It is therefore
-measured both with two cores and bound to one. Use only the ratios from a single run on an idle machine; the load
-average is printed with them."""
+Papers are short, as in real batches (`evaluation.generated.short_papers`), and their code is imported in the sandbox.
+They are built without a model or packages, with one thread per job in all arms; each arm begins with an empty graph.
+One job on two cores uses part of both, since its sandbox and its publishing run in parallel. It is therefore measured
+both with two cores and bound to one. Use only the ratios from a single run on an idle machine; the load average is
+printed with them."""
 
 import contextlib
 import ctypes
@@ -69,8 +69,8 @@ def write_list(folder: Path, papers: int) -> Path:
 
 
 def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
-    """Runs the command in a child process, so that its processes' resource usage can be read after they end; if `bound`
-    is set, on a single core."""
+    """Runs the command in a child process, so that its processes' resource usage can be read after they end. If `bound`
+    is set, uses only one core."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become our children
     limits = {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed", **dict.fromkeys(THREADS, "1")}
     command = ["build", "--papers", str(listed), "--jobs", str(jobs), "--llm", "none"]

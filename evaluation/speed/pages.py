@@ -2,7 +2,7 @@
 
     python -m evaluation.speed.pages --kg DIR [--rounds 5]
 
-DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` makes one. Pages
+DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` creates one. Pages
 that a graph does not have, such as a second page of papers, are left out and listed. A separate server is started,
 Chromium opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful
 paint is timed from the start of navigation; an interaction is timed from the key or click event to the paint of its
@@ -222,7 +222,7 @@ def main(*, kg: Path, rounds: int = 5) -> None:
     console.print(table)
     absent = [row.name for row in timed if not row.values]
     if absent:
-        console.print(f"not measured, since all papers of this graph are on one page: {', '.join(absent)}")
+        console.print(f"not measured, since all papers in this graph are on one page: {', '.join(absent)}")
 
 
 if __name__ == "__main__":

@@ -138,7 +138,7 @@ def main(
     *,
     kg: Path,
     calls: Annotated[int, typer.Option(help="calls of each kind over stdio")] = 100,
-    seconds: Annotated[float, typer.Option(help="of load over HTTP in each round; 0: none")] = 5,
+    seconds: Annotated[float, typer.Option(help="seconds of HTTP load in each round; 0 for none")] = 5,
     clients: int = 8,
     workers: int = 1,
 ) -> None:
@@ -153,7 +153,7 @@ def main(
     if len(short) < (wanted := calls + (ROUNDS if seconds else 0)):
         raise InputError(
             f"{kg} yields {len(short)} questions, but {wanted} are needed: pass a larger graph (python -m "
-            "evaluation.generated.perturbed_graph makes one), or fewer --calls and --seconds 0"
+            "evaluation.generated.perturbed_graph creates one), or fewer --calls and --seconds 0"
         )
     asked: dict[str, Sequence[str]] = {
         "short": short[:calls],
@@ -166,7 +166,7 @@ def main(
         for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
             each = {name: median(map(of, several)) for name, several in costs.items()}
             cells += [f"{1e3 * value:.1f}" for value in each.values()]
-            # a repeated answer comes from a cache, so no floor does the same work
+            # repeated answers come from a cache, so the floor is not comparable
             ratio = "" if kind == "repeated" else f"{each['search'] / (each['echo'] + each['embedding']):.2f}"
             cells.append(ratio)
         table.add_row(kind, *cells)

@@ -61,8 +61,8 @@ def draw_questions(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: in
 
 def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
     """Times searches in this process, and their parts. The three parts take turns with new questions, since a part that
-    runs alone a hundred times has the CPU caches to itself. At most `BLOCK` of each alternate. Empty if there are too
-    few questions for two of each."""
+    runs alone a hundred times has the CPU caches to itself. Searches and parts alternate in blocks of at most `BLOCK`
+    questions. The result is empty if there are too few questions for blocks of two."""
     block = min(BLOCK, len(questions) // 3)
     if block < 2:
         return []
@@ -79,7 +79,7 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
         timed(f"one BM25 search, {DEPTH} hits", lambda: snapshot.text_index().search(question, DEPTH))
         timed(f"one FAISS search, {DEPTH} hits", lambda: snapshot.vector_index().search(vector, DEPTH))
 
-    for question in questions[:block]:  # opens everything that the first search opens
+    for question in questions[:block]:  # warm-up: loads everything that a first search loads
         in_turn(question)
         search(snapshot, embedder.encode, question)
     took.clear()
@@ -128,7 +128,7 @@ def main(
         subprocess.run(making, check=True)  # a separate process, so that its memory is freed when it ends
     kg = kg or folder
     if kg is None:
-        raise InputError("give --kg or --folder")
+        raise InputError("pass --kg or --folder")
     check_graph(kg)
     console = Console(width=130, highlight=False)
     console.print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} cores")

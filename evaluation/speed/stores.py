@@ -152,7 +152,7 @@ def opened(settings: Settings) -> Iterator[GraphStore]:
 
 @contextmanager
 def neo4j(folder: Path) -> Iterator[str]:
-    """The address of a running Neo4j."""
+    """Starts a Neo4j server and yields its address."""
     command = [sys.executable, str(ROOT / "scripts" / "neo4j-dev")]
     data = str(folder / "neo4j")
     subprocess.run([*command, "start", "--folder", data], check=True, stdout=sys.stderr)

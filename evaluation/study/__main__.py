@@ -37,7 +37,7 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """The contents of a prompt: these kinds of nodes, with code in this form. No kinds means an empty context."""
+    """The contents of a prompt: these kinds of nodes, with code in this form. Without kinds, the context is empty."""
 
     name: str
     include: tuple[Kind, ...] = KINDS

@@ -33,8 +33,7 @@ class Run(Value):
 
 
 def read_score(output: str) -> float | None:
-    """The number in the last line that contains only a number, or the `score` of a JSON object there; None if there is
-    none."""
+    """The score in the last line that is a number or a JSON object with `score`; None if there is no such line."""
     for line in reversed(output.splitlines()):
         text = line.strip()[:10_000]
         if not text:

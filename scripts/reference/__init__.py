@@ -1,3 +1,3 @@
-"""Writes the pages of docs/reference that follow from the code: `make reference`.
+"""Generates the pages of docs/reference that come from the code: `make reference`.
 
-The pages are committed, so that they can be read where the repository is; a test holds them to what this writes."""
+The pages are committed, so that they can be read in the repository; a test checks that they are up to date."""

@@ -11,7 +11,7 @@ from xkg.cli.main import app
 
 
 class Command(NamedTuple):
-    """A command with its whole name. `parameters` are what it takes, each with what it is for."""
+    """A command with its full name. `parameters` lists its parameters, each with its description."""
 
     name: str
     help: str
@@ -21,7 +21,7 @@ class Command(NamedTuple):
 
 
 def all_commands() -> Iterator[Command]:
-    """The program itself, then its commands in the order of its help, a group before what is in it."""
+    """The program itself, then its commands in help order, each group before its commands."""
     yield from _commands_of(typer.main.get_command(app), "xkg", None)
 
 
@@ -48,9 +48,11 @@ def commands() -> str:
         if not command.group or command.name == "xkg":
             parts.append(fenced(command.usage, "text"))
         if command.parameters:
-            parts.append(table(("given", "for"), ((f"`{names}`", text) for names, text in command.parameters)))
+            parts.append(
+                table(("parameter", "description"), ((f"`{names}`", text) for names, text in command.parameters))
+            )
     ends = (
-        "Every command takes `--help`. Exit codes: 0 done; 1 error, with one line on stderr that says what happened "
-        "and what to do (`-v` adds the traceback); 2 usage."
+        "Every command accepts `--help`. The exit codes are 0 for success; 1 for an error, with one line on stderr "
+        "that says what happened and what to do (`-v` adds the traceback); and 2 for a usage error."
     )
     return page("Commands", "xkg/cli", [ends, *parts])

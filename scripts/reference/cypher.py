@@ -13,8 +13,8 @@ def schema() -> str:
         "Cypher schema",
         "cypher/schema",
         [
-            "What nodes and edges mean: [The graph](graph.md). The labels, properties and edges are the same on both "
-            "stores.",
+            "For the meaning of nodes and edges, see [The graph](graph.md). The labels, properties and edges are the "
+            "same on both stores.",
             "## Tables of the embedded store",
             fenced(named_queries.embedded_schema(), "cypher"),
             "## Constraints and indexes on Neo4j",
@@ -25,9 +25,9 @@ def schema() -> str:
 
 def queries() -> str:
     parts = [
-        "Each question is a file in `cypher/explore`. It works on both stores, on the command line "
-        "(`xkg cypher NAME --param NAME=VALUE`) and for agents (the tool `cypher`). "
-        "[How to ask](../howto/neo4j.md#ask-in-cypher)."
+        "Each query is a file in `cypher/explore`. It works on both stores, on the command line "
+        "(`xkg cypher NAME --param NAME=VALUE`) and for agents (the `cypher` tool). See "
+        "[how to run queries](../howto/neo4j.md#ask-in-cypher)."
     ]
     for group in named_queries.GROUPS:
         parts.append(f"## {group.capitalize()}")
@@ -43,4 +43,4 @@ def _parameters(parameters: Iterable[named_queries.Parameter]) -> str:
         (f"`{p.name}`", p.type, "required" if p.default is None else f"`{p.default}`", p.description)
         for p in parameters
     ]
-    return table(("parameter", "type", "default", "for"), rows) if rows else ""
+    return table(("parameter", "type", "default", "description"), rows) if rows else ""

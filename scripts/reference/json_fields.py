@@ -34,9 +34,10 @@ PRINTED: Mapping[str, str] = {
     "locate": "LocateAnswer",
     "ablate plan": "AblationPlan",
     "run": "RunAnswer",
-    "build": "BuildResult; for several papers, `--papers`, `--curate`, `--jobs`, `--engine` or `--html` BatchReport",
+    "build": "BuildResult; BatchReport for several papers or with `--papers`, `--curate`, `--jobs`, `--engine` or "
+    "`--html`",
     "build --dry-run": "BuildPlan; for several papers, a list of them",
-    "curate": "CuratedSet; with `--build` BatchReport",
+    "curate": "CuratedSet; BatchReport with `--build`",
     "check-blacklist": "AuditResult",
     "update": "UpdateResult",
     "diff": "DiffResult",
@@ -50,7 +51,7 @@ PRINTED: Mapping[str, str] = {
     "remove": "RemoveResult",
     "push": "PushedPapers",
     "pull": "PulledPapers",
-    "cypher": "a list of rows, each an object by column name; a repeated name gets `_2`",
+    "cypher": "a list of rows, each an object keyed by column name; a repeated name gets the suffix `_2`",
     "cypher --list": "a list of `name`, `group`, `summary`, `parameters` (`name`, `type`, `default`, `description`), "
     "`example`",
     "doctor": "Report",
@@ -62,7 +63,7 @@ PRINTED: Mapping[str, str] = {
     "trust list": "a list of `name`, `fingerprint`, `key`, `added`, `revoked`",
     "token list": "a list of `name`, `scopes`, `created`, `expires`, `revoked`, `state`",
 }
-"""What `--json` of a command prints; a test holds it to the commands that have the flag."""
+"""What each command prints with `--json`. A test checks that all commands with this flag are listed."""
 
 _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.PapersAnswer,
@@ -111,8 +112,8 @@ _TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (
 
 def json_fields() -> str:
     intro = (
-        "Every command that reads accepts `--json` (`cypher` also `--format json`). These fields are stable: they also "
-        "form the structured content of the [MCP tools](mcp.md), which omit empty fields, and the types in the "
+        "Every command that reads data accepts `--json` (`cypher` also `--format json`). These fields are stable: they "
+        "also form the structured content of the [MCP tools](mcp.md), which omit empty fields, and the types in the "
         "[Python API](python.md). Answers that quote papers include `notice`, which says that quoted text is data. "
         "Empty lists are `[]`, and the output is ASCII."
     )
@@ -125,7 +126,7 @@ def json_fields() -> str:
 
 
 def _with_parts(models: Iterable[type[BaseModel]]) -> list[type[BaseModel]]:
-    """These, and after each those that its fields hold, each once."""
+    """These models, each followed by the models in its fields, without duplicates."""
     found: dict[type[BaseModel], None] = {}
 
     def add(model: type[BaseModel]) -> None:
@@ -151,4 +152,4 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 def _model(model: type[BaseModel]) -> str:
     rows = ((f"`{name}`", type_in_words(field.annotation, linked=True)) for name, field in model.model_fields.items())
     described = prose(model.__dict__.get("__doc__"))
-    return "\n\n".join(part for part in (f"## {model.__name__}", described, table(("field", "holds"), rows)) if part)
+    return "\n\n".join(part for part in (f"## {model.__name__}", described, table(("field", "type"), rows)) if part)

@@ -1,4 +1,4 @@
-"""Markdown, and docstrings as such."""
+"""Renders Markdown, also from docstrings."""
 
 import doctest
 import inspect
@@ -20,7 +20,7 @@ def fenced(text: str, language: str) -> str:
 
 
 def prose(docstring: str | None) -> str:
-    """A docstring as Markdown: what it shows at Python's prompt becomes a block."""
+    """A docstring as Markdown, with its doctests as code blocks."""
     parts: list[str] = []
     shown = ""
     for part in doctest.DocTestParser().parse(inspect.cleandoc(docstring or "")):

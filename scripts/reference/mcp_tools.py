@@ -37,17 +37,18 @@ async def mcp() -> str:
             resources = (await client.list_resources()).resources
         service.close()
     intro = (
-        "This is what `xkg serve` offers. `build`, `questions`, `answer`, `implement`, `job_status` and `cancel_job` "
-        "appear only if you [allow builds](../howto/models.md#let-agents-have-papers-built), `run_code` only if you "
+        "`xkg serve` provides these tools, prompts and resources. `build`, `questions`, `answer`, "
+        "`implement`, `job_status` and `cancel_job` appear only if you "
+        "[allow builds](../howto/models.md#let-agents-have-papers-built), `run_code` only if you "
         "[allow scripts](../howto/run.md#let-agents-try-code). For the fields in answers, see [JSON](json.md)."
     )
     listed = [
         table(
-            ("prompt", "arguments", "for"),
+            ("prompt", "arguments", "description"),
             ((f"`{p.name}`", _arguments(p.arguments), p.description or "") for p in prompts),
         ),
         table(
-            ("resource", "holds"),
+            ("resource", "contents"),
             [
                 *((f"`{each.uri_template}`", each.description or "") for each in templates),
                 *((f"`{each.uri}`", each.description or "") for each in resources),
@@ -62,7 +63,7 @@ async def mcp() -> str:
 
 
 def _arguments(arguments: Any) -> str:
-    return ", ".join(f"`{a.name}`" + ("" if a.required else " (may be left out)") for a in arguments or ())
+    return ", ".join(f"`{a.name}`" + ("" if a.required else " (optional)") for a in arguments or ())
 
 
 def _tool(tool: Any) -> str:
@@ -84,7 +85,7 @@ def _tool(tool: Any) -> str:
         [
             f"### {tool.name}",
             inspect.cleandoc(tool.description or ""),
-            table(("argument", "type", "default", "for"), rows),
+            table(("argument", "type", "default", "description"), rows),
             says,
         ]
     )

@@ -15,7 +15,8 @@ def python() -> str:
         "Python API",
         "the docstrings of xkg",
         [
-            "How it is used: [From Python](../howto/python.md). The types of the answers: [JSON fields](json.md).",
+            "For a guide, see [From Python](../howto/python.md). For the types of the answers, see "
+            "[JSON fields](json.md).",
             *_function(xkg.open, "## xkg.open"),
             "## xkg.KnowledgeGraph",
             prose(xkg.KnowledgeGraph.__doc__),
@@ -24,7 +25,7 @@ def python() -> str:
             "## xkg.AsyncKnowledgeGraph",
             prose(xkg.AsyncKnowledgeGraph.__doc__),
             "## Errors",
-            "Each is `xkg.NAME`.",
+            "Each error is available as `xkg.NAME`.",
             prose(errors.XkgError.__doc__),
             fenced("\n".join(_tree(errors.XkgError)), "text"),
         ],
@@ -32,7 +33,7 @@ def python() -> str:
 
 
 def _tree(error: type[errors.XkgError], depth: int = 0) -> Iterator[str]:
-    """The errors below one, a line each, with the first line of the docstring."""
+    """The subclasses of an error, one line each, with the first line of the docstring."""
     for child in (each for each in error.__subclasses__() if each.__module__ == errors.__name__):
         yield f"{'    ' * depth + child.__name__:<32}{(child.__doc__ or '').splitlines()[0]}"
         yield from _tree(child, depth + 1)
@@ -52,7 +53,7 @@ def _function(function: Callable[..., Any], heading: str) -> Iterator[str]:
 
 
 def _lines(given: Iterable[inspect.Parameter]) -> Iterator[str]:
-    """A line for each, and for the star before those that have to be named."""
+    """One line for each parameter, and one for the `*` before keyword-only parameters."""
     starred = False
     for parameter in given:
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
@@ -62,5 +63,5 @@ def _lines(given: Iterable[inspect.Parameter]) -> Iterator[str]:
 
 
 def _bare(annotation: Any) -> Any:
-    """An annotation as it is read, where it was written as a string."""
+    """The annotation without quotes if it was written as a string."""
     return annotation.strip('"') if isinstance(annotation, str) else annotation

@@ -15,7 +15,7 @@ def settings() -> str:
     intro = (
         "Flags override the environment, which overrides `xkg.yaml` in the working folder, which overrides the "
         "defaults. Write a setting `section.name` in `xkg.yaml` as `section: {name: value}`, and in the environment as "
-        "`XKG_SECTION__NAME`. Keys of language models are read from the environment alone: see "
+        "`XKG_SECTION__NAME`. Keys for language models are read only from the environment; see "
         "[Language models](../howto/models.md)."
     )
     return page("Settings", "xkg/config.py", [intro, *_section(Settings, "")])
@@ -31,7 +31,7 @@ def _section(model: type[BaseModel], prefix: str) -> Iterator[str]:
             (f"`{prefix}{name}`", f"`{_variable(prefix + name)}`", _default(field), type_in_words(field.annotation))
             for name, field in plain.items()
         )
-        yield table(("in xkg.yaml", "environment", "default", "takes"), rows)
+        yield table(("in xkg.yaml", "environment", "default", "type"), rows)
     for name, field in model.model_fields.items():
         if _is_section(field):
             yield from _section(typing.cast(type[BaseModel], field.annotation), f"{prefix}{name}.")

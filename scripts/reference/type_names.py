@@ -1,4 +1,4 @@
-"""Types of fields in words."""
+"""Describes the types of fields in words."""
 
 import types
 import typing
@@ -19,7 +19,7 @@ _PLAIN = {
 
 
 def type_in_words(annotation: Any, linked: bool = False) -> str:
-    """A type in words; with `linked` the types of this page lead to their section."""
+    """A type in words. If `linked` is set, types on this page link to their sections."""
     if annotation in _PLAIN:
         return _PLAIN[annotation]
     if annotation in (None, type(None)):

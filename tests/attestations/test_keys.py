@@ -38,7 +38,7 @@ def test_a_new_key_is_only_its_owners_and_one_of_openssh(tmp_path: Path) -> None
     assert path.stat().st_mode & 0o777 == 0o600
     assert own_public_line() == f"{made.line} LAB"
     assert signer().key == read_public_key(str(path.with_suffix(".pub")))
-    with pytest.raises(InputError, match="is there"):
+    with pytest.raises(InputError, match="already exists"):
         make_key("LAB")
     if shutil.which("ssh-keygen"):
         printed = subprocess.run(("ssh-keygen", "-lf", str(path)), capture_output=True, check=True, text=True).stdout
@@ -60,7 +60,7 @@ def test_keys_of_ssh_keygen_sign(tmp_path: Path) -> None:
 @needs_openssh
 @pytest.mark.parametrize(
     ("kind", "passphrase", "problem"),
-    [("ed25519", "secret", r"ssh-add .*then give --key .*\.pub"), ("ecdsa", "", "not an ed25519 key")],
+    [("ed25519", "secret", r"ssh-add .*then pass --key .*\.pub"), ("ecdsa", "", "not an ed25519 key")],
 )
 def test_a_key_that_cannot_sign_says_what_to_do(tmp_path: Path, kind: str, passphrase: str, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
@@ -71,7 +71,7 @@ def test_a_key_that_cannot_sign_says_what_to_do(tmp_path: Path, kind: str, passp
 @pytest.mark.usefixtures("agent")
 def test_ssh_agent_signs_with_the_key_that_it_holds(tmp_path: Path) -> None:
     path, other = keygen(tmp_path / "key"), keygen(tmp_path / "other")
-    with pytest.raises(InputError, match="`xkg key` makes one"):
+    with pytest.raises(InputError, match="`xkg key` creates one"):
         signer()
     subprocess.run(("ssh-add", "-q", str(path)), check=True)
     subprocess.run(("ssh-add", "-q", str(keygen(tmp_path / "rsa", kind="ecdsa"))), check=True)
@@ -79,10 +79,10 @@ def test_ssh_agent_signs_with_the_key_that_it_holds(tmp_path: Path) -> None:
     for holder in (signer(), signer(Path(f"{path}.pub"))):
         assert holder.key == read_public_key(f"{path}.pub")
         assert holder.key.verifies(holder.sign(b"data"), b"data")
-    with pytest.raises(InputError, match="does not hold this key"):
+    with pytest.raises(InputError, match="does not have this key"):
         signer(Path(f"{other}.pub")).sign(b"data")
     subprocess.run(("ssh-add", "-q", str(other)), check=True)
-    with pytest.raises(InputError, match=r"holds 2 ed25519 keys: name one with --key FILE\.pub"):
+    with pytest.raises(InputError, match=r"has 2 ed25519 keys: pass one with --key FILE\.pub"):
         signer()
 
 
@@ -111,7 +111,7 @@ def test_what_is_no_key(text: str) -> None:
 
 def test_a_private_key_is_not_taken_for_a_public_one(tmp_path: Path) -> None:
     make_key("LAB")
-    with pytest.raises(InputError, match=r"give .*\.pub, and show the other to nobody"):
+    with pytest.raises(InputError, match=r"pass .*\.pub instead, and keep the private key secret"):
         read_public_key(str(own_key_file()))
     for text in (str(tmp_path / "none"), os.devnull, "a\0b"):
         with pytest.raises(InputError, match="neither a key"):

@@ -87,7 +87,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
             "whether higher or lower is better",
         ),
         (("--method", METHOD, "--starter", "starter", "--run", "false", "--metric", "a:max"), "ended with status 1"),
-        (("apply", "nothing"), "'nothing' is not a run of kg: there are none"),
+        (("apply", "nothing"), "'nothing' is not a run in kg (runs: none)"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

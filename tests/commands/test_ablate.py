@@ -38,4 +38,4 @@ def test_without_run_the_commands_of_the_readme_are_offered(tmp_path: Path) -> N
     assert "baseline: 0.5" in taken.output
     (code / "README.md").write_text("Run `python gone.py`.\n")
     nothing = CliRunner().invoke(app, [*command, "--yes"])
-    assert "give the command with --run" in str(nothing.exception)
+    assert "pass a command with --run" in str(nothing.exception)

@@ -82,7 +82,7 @@ def test_what_confines_the_parsers_is_told(tmp_path: Path, monkeypatch: pytest.M
     assert f"Landlock ABI {landlock.version()}" in by_name(doctor.examine(settings), "parsing").seen
     monkeypatch.setattr("xkg.sandbox.isolation.confined_worker.walls", tuple)
     finding = by_name(doctor.examine(settings), "parsing")
-    assert (finding.ok, finding.seen) == (False, "in a process with only limits")
+    assert (finding.ok, finding.seen) == (False, "in a process with resource limits only")
 
 
 def test_a_registry_that_is_switched_off_says_how_to_switch_it_on(tmp_path: Path) -> None:

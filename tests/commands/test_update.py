@@ -136,7 +136,7 @@ def test_a_library_that_has_the_new_version_is_preferred_to_a_build(sources: Sou
     push(other, library, allow_unlicensed=True)
     [updated] = sources.update().papers
     assert updated.state == "updated"
-    assert updated.notes[0] == f"taken from {library}"
+    assert updated.notes[0] == f"pulled from {library}"
     assert updated.change is not None
     assert "arxiv version: v1 -> v2" in updated.change.sources
     assert sources.stored().paper.arxiv_version == "v2"

@@ -194,7 +194,7 @@ def test_attested_levels_count_for_those_who_trust_the_key(
     graph_file(tmp_path / "graphs", {name: NODES[name] for name in ("Proven", "Shown", "Packaged")})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     assert xkg(kg, "verify", "--attest") == 1
-    assert "there is no key to sign with: `xkg key` makes one" in capsys.readouterr().err
+    assert "there is no key to sign with: `xkg key` creates one" in capsys.readouterr().err
     assert xkg(kg, "key", "--name", "LAB") == 0
     key = capsys.readouterr().out.strip()
     assert xkg(kg, "verify", "--attest", "--json") == 0
@@ -236,7 +236,7 @@ def test_a_sample_of_claims_is_run_before_it_is_accepted(kg: Path) -> None:
     claimed = received(bundle.model_copy(update={"code": tuple(boasts)}))
     sample = verify_sample(settings(kg), [claimed], 100)
     assert (sample.verified, len(sample.failed), len(sample.skipped)) == (7, 4, 2)
-    assert "of 7 code nodes that were run, 1 reached what they claim" in str(sample)
+    assert "of 7 code nodes that were run, 1 reached their claimed level" in str(sample)
     assert re.search(r"failed: .*#wrong@\w+ claims tested, reached imported: AssertionError", str(sample))
     [accepted] = sample.bundles
     assert Counter(each.level for each in accepted.code) == {Level.TESTED: 1, Level.CLAIMED: 6}

@@ -70,7 +70,7 @@ def test_a_library_that_goes_back_or_tells_two_stories_is_refused(tmp_path: Path
         new = (tmp_path / "library" / HEAD).read_bytes()
         for shown in (old, new.replace(b'"entries":2', b'"entries":1')):
             (tmp_path / "library" / HEAD).write_bytes(shown)
-            with pytest.raises(UnsafeInputError, match="went back"):
+            with pytest.raises(UnsafeInputError, match="was rolled back"):
                 open_head(place, reader)
 
 

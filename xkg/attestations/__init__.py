@@ -1,4 +1,5 @@
-"""Signed statements about code: who attests which level, and whose attestations count.
+"""Signed statements about code: which key attests which level, and which keys are trusted.
 
-`keys.py` and `agent.py` sign, `envelope.py` writes and reads a statement, `trust.py` decides whose statements count,
-and `bundles.py` adds statements to a paper's code and removes them. Imports only the model, errors and files."""
+`keys.py` and `agent.py` sign statements, `envelope.py` writes and reads them, `trust.py` decides which keys are
+trusted, and `bundles.py` adds statements to a paper's code and removes them. Imports only the model, errors and
+files."""

@@ -1,6 +1,6 @@
-"""A running `ssh-agent`: its keys, and signatures with them.
+"""Lists keys in a running `ssh-agent`, and signs with them.
 
-The protocol is draft-ietf-sshm-ssh-agent: a length, a type, and length-prefixed fields."""
+Messages have the format of draft-ietf-sshm-ssh-agent: a length, a type, and length-prefixed fields."""
 
 import os
 import socket
@@ -12,12 +12,12 @@ from xkg.errors import InputError
 
 _LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
 _SECONDS = 60.0
-"""The user may have to confirm the signature."""
+"""Time limit for an answer. It is long because the user may have to confirm a signature."""
 _LONGEST_ANSWER = 256 * 1024
 
 
 def agent_keys() -> list[tuple[bytes, str]]:
-    """The agent's keys, each with its comment; empty if no agent runs."""
+    """Returns the agent's keys with their comments; empty if no agent is running."""
     if not os.environ.get("SSH_AUTH_SOCK"):
         return []
     fields = _fields(_asked(bytes([_LIST]), _LISTED)[4:])
@@ -25,14 +25,14 @@ def agent_keys() -> list[tuple[bytes, str]]:
 
 
 def agent_signature(blob: bytes, data: bytes) -> bytes:
-    """The agent's signature of `data` by the key `blob`, 64 bytes for ed25519. Raises `InputError`."""
+    """Returns the agent's signature of `data` with the key `blob`: 64 bytes for ed25519. Raises `InputError`."""
     answer = _asked(bytes([_SIGN]) + _field(blob) + _field(data) + struct.pack(">I", 0), _SIGNED)
     [*_, signature] = [b"", *_fields(next(_fields(answer), b""))]
     return signature
 
 
 def _asked(request: bytes, wanted: int) -> bytes:
-    """The answer to a request, without its type. Raises `InputError`."""
+    """Returns the answer to a request, without its type. Raises `InputError`."""
     try:
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as agent:
             agent.settimeout(_SECONDS)
@@ -42,12 +42,10 @@ def _asked(request: bytes, wanted: int) -> bytes:
                 (length,) = struct.unpack(">I", file.read(4))
                 answer = file.read(min(length, _LONGEST_ANSWER))
     except (OSError, AttributeError, struct.error) as error:  # AttributeError: Windows has no AF_UNIX
-        raise InputError(
-            f"ssh-agent does not answer ({error}): start it, or name the file of a key with --key"
-        ) from error
+        raise InputError(f"ssh-agent does not answer ({error}): start it, or pass a key file with --key") from error
     if answer[:1] != bytes([wanted]):
         raise InputError(
-            "ssh-agent refused: it is locked, does not hold this key, or its owner did not agree (ssh-add -l)"
+            "ssh-agent refused to sign: it is locked, does not have this key, or its user declined (see ssh-add -l)"
         )
     return answer[1:]
 
@@ -57,7 +55,7 @@ def _field(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[bytes]:
-    """The complete length-prefixed fields in `data`."""
+    """Yields the complete length-prefixed fields in `data`."""
     while len(data) >= 4:
         end = 4 + int.from_bytes(data[:4], "big")
         yield data[4:end]

@@ -1,4 +1,4 @@
-"""Attestations on the code of a paper: detached to travel separately, and attached to imported bundles."""
+"""Detaches attestations from a paper's code to transfer them separately, and attaches them to imported bundles."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -10,18 +10,19 @@ from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
 
 MOST = 32
-"""The maximum number of attestations kept per code node: those of trusted keys first, then the newest."""
+"""Maximum number of attestations kept per code node: attestations by trusted keys first, then the newest."""
 
 
 def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
-    """The bundle without attestations, and all its envelopes, sorted."""
+    """Returns the bundle without its attestations, and all of its envelopes, sorted."""
     bare = tuple(code.model_copy(update={"attestations": ()}) if code.attestations else code for code in bundle.code)
     envelopes = sorted({each for code in bundle.code for each in code.attestations})
     return bundle.model_copy(update={"code": bare}), tuple(envelopes)
 
 
 def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
-    """The bundle with its own envelopes and the given ones that attest its code; others are dropped."""
+    """Returns the bundle with its own envelopes and the given envelopes that attest its code. Drops all other
+    envelopes."""
     own, about = trusted().names, defaultdict[str, list[str]](list)
     for envelope in set(envelopes):
         with suppress(InputError):
@@ -38,8 +39,8 @@ def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
 
 
 def received(bundle: PaperBundle, envelopes: Iterable[str] = (), stored: PaperBundle | None = None) -> PaperBundle:
-    """Somebody else's bundle in the form to store: its levels become claims, and it keeps its valid attestations and
-    those of `stored`. Levels that `stored` proves for the same code stay proven."""
+    """Returns somebody else's bundle in the form to store: its levels become claims, and it has its own valid
+    attestations and the attestations from `stored`. Levels that `stored` proves for the same code remain proven."""
     known = {} if stored is None else {code.id: code for code in stored.code}
     earlier = [each for code in known.values() for each in code.attestations]
     code = tuple(_claimed(each, known.get(each.id)) for each in bundle.code)
@@ -47,8 +48,8 @@ def received(bundle: PaperBundle, envelopes: Iterable[str] = (), stored: PaperBu
 
 
 def proven_as(code: Code, stored: Code) -> Code:
-    """Claimed code with the evidence that `stored` has for it, if the code is the same and was proven here."""
-    # A file's ids are arbitrary, so the code itself is compared.
+    """Returns claimed code with the evidence from `stored`, if the code is the same and was proven here."""
+    # Compare the code itself, because ids in a file are arbitrary.
     if stored.level is Level.CLAIMED or stored.sha256 != code.sha256:
         return code
     return code.model_copy(update={"level": stored.level, "evidence": stored.evidence})

@@ -1,7 +1,8 @@
 """One attestation: an in-toto Statement v1 (https://github.com/in-toto/attestation) about a code node, in a DSSE
 envelope (https://github.com/secure-systems-lab/dsse) with one ed25519 signature.
 
-`keyid` is the public key itself, so that anybody can check the signature; `trust` decides whether the key counts."""
+`keyid` is the public key itself, so that anybody can check the signature; `trust` decides whether the key is
+trusted."""
 
 import base64
 import functools
@@ -21,7 +22,7 @@ PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "xkg://attestations/code-level/v1"
 LARGEST = 64 * 1024
-"""The maximum number of characters of an envelope."""
+"""Maximum number of characters in an envelope."""
 _BULKY = {"output_end", "covered_lines", "uncovered_lines", "survivors"}
 """Fields of the evidence that are not published."""
 
@@ -42,8 +43,8 @@ class Attestation(Value):
 
 
 def attest(code: Code, evidence: Evidence, packages: Sequence[str], signer: Signer) -> str:
-    """The signed envelope of an attestation. `packages` are the name==version of the run's environment. Raises
-    `InputError` if the holder of the key refuses."""
+    """Returns an attestation as a signed envelope. `packages` lists the packages in the run's environment as
+    name==version. Raises `InputError` if the key's holder refuses to sign."""
     predicate = {
         "level": evidence.level.value,
         "evidence": evidence.model_dump(mode="json", exclude=_BULKY),
@@ -63,7 +64,7 @@ def attest(code: Code, evidence: Evidence, packages: Sequence[str], signer: Sign
 
 @functools.lru_cache(1024)
 def read(envelope: str) -> Attestation:
-    """The attestation in an envelope whose signature is valid. Raises `InputError` for any other."""
+    """Returns the attestation in an envelope. Raises `InputError` if the signature or the statement is invalid."""
     with _refused():
         payload, key, own = unseal(envelope, PAYLOAD_TYPE)
         return _statement(json.loads(payload), key, own)
@@ -76,10 +77,10 @@ def _statement(statement: dict[str, Any], key: PublicKey, envelope: str) -> Atte
     known = {name: value for name, value in predicate["evidence"].items() if name in Evidence.model_fields}
     evidence = Evidence.model_validate(known)
     if predicate["level"] != evidence.level or evidence.level.rank < Level.IMPORTED.rank or not evidence.suffices:
-        raise ValueError("it claims more than its evidence")
+        raise ValueError("it claims more than its evidence supports")
     time = datetime.fromisoformat(predicate["time"]).astimezone(UTC).isoformat(timespec="seconds")
     return Attestation(
-        key=PublicKey(raw=key.raw),  # the owner's name for the key is not signed
+        key=PublicKey(raw=key.raw),  # drop the owner's name for the key, which is not signed
         code=subject["name"],
         sha256=subject["digest"]["sha256"],
         evidence=evidence,
@@ -89,19 +90,20 @@ def _statement(statement: dict[str, Any], key: PublicKey, envelope: str) -> Atte
 
 
 def seal(payload: bytes, payload_type: str, signer: Signer) -> str:
-    """A payload with one signature, as DSSE. Raises `InputError` if the holder of the key refuses."""
+    """Returns a payload with one signature, as a DSSE envelope. Raises `InputError` if the key's holder refuses to
+    sign."""
     return _envelope(payload, payload_type, signer.key, signer.sign(_signed(payload, payload_type)))
 
 
 def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, str]:
-    """The payload, the key that signed it, and the envelope without any other fields. Raises `InputError` if it is too
-    large, of another type, or has no valid signature."""
+    """Returns the payload, the key that signed it, and the envelope without any other fields. Raises `InputError` if
+    the envelope is too large, has a different payload type, or does not have a valid signature."""
     with _refused():
         if len(envelope) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} characters")
         outer = json.loads(envelope)
         if outer["payloadType"] != payload_type:
-            raise ValueError("its payload is of another type")
+            raise ValueError("its payload has a different type")
         payload, [signature] = base64.b64decode(outer["payload"], validate=True), outer["signatures"]
         key, signed = known_key(signature["keyid"]), base64.b64decode(signature["sig"], validate=True)
         if not key.verifies(signed, _signed(payload, payload_type)):
@@ -111,7 +113,7 @@ def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, 
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Turns every error of reading untrusted JSON into `InputError`."""
+    """Turns all errors from parsing untrusted JSON into `InputError`."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
@@ -126,13 +128,13 @@ def _envelope(payload: bytes, payload_type: str, key: PublicKey, signature: byte
 
 
 def _signed(payload: bytes, payload_type: str) -> bytes:
-    """The signed bytes for a payload: DSSE's pre-authentication encoding."""
+    """Returns the bytes to sign for a payload: DSSE's pre-authentication encoding."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
 def attestations_of(code: Code) -> tuple[Attestation, ...]:
-    """The valid attestations of exactly this code, the newest of each key, newest first."""
+    """Returns the valid attestations for exactly this code, newest first; only the newest attestation by each key."""
     newest: dict[str, Attestation] = {}
     for found in map(_valid, code.attestations):
         if found is not None and (found.code, found.sha256) == (code.id, code.sha256):

@@ -1,6 +1,6 @@
-"""Decides whose attestations count: the keys that a user trusts, in a file in the user's folder.
+"""The keys whose attestations a user trusts, stored in a file in the user's configuration folder.
 
-Levels are computed from it at each read, so that a revoked key stops counting at once."""
+Levels are computed from these keys at each read, so that revoking a key takes effect immediately."""
 
 import contextlib
 import functools
@@ -22,7 +22,7 @@ RAISED = (Level.CLAIMED, Level.TESTED)
 """Levels that an attestation can raise: a local proof outweighs a remote one, but no local run proves `faithful`."""
 
 Vouchers = Iterable[tuple[str, Level]]
-"""Fingerprints of keys, each with the level that it attests."""
+"""Fingerprints of keys, each with the level that the key attests."""
 
 
 class TrustedKey(Value):
@@ -35,25 +35,26 @@ class TrustedKey(Value):
 
 
 class Trust(Value):
-    """The keys that a user has added, oldest first; keys that are not revoked count."""
+    """The keys that a user has added, oldest first. Keys that were not revoked are trusted."""
 
     keys: tuple[TrustedKey, ...] = ()
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Names of the keys that count, by fingerprint."""
+        """Names of the trusted keys, by fingerprint."""
         return {each.key.fingerprint: each.name for each in self.keys if each.revoked is None}
 
     def named(self, name: str) -> TrustedKey:
-        """The key of this name or fingerprint that counts. Raises `InputError` if there is none."""
+        """Returns the trusted key with this name or fingerprint. Raises `InputError` if there is none."""
         for each in self.keys:
             if each.revoked is None and name in (each.name, each.key.fingerprint):
                 return each
-        raise InputError(f"no key {name[:80]!a} is trusted: there is {', '.join(self.names.values()) or 'none'}")
+        raise InputError(f"no key {name[:80]!a} is trusted; trusted keys: {', '.join(self.names.values()) or 'none'}")
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
-        """The level of code that is stored with `level`, and who attests it, in words: `attested by LAB and 2 others`
-        if the level is theirs, `also attested by LAB` if it was proven here, empty without attestations."""
+        """Returns the level of code that is stored with `level`, and a text that says who attests it: `attested by LAB
+        and 2 others` if the level comes from an attestation, `also attested by LAB` if it was proven here, or '' if
+        nobody attests it."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
@@ -66,7 +67,7 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """Returns the code as a user who trusts these keys sees it: with the level that they attest, and their
+        """Returns the code as seen by a user who trusts these keys: with the level that the keys attest, and its
         evidence."""
         if not code.attestations:
             return code
@@ -80,7 +81,7 @@ class Trust(Value):
 
 
 def vouchers(code: Code) -> tuple[tuple[str, Level], ...]:
-    """The keys that attest exactly this code, whether or not they count, each with its level."""
+    """Returns the keys that attest exactly this code, trusted or not, each with its level."""
     return tuple((each.key.fingerprint, each.level) for each in attestations_of(code))
 
 
@@ -88,7 +89,8 @@ _NOBODY = Trust()
 
 
 def trusted() -> Trust:
-    """The current keys of this user; the same object until they change. Raises `InputError` if the file is damaged."""
+    """Returns this user's current keys, as the same object until they change. Raises `InputError` if the file is
+    damaged."""
     path = _file()
     try:
         status = path.stat()
@@ -106,19 +108,19 @@ def _read(path: Path, version: object) -> Trust:  # noqa: ARG001
 
 
 def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
-    """Trusts a key's attestations; a revoked key must be added `again`. Raises `InputError` if the key or name
+    """Trusts a key's attestations. A revoked key must be added with `again`. Raises `InputError` if the key or name
     exists."""
     name = checked_name(name or key.name)
     new = TrustedKey(name=name, key=PublicKey(raw=key.raw), added=_now())
     with _changing() as known:
         same = next((each for each in known.keys if each.key.raw == key.raw), None)
         if same is not None and same.revoked is None:
-            raise InputError(f"this key is trusted already, as {same.name!r}")
+            raise InputError(f"this key is already trusted, as {same.name!r}")
         if same is not None and not again:
             raise InputError(f"this key was revoked at {same.revoked}, as {same.name!r}: trust it with --again")
         others = tuple(each for each in known.keys if each is not same)
         if any(each.name.casefold() == name.casefold() and each.revoked is None for each in others):
-            raise InputError(f"another key is called {name!r}: give this one another name with --name")
+            raise InputError(f"another key is called {name!r}: choose a different name with --name")
         _write(Trust(keys=(*others, new)))
     return new
 
@@ -141,7 +143,9 @@ def _changing() -> Iterator[Trust]:
         with file_lock(folder / "trust.lock"):
             yield trusted()
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another") from error
+        raise InputError(
+            f"{folder} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another folder"
+        ) from error
 
 
 def _write(trust: Trust) -> None:

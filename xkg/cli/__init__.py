@@ -1,3 +1,3 @@
 """The command line: each command parses arguments, calls one function of `commands`, and prints.
 
-May import: everything; nothing imports it."""
+May import: everything. No other package imports this one."""

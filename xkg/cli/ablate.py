@@ -1,4 +1,4 @@
-"""`xkg ablate`: measures which parts of a method matter, by experiments in its own repository."""
+"""`xkg ablate`: measures which parts of a method matter, by experimenting with the method's own repository."""
 
 import sys
 from collections.abc import Sequence
@@ -47,11 +47,11 @@ def ablate(
 ) -> "AblateResult":
     """Reproduce an experiment, then measure how much each component matters.
 
-    Every run happens in the sandbox, on a copy of the repository, without network. --setup runs before each run; with
-    --allow-host it runs once and may reach these hosts. The same command continues a run that was stopped. Without a
-    model, --metric is required. If --run is missing, xkg suggests commands from README and scripts; candidates come
-    from the code alone. A model (--llm, or llm.model in the settings) chooses the command, repairs failures, writes
-    candidates and writes the report."""
+    Every run takes place in the sandbox, on a copy of the repository, with no network access. --setup runs before each
+    run; with --allow-host, it runs only once and can reach the hosts you list. To resume an interrupted run, repeat the
+    command. Without a model, --metric is required, and candidates come from the code alone. If --run is missing, xkg
+    suggests commands from the README and scripts. A model (--llm, or llm.model in the settings) chooses the command,
+    repairs failures, and writes the candidates and the report."""
     from xkg.agents.ablation.task import read_task
     from xkg.commands import ablate
 
@@ -117,7 +117,7 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
     """Returns the first command if the user agrees to it."""
     if not commands:
         raise InputError(
-            "no command was given, and none found in the README or scripts starts a file in the repository: give the "
+            "no command was given, and no command in the README or scripts runs a file in the repository: pass a "
             "command with --run, or let a model find it with --llm"
         )
     first, *others = (f"`{command}`" for command in commands)
@@ -126,10 +126,10 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
         print_text(f"run {first}{more}", err=True)
     elif not sys.stdin.isatty():
         raise InputError(
-            f"no command was given; the README and scripts have {first}{more}: accept it with --yes, or give --run"
+            f"no command was given; the README and scripts contain {first}{more}: accept it with --yes, or pass --run"
         )
     else:
         print_text(f"run {first}?{more}", err=True)
         if not typer.confirm("Run it", default=True, err=True):
-            raise InputError("no command was selected: give one with --run")
+            raise InputError("no command was selected: pass one with --run")
     return commands[0]

@@ -86,7 +86,7 @@ def create(
         str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w (default: unlimited).")
     ] = None,
 ) -> None:
-    """Print a new token. It is shown only once: the graph's folder stores only its hash."""
+    """Print a new token. The token is shown only once: the graph's folder stores only its hash."""
     from xkg.serve.http.tokens import Tokens, lifetime, scopes_of
 
     until = None if expires is None else lifetime(expires)

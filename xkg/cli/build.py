@@ -62,7 +62,7 @@ def build(
     ] = None,
     where: EngineFields,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Retry papers from --papers that failed before.")
+        bool, typer.Option("--retry-failed", help="Also retry papers in --papers that failed before.")
     ] = False,
     first: Annotated[
         bool, typer.Option("--first", help="If several papers have the title given as --paper, use the best match.")
@@ -93,9 +93,9 @@ def build(
     from xkg.commands.batch.paper_list import paper_list, read_list
 
     if bool(paper) == (papers is not None) or (papers is not None and (repo or paper_id is not None)):
-        raise typer.BadParameter("give either --paper, with its --repo and --id, or a list with --papers")
+        raise typer.BadParameter("pass either --paper (with --repo and --id) or a list with --papers")
     if retry_failed and papers is None:
-        raise typer.BadParameter("--retry-failed is for a list: give it with --papers")
+        raise typer.BadParameter("--retry-failed requires a list (--papers)")
     pairs = _pairs(paper or [], repo or [], paper_id)
     listed = paper_list((*pair, paper_id, None) for pair in pairs) if papers is None else read_list(papers)
     if dry_run:
@@ -145,9 +145,9 @@ def update(
 ) -> "UpdateResult":
     """Rebuild papers that have a new arXiv version or new commits, and show what changed.
 
-    If a library that you pulled from has the new version, pulls it instead of building. Proven code stays until the new
-    code reaches the same level. Papers and repositories from files are listed, not built. Exits with 3 if some papers
-    could not be checked or built."""
+    If a library that you pulled from has the new version, pulls it instead of building. Proven code is kept until the
+    new code reaches the same level. Papers and repositories that came from files are listed, but not built. Exits with
+    3 if some papers could not be checked or built."""
     from xkg.cli.display.progress import lines_of_papers
     from xkg.commands.update import update
 
@@ -168,7 +168,7 @@ def verify(
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes to run in parallel.")] = 2,
     stale: Annotated[
-        str | None, typer.Option(help="Only code that was last run longer ago than this, such as 90d.")
+        str | None, typer.Option(help="Only code that was last run longer ago than this, e.g. 90d.")
     ] = None,
     attest: Annotated[bool, typer.Option("--attest", help="Sign the levels for people who trust your key.")] = False,
     key: Annotated[
@@ -189,7 +189,7 @@ def verify(
 def costs(
     settings: "Settings",
     papers: Papers = None,
-    by: Annotated[Literal["paper", "stage", "model"], typer.Option(help="Group rows by this.")] = "paper",
+    by: Annotated[Literal["paper", "stage", "model"], typer.Option(help="How to group the rows.")] = "paper",
     as_json: Json = False,
 ) -> None:
     """Show the language model's cost for all builds of this graph: calls, tokens, seconds, dollars."""
@@ -211,7 +211,7 @@ def costs(
     max_cost="Maximum dollars, including earlier runs.",
 )
 def concepts(settings: "Settings") -> "LinkResult":
-    """Find techniques from different papers that are the same concept; a language model decides unclear pairs."""
+    """Find techniques in different papers that represent the same concept; a language model decides unclear pairs."""
     from xkg.commands.graph.link import link
 
     return link(settings)
@@ -229,7 +229,7 @@ def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | N
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
         raise InputError(
-            f"{given}: give one --repo for each --paper, in the same order, and --id only for a single paper"
+            f"{given}: pass one --repo for each --paper, in the same order, and --id only for a single paper"
         )
     if len(repositories) > len(papers):
         raise InputError("more --repo than --paper: each paper has one repository")

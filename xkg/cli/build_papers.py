@@ -1,4 +1,4 @@
-"""Builds several papers with one display, and prints the report."""
+"""Builds several papers with a shared progress display, and prints the report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ def build_papers(
     as_json: bool = False,
 ) -> None:
     """Builds papers (`xkg.commands.batch.run.run`) and prints the report, including earlier `problems`. Raises the same
-    errors as `run`, and `SomeFailedError` if there were problems, or some papers failed or are partial."""
+    errors as `run`, and `SomeFailedError` if there are problems or if some papers failed or are partial."""
     from xkg.cli.display.batch import page, require_place, show
     from xkg.cli.display.progress import json_lines, lines_of_papers
     from xkg.commands.batch.run import run

@@ -1,11 +1,12 @@
-"""Makes a command from a function: adds its options, opens the settings or the graph for it, and prints its result.
+"""Turns a function into a command: adds its options, loads the settings or opens the graph for it, and prints its
+result.
 
     @command(llm="Language model (llm.model, or o4-mini).")
     def concepts(settings: "Settings") -> "LinkResult":
 
-The parameter `settings` receives the effective settings, including the options that the decorator names; `service`
-receives the graph. A parameter that is a typed dictionary becomes one option per field with an `Option`. A result other
-than text can be printed as JSON."""
+The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator;
+`service` receives the graph. A parameter that is a typed dictionary becomes one option per field with an `Option`. A
+result other than text can be printed as JSON."""
 
 import functools
 import inspect
@@ -42,12 +43,12 @@ _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
     "allow_agents": ("serve.agents.allowed", "--allow-agents", bool),
     "allow_run": ("serve.run.allowed", "--allow-run", bool),
 }
-"""The settings that options override, with each option and its type."""
+"""The setting that each option overrides, with the option's name and type."""
 
 
 def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Turns a function into a command. `settings` maps options that override settings to their help. `common` lists the
-    parameters that `--help` shows, if it does not show all."""
+    """Turns a function into a command. `settings` maps options that override settings to their help texts. If `common`
+    is not empty, `--help` shows only these parameters."""
 
     def made(function: Callable[..., Any]) -> Callable[..., None]:
         own = inspect.signature(function)
@@ -83,7 +84,7 @@ def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Calla
 
 
 def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings":
-    """Returns the effective settings; these options override all other sources. Raises `ConfigError`."""
+    """Returns the effective settings. The options override all other sources. Raises `ConfigError`."""
     from xkg.config import load
 
     sections: dict[str, Any] = {"serve": {"graphs": context.obj["more"]}} if context.obj["more"] else {}
@@ -137,7 +138,7 @@ def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
 
 
 def _annotation(option: str, text: str, kind: Any) -> Any:
-    """Returns a parameter's type in the form that typer reads."""
+    """Returns a parameter's type in the form that typer expects."""
     origin = typing.get_origin(kind)
     if origin is Mapping:
         return Annotated[list[str] | None, typer.Option(option, help=text, metavar="PATH=FOLDER")]

@@ -1,4 +1,5 @@
-"""Shell completion for ids in the graph that the command line names. Completes nothing if there is any error."""
+"""Shell completion for ids in the graph given on the command line. If an error occurs, only ids found before it are
+offered."""
 
 import os
 import shlex
@@ -64,7 +65,7 @@ def _completed(incomplete: str, find: "Callable[[Snapshot, str], Iterator[str]]"
                     found[reference] = None
                 if len(found) == _MOST:
                     break
-    except Exception:  # a shell would show printed text in the middle of the line being typed
+    except Exception:  # anything printed would appear in the middle of the line being typed
         return list(found)
     return list(found)
 

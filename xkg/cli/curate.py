@@ -1,4 +1,4 @@
-"""Commands that choose the papers of a graph: curate, check-blacklist."""
+"""Commands for choosing a graph's papers: curate, check-blacklist."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -40,8 +40,8 @@ def curate(
 ) -> None:
     """Find papers and repositories worth building around one paper, and explain the choice.
 
-    Asks arXiv, OpenAlex and GitHub; builds nothing without --build. Exits with 3 if nothing was found and a source was
-    unreachable, or if some papers failed."""
+    Queries arXiv, OpenAlex and GitHub; builds nothing without --build. Exits with 3 if nothing was found and a source
+    was unreachable, or if some papers failed."""
     from xkg.cli.display.progress import json_lines
     from xkg.commands import curate
 
@@ -71,7 +71,7 @@ def curate(
 def with_curated(
     settings: "Settings", listed: "PaperList", blacklist: Path | None
 ) -> "tuple[PaperList, tuple[str, ...]]":
-    """Returns the list extended by the papers found around each of its papers, and one line for each paper that could
+    """Returns the list together with the papers found around each of its papers, and one line for each paper that could
     not be curated. Prints the tables on stderr."""
     from xkg.commands import curate
     from xkg.commands.batch.paper_list import paper_list
@@ -142,7 +142,7 @@ def check_blacklist(
 ) -> "AuditResult":
     """Check that a graph and logs of answers contain nothing from a blacklist; fail if they do.
 
-    Fetches the blacklisted repositories, to compare others with them."""
+    Fetches the blacklisted repositories to compare them with the graph's repositories."""
     from xkg.commands.graph.audit import audit
 
     return audit(settings, blacklist, log or ())

@@ -1,4 +1,4 @@
-"""Renamed commands. A former name works until the next release, and prints one line."""
+"""Renamed commands. Former names work until the next release, and print a note."""
 
 import typer
 
@@ -13,7 +13,8 @@ _NOW = {
 
 
 def renamed(words: list[str]) -> list[str]:
-    """Returns the words on a command line, from the command on, with the command's current name."""
+    """Returns the words of a command line, starting with the command, with a former name replaced by the current
+    one."""
     if not words or words[0] not in _NOW:
         return words
     former, *rest = words

@@ -37,7 +37,7 @@ def implement(
     fields: AllFields,
     task: Annotated[
         Path | None,
-        typer.Option(help="File with all these options (implement.yaml); options given explicitly override it."),
+        typer.Option(help="Task file (implement.yaml); options override it."),
     ] = None,
     pseudocode: Annotated[Path | None, typer.Option(help="File with pseudocode for the method.")] = None,
     data_description: Annotated[Path | None, typer.Option(help="File that describes the data.")] = None,
@@ -48,7 +48,8 @@ def implement(
 
     The agent works on a private copy and runs everything in the sandbox; your repository stays unchanged until `xkg
     implement apply RUN`. The result has a class: A runs without error and beats the starter, B runs without error, C
-    has errors, D is empty. The exit code is 0 for A and B. Repeat the command to continue an interrupted run."""
+    has errors, D implements nothing. The exit code is 0 for A and B. To resume an interrupted run, repeat the
+    command."""
     from xkg.agents.codification.task import read_task
     from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands.implement import implement

@@ -1,5 +1,5 @@
-"""The `xkg` command, its subcommands in the order of its help, and its exit codes: 0 done, 1 failed, 2 usage, 3 some
-papers in a list failed.
+"""The `xkg` command, its subcommands in the order in which its help lists them, and its exit codes: 0 done, 1 failed, 2
+usage error, 3 some papers in a list failed.
 
 Commands are thin: parse arguments, call one function, print. They are in the modules next to this one."""
 
@@ -99,7 +99,7 @@ def _global_options(
     first, more = next(iter(several), None), several[1:]
     if more and context.invoked_subcommand != "serve":
         raise InputError(
-            f"`xkg {context.invoked_subcommand}` works on one graph: give one --kg; only `serve` accepts several"
+            f"`xkg {context.invoked_subcommand}` works on one graph: pass only one --kg (only `serve` accepts several)"
         )
     context.obj = {"kg": first, "more": more, "verbose": verbose}
 
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(error), error.exit_code, words)
     except typer.TyperException as error:
         _fail(_usage(error), error.exit_code, words)
-    except Exception as error:  # a bug in xkg itself: still one line
+    except Exception as error:  # a bug in xkg itself: still print only one line
         line = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"this is a bug in xkg ({line}); run again with -v, and report the traceback", 1, words)
     if code == INTERRUPTED:

@@ -47,7 +47,7 @@ def papers(
     k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of papers.")] = 1000,
     as_json: Json = False,
 ) -> None:
-    """List the papers: id, title, year, number of techniques, with code, and tested.
+    """List papers with their id, title, year, and number of techniques, techniques with code, and tested techniques.
 
     Every command accepts these ids and titles, and technique names that occur in only one paper."""
     from xkg.cli.display.tables import paper_table
@@ -99,7 +99,7 @@ def search(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Find techniques, best first; if nothing fits, name the nearest.
+    """Find techniques, best first; if nothing fits, list the closest.
 
     With --task, a language model splits a task into parts, drops results that do not help, and says how to apply the
     rest."""
@@ -185,7 +185,7 @@ def context(
     repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
 ) -> "ContextAnswer":
     """Print a paper as Markdown for a prompt, within a token budget; the last line lists omissions."""
-    # an unknown kind of node is refused by name
+    # the service rejects unknown kinds of nodes
     return service.context(paper, budget, view, include=include, code=code, repository=repo)  # type: ignore[arg-type]
 
 
@@ -225,8 +225,8 @@ def cypher(
 ) -> None:
     """Run a named query, or read-only Cypher.
 
-    In your own statements, values of --param are parsed as JSON, else taken as strings; "2" in quotes is a string.
-    Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    In your own statements, a value of --param is parsed as JSON if possible, or else is a string; "2" in quotes is a
+    string. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
     IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES."""
     from xkg.cli.display import tables
     from xkg.cli.display.layout import UNBOUNDED, width
@@ -239,7 +239,7 @@ def cypher(
         typer.echo(tables.query_list(named_queries.queries(), shown), nl=False)
         return
     if query is None:
-        raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` lists the names")
+        raise typer.BadParameter("pass a query's name or a statement; `xkg cypher --list` lists the names")
     values = _values(param or (), typed=not named_queries.is_name(query))
     with open_store(settings) as store, store.snapshot() as snapshot:
         known = with_paper_ids(store, snapshot, query, values, seconds)
@@ -252,7 +252,7 @@ def cypher(
 
 
 def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:
-    """Parses `name=value` parameters; `typed` values are parsed as JSON."""
+    """Parses `name=value` parameters. If `typed`, parses the values as JSON."""
     from xkg.store.cypher.named_queries import plain
 
     values: dict[str, Any] = {}
@@ -261,6 +261,6 @@ def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:
         if not equals or not name.strip():
             raise typer.BadParameter(f"--param {each[:80]}: write NAME=VALUE")
         if name.strip() in values:
-            raise typer.BadParameter(f"--param {name.strip()} is given twice; a list is one value, such as a,b")
+            raise typer.BadParameter(f"--param {name.strip()} was passed twice; a list is a single value, such as a,b")
         values[name.strip()] = plain(value) if typed else value
     return values

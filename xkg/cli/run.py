@@ -35,11 +35,12 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run a script that uses code from the graph, in the code's environment, in the sandbox.
+    """Run a script that uses code from the graph, in the sandbox, with the code's packages installed.
 
     The script can use every name that the code defines; `implementation` is its module. As in a notebook, the value of
     the last expression is printed, and open Matplotlib figures are saved. The script has no network access and cannot
-    see your files; only the files that --out stores are kept. The exit status is 0 if the script succeeds, else 1."""
+    see your files; only the files that --out stores are kept. The exit status is 0 if the script succeeds, and 1
+    otherwise."""
     from xkg.cli.display.live import steps
     from xkg.commands import run as scripts
 
@@ -68,7 +69,7 @@ def run(
     else:
         print_text(answer.output, nl=not answer.output.endswith("\n") and bool(answer.output))
         for file in answer.files if out is None else ():
-            print_text(f"left {file.name} ({file.size:,} bytes); --out FOLDER stores it", err=True)
+            print_text(f"the script left {file.name} ({file.size:,} bytes); --out FOLDER stores it", err=True)
         for left in written:
             print_text(f"wrote {out}/{left}", err=True)
         for left in answer.left_out:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 @command(
-    allow_build="Let callers build papers; over HTTP, their token needs the scope build.",
-    allow_agents="Let callers start `implement` jobs; over HTTP their token needs the scope agents.",
-    allow_run="Let callers run scripts in the sandbox; over HTTP their token needs the scope run.",
+    allow_build="Let callers build papers; over HTTP, their token needs the build scope.",
+    allow_agents="Let callers start `implement` jobs; over HTTP, their token needs the agents scope.",
+    allow_run="Let callers run scripts in the sandbox; over HTTP, their token needs the run scope.",
 )
 def serve(
     settings: "Settings",
@@ -53,7 +53,7 @@ def serve(
 def explore(
     settings: "Settings",
     http: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address of the pages; port 0 means any free port.")
+        str, typer.Option(metavar="HOST:PORT", help="Address to serve the pages at; port 0 means any free port.")
     ] = "127.0.0.1:0",
     browser: Annotated[bool, typer.Option(help="Open the pages in a browser.")] = True,
     save: Annotated[

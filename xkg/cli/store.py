@@ -42,9 +42,11 @@ def import_(
             readable=False, metavar="PLACE", help="Graph files, or folders of graph files: the peer's JSON, or bundles."
         ),
     ],
-    own: Annotated[bool, typer.Option("--own", help="Keep the levels: the bundles are your own exports.")] = False,
+    own: Annotated[
+        bool, typer.Option("--own", help="Keep the levels, since the bundles are your own exports.")
+    ] = False,
 ) -> "ImportResult":
-    """Import graphs built elsewhere; their levels count as claims."""
+    """Import graphs built elsewhere; their levels become claims."""
     from xkg.cli.display.live import steps
     from xkg.commands.graph.contents import import_graphs
 
@@ -64,14 +66,14 @@ def export(
     ] = None,
     format: Annotated[
         Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
-        typer.Option(help="The peer's JSON, whole bundles, pages that need no server, BibTeX, CSL-JSON, or GraphML."),
+        typer.Option(help="The peer's JSON, bundles, standalone HTML pages, BibTeX, CSL-JSON, or GraphML."),
     ] = "peer",
 ) -> "ExportResult":
     """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML write all papers to one file."""
     from xkg.commands.graph.contents import export_graphs
 
     if to is None and format != "html":
-        raise InputError("name the folder to write to: --to FOLDER")
+        raise InputError("specify the folder to write to: --to FOLDER")
     return export_graphs(settings, papers or (), to or Path(), format)
 
 
@@ -182,7 +184,7 @@ def index_check(settings: "Settings") -> "IndexReport":
 @index_app.command("rebuild")
 @command()
 def index_rebuild(settings: "Settings") -> str:
-    """Rebuild graph, vectors and text index from the bundles."""
+    """Rebuild the graph, the vectors and the text index from the bundles."""
     from xkg.commands.graph.open import open_store
 
     with open_store(settings) as store:
@@ -195,13 +197,13 @@ def index_rebuild(settings: "Settings") -> str:
 @command()
 def store_copy(
     settings: "Settings",
-    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder of a graph, or address of a Neo4j.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j.")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Folder of a graph, or address of a Neo4j server.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j server.")],
 ) -> "CopyResult":
     """Copy all papers of one graph into another, and compare the two.
 
-    An address is bolt://host:7687, neo4j+s://host or similar, with user and password from NEO4J_USERNAME and
-    NEO4J_PASSWORD or from the file that store.credentials names. Papers that exist only in TO stay there."""
+    An address is bolt://host:7687, neo4j+s://host or similar. User and password come from NEO4J_USERNAME and
+    NEO4J_PASSWORD, or from the file set in store.credentials. Papers that exist only in TO are kept."""
     from xkg.commands.graph import copy
     from xkg.commands.graph.open import open_store
 
@@ -224,7 +226,7 @@ def store_migrate(settings: "Settings") -> str:
     """Migrate a graph on Neo4j to the schema of this version."""
     from xkg.store.neo4j.db.migrations import migrate_graph
 
-    return "\n".join(f"applied {name}" for name in migrate_graph(settings)) or "the graph has the newest schema"
+    return "\n".join(f"applied {name}" for name in migrate_graph(settings)) or "the schema is already up to date"
 
 
 @store_app.command("rollback")

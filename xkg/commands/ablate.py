@@ -46,7 +46,7 @@ REPORT = "report.md"
 
 
 class ComponentResult(Value):
-    """The result for one component. `change`, `low` and `high` are relative to the baseline, None if unknown;
+    """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown;
     `interval` is their text form."""
 
     name: str
@@ -65,9 +65,9 @@ class ComponentResult(Value):
 
 
 class AblateResult(Value):
-    """A finished run: `run` is its folder, `candidates` the number tried, `failures` counts failures by cause; `stored`
-    is the number of ablations added to the graph. A model writes `summary`; `model_calls` counts calls in the whole
-    run, and `dollars` is their cost, None if a price is unknown."""
+    """A finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures` counts
+    failures by cause. `stored` is the number of ablations added to the graph. `summary` is written by a model.
+    `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if a price is unknown."""
 
     run: str
     verdict: str
@@ -93,7 +93,7 @@ class AblateResult(Value):
             cost = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
             lines.append(f"{self.model_calls} model calls, {cost}")
         if self.stored:
-            lines.append(f"{self.stored} measurements of techniques were added to the graph")
+            lines.append(f"{self.stored} technique measurements were added to the graph")
         return "\n".join([*lines, f"report: {self.run}/{REPORT}"])
 
 
@@ -105,11 +105,11 @@ def ablate(
     notify: Callable[[str], None] = lambda _: None,
     engine: Engine | None = None,
 ) -> AblateResult:
-    """Runs a task in `folder` (None: a folder inside the graph's, named after the task), or continues it there. With an
-    `engine`, its machines run the code, up to `engine.jobs` runs at a time.
+    """Runs a task in `folder`, or resumes it there. The default is a folder inside the graph's folder, named after the
+    task. If there is an `engine`, the code runs on its machines, up to `engine.jobs` runs at a time.
 
     Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, `StoreBusyError` if another
-    process works on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
+    process is working on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
 
     def installing(event: Installing) -> None:
         if not event.done_mb:
@@ -117,10 +117,10 @@ def ablate(
 
     _require_paper(settings, task)
     if settings.environment.cpu and task.devices:
-        raise InputError("--cpu and --device contradict each other: omit one of them")
+        raise InputError("--cpu and --device cannot be used together: omit one of them")
     if engine and task.allow_hosts:
         raise InputError(
-            "--allow-host downloads to this machine: on a cluster, download by hand and pass the folder with --data"
+            "--allow-host downloads to this machine: on a cluster, download the data yourself and pass --data"
         )
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
@@ -180,7 +180,7 @@ def stated(settings: Settings, task: Task) -> tuple[str, ...]:
 
 
 def has_model(settings: Settings) -> bool:
-    """Whether a language model is configured: unlike a build, an ablation uses no model by default."""
+    """Whether a language model is configured. Unlike builds, ablations do not use a model by default."""
     return "model" in settings.llm.model_fields_set and settings.llm.model != "none"
 
 
@@ -218,11 +218,11 @@ def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
     workspace = _workspace_of(settings, run, candidate)
     name = "xkg/baseline-repairs" if candidate == "baseline" else f"xkg/ablate-{workspace.folder.name}"
     commit = branch(workspace, name, to)
-    return f"branch {name} at {commit[:12]}; to see it, run `git diff {commit[:12]}^ {commit[:12]}`"
+    return f"branch {name} at {commit[:12]}; to see the change, run `git diff {commit[:12]}^ {commit[:12]}`"
 
 
 def patch(settings: Settings, run: str, candidate: str) -> bytes:
-    """Returns the same change as a patch for `git apply`. Raises `InputError`."""
+    """Returns the change that `apply` would make, as a patch for `git apply`. Raises `InputError`."""
     return results.patch(_workspace_of(settings, run, candidate))
 
 
@@ -241,7 +241,7 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
 
 
 def run_name(task: Task) -> str:
-    """Returns the name of a task's run. Equal tasks get equal names, so that a stopped run continues."""
+    """Returns the name of a task's run. Equal tasks get the same name, so that a stopped run can be resumed."""
     digest = hashlib.sha256(task.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
     name = slug(Path(task.repo.rstrip("/")).name or "run")[:40]
     return f"{name}-{digest[:8]}"

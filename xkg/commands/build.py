@@ -1,4 +1,4 @@
-"""`xkg build`: builds one paper, or estimates the cost."""
+"""`xkg build`: builds one paper, or estimates its cost."""
 
 import contextlib
 import re
@@ -115,11 +115,11 @@ class Builder(AbstractContextManager["Builder"]):
         model: "Callable[[], LanguageModel] | None" = None,
         clock: Clock = CLOCK,
     ) -> None:
-        """`notify` receives stages, their progress, and calls of the language model. If `roots` are given, a repository
+        """`notify` receives stages, their progress, and calls to the language model. If `roots` are given, a repository
         folder and everything that its `.git` refers to must be under one of them; repositories in `blacklist` are
         refused. If several papers have the given title, `first` takes the best match. `graph` and `model` default to
-        those in the settings; no model is opened if the settings name none. Raises `ModelUnavailableError` if the model
-        needs a key that is not set, and `StoreError` if the graph cannot be written."""
+        the configured graph and model; no model is opened if none is configured. Raises `ModelUnavailableError` if the
+        model needs a key that is not set, and `StoreError` if the graph cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
         from xkg.sandbox.packages.environments import UvEnvironments
@@ -160,10 +160,10 @@ class Builder(AbstractContextManager["Builder"]):
         cpu: bool = False,
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
-        """Builds one paper (a path, an arXiv id or an address), and returns the result of `publish`, which is called
-        while the paper is claimed; if the graph has another form of the paper, returns a result for that form. See
-        `Unpublished` for `keep_proven`; `record` is the information about the repository; `packages` and `cpu` come
-        from the stored paper and add to the settings.
+        """Builds one paper (a path, an arXiv id or an address) and calls `publish` while the paper is claimed. Returns
+        the result of `publish` or, if the graph has another form of the paper, a result for that form. See
+        `Unpublished` for `keep_proven`; `record` contains facts about the repository; `packages` and `cpu` come from
+        the stored paper and add to the settings.
 
         Raises the same errors as `build_paper` and `publish`, and `InputError` if the paper id is invalid."""
         from xkg.commands.claims import OtherFormError, SamePaperError
@@ -222,7 +222,7 @@ class Builder(AbstractContextManager["Builder"]):
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
     def _own_repository(self, paper: str | Path) -> "tuple[ChosenRepository, tuple[str, ...]]":
-        """Returns the repository that is verifiably the paper's own, and notes."""
+        """Returns the repository that was verified as the paper's own, and notes."""
         from xkg.commands.curate import own_repository
 
         context = self._context
@@ -245,15 +245,15 @@ def build(
     first: bool = False,
     clock: Clock = CLOCK,
 ) -> BuildResult:
-    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. Raises `InputError` for a
-    missing file or folder first, before a key or anything else is required."""
+    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. If a file or folder is
+    missing, raises `InputError` before it requires a key or anything else."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)
 
 
 def require_inputs(paper: str | Path, repository: str | None) -> None:
-    """Raises `InputError` if the paper or repository can only be a file or folder and does not exist."""
+    """Raises `InputError` if the paper or repository must be a file or folder but does not exist."""
     from xkg.build.paper.read import paper_on_disk
     from xkg.build.repositories.checkout import require_local
     from xkg.build.sources.paper_source import find_paper
@@ -270,8 +270,8 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
 
 def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper_id: str | None = None) -> BuildPlan:
     """Estimates the language model calls that `build` would make, and their cost. Fetches and reads the paper and
-    repository, but asks, runs and publishes nothing. Raises the same errors as `build`, and `ConfigError` if no model
-    is configured."""
+    repository, but does not ask questions, run code or publish anything. Raises the same errors as `build`, and
+    `ConfigError` if no model is configured."""
     from xkg.build.context import BuildContext
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
@@ -280,7 +280,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     if settings.llm.model == "none":
         raise ConfigError("--dry-run needs a language model: a build without one asks nothing and costs nothing")
     if repository == AUTO:
-        raise InputError("a plan needs the actual repository: pass it with --repo; `xkg curate` finds repositories")
+        raise InputError("an estimate needs a specific repository: pass it with --repo (`xkg curate` finds some)")
     require_folder(settings.kg)
     share_pace(settings)
     with embedder(settings) as embed, Parsers() as parsers:

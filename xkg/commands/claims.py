@@ -39,7 +39,7 @@ class SamePaperError(InputError):
 
 
 class OtherFormError(XkgError):
-    """Another form of the paper was published during its build, so it must be built again, under that id."""
+    """Another form of the paper was published during its build, so the paper must be rebuilt under that form's id."""
 
 
 class Claims(AbstractContextManager["Claims"]):
@@ -62,8 +62,8 @@ class Claims(AbstractContextManager["Claims"]):
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
         """Returns the id to build a paper under: `identity` if the user has `chosen` it or the graph has no other form
-        of the paper, else the other form's id. Raises `SamePaperError`, `InputError` if only the user can decide, and
-        `LeaseHeldError` if another machine is building the paper."""
+        of the paper, or else the other form's id. Raises `SamePaperError`, `InputError` if only the user can decide,
+        and `LeaseHeldError` if another machine is building the paper."""
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
@@ -83,7 +83,7 @@ class Claims(AbstractContextManager["Claims"]):
                 identity = known
             self.fences[identity] = self._opened.enter_context(store.lease(identity, builder_name()))
         except StoreUnreachableError as error:
-            self.notes.append(f"cannot tell whether another machine is building it: {error}")
+            self.notes.append(f"cannot tell whether another machine is building this paper: {error}")
         return identity
 
 
@@ -101,9 +101,9 @@ class Form(Protocol):
 
 
 def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
-    """Returns the id of another form of the paper in the graph, else `identity`. Raises the same errors as
-    `known_among`, and `InputError` if `identity` comes from the title and the graph has another author's paper under
-    it."""
+    """Returns the id of another form of the paper in the graph, or else `identity`. Raises the same errors as
+    `known_among`, and `InputError` if `identity` comes from the title and the graph has a paper by other authors with
+    this id."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
@@ -111,7 +111,7 @@ def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
             if stored is not None and _share_authors(stored.authors, form.authors) is False:
                 raise InputError(
                     f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: "
-                    f"give it an id of its own (--id, or the list's third column), such as {known}-2, or the "
+                    f"give it its own id (--id, or the list's third column), such as {known}-2, or the "
                     f"id {known} to replace that one"
                 )
             return known
@@ -128,8 +128,8 @@ def _stored(snapshot: Snapshot, paper: str) -> Paper | None:
 
 
 def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str) -> bool:
-    """Whether `identity` comes from the title and the graph's paper under it has another abstract or, if there are no
-    abstracts, other contents."""
+    """Whether `identity` comes from the title and the graph has a paper with this id but a different abstract or, if
+    there are no abstracts, different contents."""
     in_graph = identity.startswith("title:") and snapshot.headings([identity])
     stored = _stored(snapshot, identity) if in_graph else None
     if stored is None:
@@ -140,7 +140,7 @@ def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str
 
 
 def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
-    """Returns the id of the paper among these that is another form of this paper, else `identity`. Raises
+    """Returns the id of the paper in `papers` that is another form of this paper, or else `identity`. Raises
     `SamePaperError` if this form does not replace that paper, and `InputError` if only the user can decide."""
     for stored in papers:
         if _is_same(form, stored, identity):
@@ -148,8 +148,8 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
                 return stored.id
             raise SamePaperError(
                 stored.id,
-                f"by its title this is another form of {stored.id}, which the graph has: it was not built; "
-                "give it that id (--id, or the list's third column) to build it from this form",
+                f"judging by its title, this is another form of {stored.id}, which the graph already has, so it was "
+                "not built; give it that id (--id, or the list's third column) to build it from this form",
             )
     return identity
 
@@ -164,8 +164,8 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
     shared = _share_authors(stored.authors, form.authors)
     if shared is None and len(re.findall(r"\w", form.title)) < _TELLING:
         raise InputError(
-            f"the graph has {stored.id} with this title, and authors are unknown, so it may be the same "
-            f"paper: if it is, give it the id {stored.id} (--id, or the list's third column), "
+            f"the graph has {stored.id} with this title, and the authors are unknown, so it may be the same "
+            f"paper: if it is, use the id {stored.id} (--id, or the list's third column), "
             f"else {identity}"
         )
     return shared is not False
@@ -183,6 +183,6 @@ def builder_name() -> str:
 
 
 def _surnames(authors: Sequence[str]) -> set[str]:
-    """Lower-case last names, from `Ada Writer` or `Writer, Ada`."""
+    """Returns the authors' last names in lower case, from `Ada Writer` or `Writer, Ada`."""
     names = (author.partition(",")[0] if "," in author else author for author in authors)
     return {words[-1].casefold() for name in names if (words := re.findall(r"[^\W\d_]{2,}", name))}

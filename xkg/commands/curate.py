@@ -39,7 +39,7 @@ def curate(
     `called` receives each language model call.
 
     Raises the same errors as `curate` in `xkg.build.curation`, `InputError` if the target cannot be read, and
-    `ConfigError` if the extra `curation` is not installed."""
+    `ConfigError` if the `curation` extra is not installed."""
     from xkg.build.curation.curate import Sources
     from xkg.build.curation.curate import curate as curated
     from xkg.build.curation.guide import Guide
@@ -90,7 +90,7 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Stores, next to the graph, why each paper was chosen or dropped, regardless of how its build ends."""
+    """Stores the reasons why papers were chosen or dropped in `folder`, regardless of how their builds end."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 
@@ -99,9 +99,9 @@ def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]")
         private_folder(folder)
         write_whole(path, encodable(curated.model_dump_json(indent=1)).encode(), 0o600)
     except OSError as error:
-        notify(f"the choice is not stored, since {path} cannot be written ({error.strerror})")
+        notify(f"the selection is not stored, since {path} cannot be written ({error.strerror})")
     else:
-        notify(f"the choice and its reasons are stored in {path}")
+        notify(f"the selection and the reasons are stored in {path}")
 
 
 def own_repository(
@@ -114,8 +114,8 @@ def own_repository(
     clock: Clock = CLOCK,
 ) -> "ChosenRepository":
     """Finds a paper's own repository: one that the paper links to, or one that GitHub finds by its title. `notes`
-    receives failed requests. Raises `InputError`, which names the likeliest repository, if none is verifiably the
-    paper's own."""
+    receives failed requests. If no repository can be verified as the paper's own, raises `InputError` with the
+    likeliest repository."""
     from xkg.build.curation.ownership import PaperIdentity
     from xkg.build.curation.repository_links import links_of
     from xkg.build.curation.repository_search import RepositorySearch
@@ -132,12 +132,12 @@ def own_repository(
         return looked_at[0]
     if not looked_at:
         why = f": {notes[0]}" if notes else ""
-        raise InputError(f"no repository of this paper was found{why}; pass one with --repo, or omit --repo")
+        raise InputError(f"no repository for this paper was found{why}; pass one with --repo, or omit --repo")
     likeliest = looked_at[0]
     reasons = "; ".join(likeliest.evidence)[:400]
     raise InputError(
         f"no repository could be verified as the paper's own; the likeliest is {likeliest.url} ({reasons}): if you "
-        f"know that it is, pass it with --repo"
+        f"know that it is the right one, pass it with --repo"
     )
 
 

@@ -100,7 +100,7 @@ def _embedding(settings: Settings) -> Check:
         "embedding model",
         look,
         cost="nothing can be built, imported or searched",
-        remedy="see the message: correct embedding.base_url, embedding.model, the key, or embedding.provider onnx"
+        remedy="see the message: correct embedding.base_url, embedding.model or the key, or use embedding.provider=onnx"
         if remote
         else "see the message, or set embedding.weights to a folder with the model's files",
     )
@@ -113,7 +113,7 @@ def _sentence_transformers() -> Check:
         name="sentence-transformers",
         ok=version is not None,
         seen=version or "not installed",
-        cost="embedding.provider sentence-transformers (any model, GPUs) cannot be chosen",
+        cost="embedding.provider sentence-transformers (any model, GPUs) cannot be used",
         remedy=install_extra("st"),
         optional=True,
     )
@@ -136,8 +136,8 @@ def _language_model(settings: Settings) -> Check:
         "language model",
         look,
         cost="`xkg build` works only with `--llm none` (static analysis)",
-        remedy="set OPENAI_API_KEY, or llm.base_url and llm.model for another endpoint, or use a program below as "
-        "--llm",
+        remedy="set OPENAI_API_KEY, or llm.base_url and llm.model for another endpoint, or pass one of the "
+        "programs below to --llm",
         optional=True,
     )
 
@@ -204,7 +204,7 @@ def _sandbox(settings: Settings) -> Check:
         "sandbox",
         look,
         cost="code is never run: levels stop at 'parsed'",
-        remedy="on Linux apt-get install bubblewrap libseccomp2, elsewhere podman or docker; see the message",
+        remedy="on Linux: apt-get install bubblewrap libseccomp2; elsewhere: podman or docker; see the message",
     )
 
 
@@ -227,7 +227,7 @@ def _parsing() -> Check:
     return Check(
         name="parsing",
         ok=bool(barriers),
-        seen=f"in a separate process: {', '.join(barriers)}" if barriers else "in a process with only limits",
+        seen=f"in a separate process: {', '.join(barriers)}" if barriers else "in a process with resource limits only",
         cost="a hostile paper or repository could exploit a vulnerability in a parser",
         remedy="Linux 5.13 or later with Landlock enabled, and libseccomp2",
     )
@@ -301,7 +301,7 @@ def _graph(settings: Settings) -> Check:
     return _try(
         f"graph in {settings.kg}" if settings.store.url is None else "graph there",
         look,
-        cost="commands that read a graph have no data",
+        cost="commands that read the graph have no data",
         remedy="run `xkg build` or `xkg import`, or see the message",
     )
 

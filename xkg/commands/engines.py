@@ -14,13 +14,13 @@ MOST_PROCESSES = 64
 
 
 class EngineFields(TypedDict, total=False):
-    """Where to run the work, and how much of it in parallel."""
+    """Where to run the work, and how much to run in parallel."""
 
     jobs: Annotated[
         int, Option("Number of papers or runs at a time (default: 1; with --engine ray, as many as the nodes allow).")
     ]
     engine: Annotated[
-        Literal["local", "ray"], Option("Where to work: in processes on this machine (default), or on a Ray cluster.")
+        Literal["local", "ray"], Option("Where to run: in processes on this machine (default), or on a Ray cluster.")
     ]
     address: Annotated[str, Option("HOST:PORT of the Ray cluster's head, or auto (default: RAY_ADDRESS).")]
     allow_public: Annotated[bool, Option("Allow a Ray cluster with public internet addresses.")]
@@ -28,11 +28,11 @@ class EngineFields(TypedDict, total=False):
 
 @contextmanager
 def engine_of(where: EngineFields) -> "Iterator[Engine]":
-    """Opens an engine with this number of `jobs` (default: one on this machine, or the maximum of a cluster). Raises
+    """Opens an engine with this number of `jobs` (default: one on this machine, or as many as a cluster allows). Raises
     `ConfigError` if an address is given without a cluster, and the same errors as `RayEngine`."""
     address, jobs, allow_public = where.get("address"), where.get("jobs"), where.get("allow_public", False)
     if jobs is not None and jobs < 1:
-        raise ConfigError(f"--jobs {jobs}: give 1 or more")
+        raise ConfigError(f"--jobs {jobs}: must be 1 or more")
     if where.get("engine", "local") == "local":
         from xkg.engine.local import LocalEngine
 

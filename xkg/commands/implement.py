@@ -18,7 +18,7 @@ from xkg.value import Value
 
 
 class Applied(Value):
-    """Where a run's result is: the branch and its last commit, or the patch file."""
+    """Where the result of a run was written: the branch and its last commit, or the patch file."""
 
     run: str
     branch: str | None = None
@@ -49,7 +49,7 @@ def apply(
     force: bool = False,
 ) -> Applied:
     """Delivers the result of a run to the user: as a branch in the starter's repository (or in its clone `to`), or as a
-    patch if `patch` names a file or the starter is not a local repository.
+    patch if `patch` is set or the starter is not a local repository.
 
     Raises `InputError` if the run is unknown, its result was not accepted (unless `force`), or the file exists, and the
     same errors as `xkg.agents.workspace.apply.branch`."""
@@ -74,7 +74,7 @@ def apply(
 
 
 def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str:
-    """Returns the steps of a run as JSON lines; if `inspect` names a file, writes a log there and returns a note about
+    """Returns the steps of a run as JSON lines; if `inspect` is set, writes a log to that file and returns a note about
     it. Raises the same errors as `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
     folder = find_run(settings, run)
     if inspect is None:
@@ -99,7 +99,7 @@ def find_run(settings: Settings, run: str) -> Path:
     if len(found) == 1:
         return runs / found[0]
     listed = ", ".join(found or names[-5:]) or "none"
-    raise InputError(f"{run!a} is {'several runs' if found else 'not a run'} of {settings.kg}: there are {listed}")
+    raise InputError(f"{run!a} {'matches several runs' if found else 'is not a run'} in {settings.kg} (runs: {listed})")
 
 
 def _require_accepted(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`xkg explore` and `xkg explore --save`: web pages for a graph. They need the extra `web`."""
+"""`xkg explore` and `xkg explore --save`: web pages for a graph. They need the `web` extra."""
 
 import webbrowser
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def explore(
     settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None], warn: Callable[[str], None]
 ) -> None:
     """Serves a graph's pages at `address` until interrupted, and opens them in a browser. `notify` receives their
-    address; `warn` is called if the graph is empty. Raises `ConfigError` if the extra `web` is not installed, and the
+    address; `warn` is called if the graph is empty. Raises `ConfigError` if the `web` extra is not installed, and the
     same errors as `serve_http`."""
     from xkg.commands.serve import http_app
     from xkg.serve.http.run import serve_http
@@ -36,7 +36,7 @@ def explore(
 
 
 def report(settings: Settings, to: Path) -> None:
-    """Writes a report about a graph. Raises `ConfigError` if the extra `web` is not installed, and `InputError` if the
+    """Writes a report about a graph. Raises `ConfigError` if the `web` extra is not installed, and `InputError` if the
     file cannot be written."""
     require_extra()
     from xkg.web.report import report

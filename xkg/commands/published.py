@@ -53,7 +53,7 @@ class BuildResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the build is partial, else None."""
+        """The error to raise if the build is partial, or else None."""
         return InputError(f"{self.paper}: {self.unfinished}") if self.unfinished else None
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 @dataclass(frozen=True)
 class Unpublished:
     """A built paper that is not published yet. `fences` are the fences of its lease; with `keep_proven`, the stored
-    code stays if the new code has a lower level (`xkg.build.proven_code`); `chosen` is set if the user gave its id;
+    code is kept if the new code has a lower level (`xkg.build.proven_code`); `chosen` is set if the user chose its id;
     `since` comes from `Claims`; `size` is its pickled size in bytes, 0 if not measured; `embedded` are texts that were
     embedded on another machine, for this machine's cache."""
 
@@ -130,7 +130,7 @@ class OwnGraph:
         return Claims(self._settings)
 
     def claimed(self, document: "Document", identity: str, chosen: bool) -> tuple[str, tuple[str, ...]]:
-        """The id that a paper is built under, and notes, for a graph without leases. Raises the errors of
+        """Returns the id to build a paper under, and notes, for a graph without leases. Raises the same errors as
         `Claims.claim`."""
         from xkg.commands.claims import Claims
 
@@ -138,9 +138,9 @@ class OwnGraph:
             return claims.claim(document, identity, chosen=chosen), tuple(claims.notes)
 
     def publish(self, paper: Unpublished, *, connect: bool = True) -> BuildResult:
-        """Publishes a paper, unless the graph already holds exactly this one, or holds a complete one and this build
-        was stopped. Later verification results of the same code stay. Without `connect`, another writer draws the edges
-        between papers. Raises the errors of `GraphStore.publish`."""
+        """Publishes a paper, unless the graph already contains the same version, or this build was stopped and the
+        graph contains a complete build. Keeps newer verification results for the same code. Without `connect`, another
+        writer must add the edges between papers. Raises the same errors as `GraphStore.publish`."""
         with self._unreachable(paper.built.bundle), open_store(self._settings, connect=connect) as store:
             [outcome] = publish_together(store, self._settings, [paper])
         if isinstance(outcome, Exception):
@@ -192,8 +192,8 @@ def publish_together(
 
 
 def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequence[Paper]], None]:
-    """Raises `OtherFormError` if another form of the paper was published since it was claimed, and the errors of
-    `known_among`."""
+    """Returns a check that raises `OtherFormError` if another form of the paper was published since it was claimed, and
+    the same errors as `known_among`."""
     from xkg.commands.claims import OtherFormError, known_among
 
     chosen = {paper.id for paper in papers if paper.chosen}
@@ -209,7 +209,7 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
 
 
 def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Built | BuildResult":
-    """The paper in the form to publish, or the result if it is not published."""
+    """Returns the paper in the form to publish, or the result if it is not published."""
     from xkg.build.proven_code import with_proven
     from xkg.build.prune import pruned
     from xkg.build.verify import apply, newer_evidence
@@ -234,14 +234,14 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
         bundle, kept = with_proven(stored, bundle)
         bundle = pruned(bundle, min_level)
         names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
-        notes = (f"previously proven code stays until the new code reaches its level: {names}",) if kept else ()
+        notes = (f"previously proven code is kept until the new code reaches its level: {names}",) if kept else ()
         built = replace(built, notes=(*built.notes, *notes))
     built = replace(built, bundle=bundle)
     return _result(built, generation, published=False) if stored == bundle else built
 
 
 def _with_known_records(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """Keeps earlier records of the same repositories if they were not queried now."""
+    """Keeps earlier records of repositories that were not queried again."""
     known = {each.name: each for each in stored.repositories if each.is_official}
     repositories = tuple(
         each

@@ -57,7 +57,7 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
-    """Returns a planner of ablations for the prompt; the language model has the same time limit as for tools."""
+    """Returns the ablation planner for the prompt. The language model has the same time limit as in tools."""
 
     def plan(paper: str, repository: Path | None) -> str:
         from xkg.agents.planning.ablations import plan_ablations
@@ -69,7 +69,7 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 
 def _pages() -> "Pages | None":
-    """Returns the web pages; None if the extra `web` is not installed."""
+    """Returns the web pages; None if the `web` extra is not installed."""
     from xkg.web.require_web import has_extra
 
     if not has_extra():
@@ -98,7 +98,7 @@ def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
 
 
 def end_with_process(jobs: "Jobs") -> None:
-    """Also ends this process's builds on SIGTERM."""
+    """Makes SIGTERM also end this process's builds."""
     waiting, signalled = os.pipe()
 
     def end() -> None:

@@ -32,10 +32,10 @@ State = Literal["current", "newer", "updated", "by hand", "not followed", "faile
 
 
 class UpdatedPaper(Value):
-    """One paper, which is `current`, `newer` (there is a new version or commit, but building was not requested),
-    `updated`, `by hand` (there is something new, but only the user has the paper's other files), `not followed` (it
-    came only from files, which have no newer versions to look up), or `failed`. `news` lists new versions and commits,
-    one line each; `reason` says why the paper was not built; `change` is the difference."""
+    """One checked paper. `state` is `current`; `newer` if there is a new version or commit, but building was not
+    requested; `updated`; `by hand` if there is something new, but only the user has the paper's other files; `not
+    followed` if the paper came only from files, which have no newer versions to look up; or `failed`. `news` lists new
+    versions and commits, one line each; `reason` says why the paper was not built; `change` is the difference."""
 
     paper: str
     title: str
@@ -94,9 +94,9 @@ def update(
 ) -> UpdateResult:
     """Checks the named papers (default: all that were built), and rebuilds papers with a newer arXiv version or a newer
     commit on the branch that was built; with `check`, only reports them. Builds `engine.jobs` at a time (by default
-    one), and publishes as `build_side_by_side` does; proven code stays until the new code is proven to the same level.
-    If a library from which papers were pulled has a paper built from the new version or commit, pulls it instead of
-    building. One failure does not stop the rest. Raises `UnknownIdError`, `StoreError`, and the same errors as
+    one), and publishes as `build_side_by_side` does; proven code is kept until the new code is proven to the same
+    level. If a library that papers were pulled from contains the new version or commit, pulls the paper instead of
+    building it. One failure does not stop the rest. Raises `UnknownIdError`, `StoreError`, and the same errors as
     `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
@@ -140,7 +140,7 @@ def update(
 
 
 class _Found(NamedTuple):
-    """New versions and commits for a paper, and the specs of paper and repository to rebuild it."""
+    """New versions and commits for a paper, and the paper and repository specs for rebuilding it."""
 
     bundle: PaperBundle
     state: State
@@ -175,13 +175,13 @@ def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | N
     try:
         pulled = pull(settings, library, [paper], blacklist=blacklist, prefer=True)
     except XkgError as error:
-        return _outcome(found, notes=(f"not taken from {shown(library)}: {error}",))
+        return _outcome(found, notes=(f"not pulled from {shown(library)}: {error}",))
     if paper not in pulled.papers:
         return _outcome(found, notes=pulled.problems)
     with open_store(settings) as store:
         known = stored_paper(store, paper)
     change = paper_change(found.bundle, known[1] if known is not None else None)
-    return _outcome(found, state="updated", change=change, notes=(f"taken from {shown(library)}", *pulled.kept))
+    return _outcome(found, state="updated", change=change, notes=(f"pulled from {shown(library)}", *pulled.kept))
 
 
 class _News:
@@ -203,8 +203,8 @@ class _News:
             yield self._look(bundle, versions[bundle.paper.id], newest)
 
     def _version(self, paper: Paper) -> str | None:
-        """Returns the arXiv version that was built, None if unknown. Old builds did not record it, but kept the fetched
-        files."""
+        """Returns the arXiv version that was built, or None if unknown. Old builds did not record the version, but kept
+        the fetched files."""
         if paper.arxiv_id is None:
             return None
         return paper.arxiv_version or self._fetched.stored_version(paper.arxiv_id)
@@ -244,7 +244,7 @@ class _News:
             if isinstance(commit, XkgError):
                 problems.append(str(commit))
             elif commit is not None and commit != head.commit:
-                news.append(f"{head.url} is at {commit[:12]}, and {(head.commit or '')[:12]} was built")
+                news.append(f"{head.url} is at {commit[:12]}, but {(head.commit or '')[:12]} was built")
             elif len({each.name for each in bundle.repositories}) < len(bundle.repositories):
                 news.append("code from an earlier commit is shown until the new code reaches its level")
         if problems:

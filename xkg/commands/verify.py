@@ -156,7 +156,7 @@ class Sample(NamedTuple):
 
     def __str__(self) -> str:
         held = self.verified - len(self.failed) - len(self.skipped)
-        lines = [f"of {plural(self.verified, 'code node')} that were run, {held} reached what they claim"]
+        lines = [f"of {plural(self.verified, 'code node')} that were run, {held} reached their claimed level"]
         for what, nodes in (("failed", self.failed), ("not run", self.skipped)):
             lines += [f"  {what}: {n.code} claims {n.before}, reached {n.level}: {n.reason or n.cause}" for n in nodes]
         return "\n".join(lines)
@@ -169,7 +169,7 @@ def verify_sample(
     notify: Callable[[NodeResult | Installing], None] = lambda _: None,
 ) -> Sample:
     """Runs `number` code nodes, drawn at random from the code in these papers that claims to have run, and stores
-    nothing. Keeps only the papers with drawn code in memory. Raises the same errors as `verify`."""
+    nothing. Keeps only papers with sampled code in memory. Raises the same errors as `verify`."""
     claimed = (
         (code, bundle)
         for bundle in bundles
@@ -185,7 +185,7 @@ def verify_sample(
     with warmed(runner) as warm:
         results = run(chosen, folder, warm, environments, limits, jobs=2, only=claims.keys(), notify=notify)
     forget(folder, claims)
-    # This machine's limits are no evidence against the code, so its level stays a claim.
+    # This machine's limits are not evidence against the code, so its level remains a claim.
     unable = (
         Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
     )  # fmt: skip
@@ -202,7 +202,7 @@ def verify_sample(
 
 
 def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
-    """Returns the paper with the packages and CPU setting now requested for its code, which later runs keep."""
+    """Returns the paper with the newly requested packages and CPU setting for its code, which later runs reuse."""
     paper, asked = bundle.paper, settings.environment
     added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
     update = {"packages": added, "cpu": asked.cpu or paper.cpu}

@@ -1,4 +1,4 @@
-"""Fetches a single paper from a library to show it."""
+"""Fetches a single paper from a library without storing it in the graph."""
 
 import tempfile
 from contextlib import closing

@@ -1,6 +1,6 @@
-"""A library in a git repository: one branch, read and written without a working tree, so that links, hooks and
-attributes in the repository have no effect. Git refuses a push that is not a fast-forward, which detects concurrent
-writers."""
+"""A library on one branch of a git repository. It is read and written without a working tree, so that links, hooks and
+attributes in the repository have no effect. Concurrent writers are detected because git rejects pushes that are not
+fast-forwards."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from xkg.library.places import Place, shown
 
 _SECONDS = 600
 _MOST_FETCHED = 4 << 30
-"""Maximum size of one fetch in bytes; git stores a fetch in one file."""
+"""Maximum size of a fetch in bytes. Git stores each fetch in one file."""
 _MOST_SAID = 64 << 10
 _BRANCH = "library"
 
@@ -49,7 +49,7 @@ class GitPlace(Place):
             self._git("init", "--quiet", "--bare", str(self._folder), bare=False)
 
     def head(self) -> tuple[bytes | None, Any]:
-        """Returns the current head of the branch."""
+        """Fetches the branch, and returns its current head."""
         branch = f"refs/heads/{_BRANCH}"
         try:
             self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, f"+{branch}:{branch}")
@@ -84,7 +84,7 @@ class GitPlace(Place):
             size = int(answer[2])
             if size > start + most:
                 self._end_reader()
-                raise InputError(f"{path} of {self.name} is larger than the library says; ask its maintainer")
+                raise InputError(f"{path} in {self.name} is larger than the library says; ask its maintainer")
             data = self._reader.stdout.read(size + 1)[:-1]
         yield data[start : start + most]
 
@@ -106,7 +106,7 @@ class GitPlace(Place):
             return True
         if re.search(r"rejected|cannot lock ref|failed to update ref|stale info|fetch first|non-fast-forward", said):
             return False
-        raise InputError(f"{self.name} cannot be written: {_last_line(said)}; check the address and your rights there")
+        raise InputError(f"{self.name} cannot be written: {_last_line(said)}; check the address and your access rights")
 
     def close(self) -> None:
         with self._lock:
@@ -134,11 +134,12 @@ class GitPlace(Place):
     def _run(
         self, *arguments: str, given: bytes = b"", bare: bool = True
     ) -> "tuple[subprocess.CompletedProcess[bytes], str]":
-        """Runs git, and returns the process and the end of its and the server's output."""
+        """Runs git, and returns the finished process and the last part of its stderr, which includes the server's
+        messages."""
         folder: Sequence[str] = ("-C", str(self._folder)) if bare else ()
         settings = ("-c", "gc.auto=0", "-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1")
         command = ["git", *folder, *settings, *arguments]
-        if os.name == "posix":  # a shell counts in blocks of 512 bytes
+        if os.name == "posix":  # ulimit counts blocks of 512 bytes
             command = ["sh", "-c", f'trap "" XFSZ; ulimit -f {_MOST_FETCHED >> 9} 2>&-; exec "$@"', "sh", *command]
         try:
             with tempfile.TemporaryFile() as stderr:
@@ -155,14 +156,14 @@ class GitPlace(Place):
                 return ran, stderr.read().decode("utf-8", "replace")
         except FileNotFoundError as error:
             raise InputError(
-                "git is not installed: install it, or give a library that is not a git repository"
+                "git is not installed: install it, or use a library that is not a git repository"
             ) from error
         except subprocess.TimeoutExpired as error:
-            raise OSError(f"git {arguments[0]} did not end within {_SECONDS} s") from error
+            raise OSError(f"git {arguments[0]} did not finish within {_SECONDS} s") from error
 
 
 def _environment() -> dict[str, str]:
-    """Returns the user's environment without xkg's own keys; git needs the user's keys and helpers to reach a
+    """Returns the user's environment without xkg's own keys. Git needs the user's keys and helpers to connect to a
     server."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_", "NEO4J_"))}
     return {**own, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}

@@ -1,7 +1,7 @@
-"""A library's head: checked when read, and replaced so that no writer's entries are lost.
+"""Checks a library's head when reading it, and replaces it without losing other writers' entries.
 
-A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4): a server
-that shows an older head, or a copy that is no longer maintained, is refused."""
+A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4): older heads
+and copies that are no longer maintained are rejected."""
 
 import hashlib
 import random
@@ -36,7 +36,7 @@ _CHANGES = TypeAdapter(tuple[Change, ...])
 
 
 class OpenHead(NamedTuple):
-    """`data` are its bytes, `token` is for `Place.replace`."""
+    """A head that was read from a place. `data` contains its bytes; `token` is passed to `Place.replace`."""
 
     head: Head
     signer: str | None
@@ -45,9 +45,9 @@ class OpenHead(NamedTuple):
 
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
-    """Returns the library's current head. With `seen`, the head must not be older than the last seen head and, if that
-    was signed, must be signed by the same key or a trusted key. Raises `UnsafeInputError`, `UnreachableError` and
-    `InputError`.
+    """Returns the library's current head. With `seen`, the head must not be older than the last head that was seen. If
+    that head was signed, the new head must be signed with the same key or a trusted key. Raises `UnsafeInputError`,
+    `UnreachableError` and `InputError`.
     """
     before = seen.head() if seen is not None else None
     if before is not None and before.tag:
@@ -69,19 +69,19 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
         # while writers merge, one of them may briefly restore an older head
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} went back: it has version {head.version}, and version {before.version} was seen before; "
-                f"ask its maintainer, and if this was intended, delete {seen.folder if seen else ''}"
+                f"{place.name} was rolled back: it has version {head.version}, but version {before.version} was seen "
+                f"before; ask its maintainer, and if this was intended, delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(
-                f"the head of {place.name} is signed by {signer or 'nobody'}, before by {before.signer}: ask its "
+                f"the head of {place.name} is signed by {signer or 'nobody'}, no longer by {before.signer}: ask its "
                 f"maintainer, then trust the new key with `xkg trust add`"
             )
     return OpenHead(head, signer, data, token)
 
 
 def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
-    """Records that this head was seen and, unless `read_for` is None, for which search its log was read
+    """Records that this head was seen and, unless `read_for` is None, that its log was read for this search
     (`SeenHead.entries`)."""
     before = seen.head()
     data = opened.data or b""
@@ -100,14 +100,14 @@ def merged(row: Row | None, change: Change) -> Row:
     """Returns a paper's row, merged with a writer's addition."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
-    # what others added to a replaced version may be about code that has not changed
+    # others' additions to a replaced version may be about code that has not changed
     replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
     carried = {package.name: package for each in replaced for package in each.packages[1:]}
     packages = (*new.packages, *carried.values())
     if (same := versions.get(new.content)) is not None:
         added = [package for package in packages if set(package.holds) - same.holds]
         versions[new.content] = same.model_copy(update={"packages": (*same.packages, *added)})
-    else:  # if two have the same proof and date, the new one comes first
+    else:  # if two versions have the same proof and date, the new version comes first
         versions = {new.content: new.model_copy(update={"packages": packages}), **versions}
     best = sorted(versions.values(), key=lambda each: (each.proof, each.pushed), reverse=True)
     return change.row.model_copy(update={"versions": tuple(best[:MOST_VERSIONS])})
@@ -120,8 +120,9 @@ def add(
     step: Callable[[str], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> int:
-    """Adds the changes that the library lacks, even while others write, and returns how many papers changed. `step` is
-    called with the name of each write, before it. Raises `InputError` and the same errors as `open_head`."""
+    """Adds the changes that the library lacks, even if others are writing at the same time, and returns how many papers
+    changed. `step` is called with the name of each write before it starts. Raises `InputError` and the same errors as
+    `open_head`."""
     if not place.atomic:
         step("announcement")
         place.announce(_CHANGES.dump_json(tuple(changes)))
@@ -152,15 +153,15 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # if the response to a first attempt was lost, the second attempt is refused, and the next round finds
-        # everything there
+        # if the response to the first attempt was lost, the second attempt is rejected, and the next round finds that
+        # everything is already there
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:
             note(seen, OpenHead(head, signer, data, None))
             break
     else:
-        raise InputError(f"{place.name} was changed by others {_TRIES} times in the meantime; push again")
+        raise InputError(f"other writers changed {place.name} {_TRIES} times during the push; push again")
     return len(changed)
 
 

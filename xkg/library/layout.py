@@ -1,8 +1,9 @@
 """The files of a library: `head.json`, and `files/ab/<sha256>`, each named by the hash of its bytes.
 
 The head contains the root of an index (a trie keyed by the hash of a paper's id or title, with 256 children per node)
-and the root of a log, which lists entries in order of arrival. A changed node is a new file. Finding one paper in a
-million takes the head and two nodes. A reader who has read the log up to an entry reads only the chunks after it.
+and the root of a log, which lists entries in order of arrival. A changed node is a new file. To find one paper in a
+million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
+after it.
 """
 
 import gzip
@@ -34,7 +35,7 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class Package(Value):
-    """A file with parts of one paper (`xkg.library.packages`); `holds` lists the marks of all parts except the
+    """A file that contains parts of a paper (`xkg.library.packages`). `holds` lists the marks of all parts except the
     bundle."""
 
     name: Sha256
@@ -43,8 +44,8 @@ class Package(Value):
 
 
 class Version(Value):
-    """One version of a paper. `content` is the hash of its bundle, which is in the first package; other packages came
-    later. `levels` counts its code by the level that the bundle claims; `pushed` is the time of the push."""
+    """One version of a paper. `content` is the hash of its bundle, which is in the first package; other packages were
+    added later. `levels` counts its code nodes by claimed level; `pushed` is the time of the push."""
 
     content: Sha256
     packages: tuple[Package, ...] = Field(min_length=1, max_length=1000)
@@ -59,13 +60,13 @@ class Version(Value):
 
     @property
     def proof(self) -> int:
-        """Sum of the ranks of its claimed levels."""
+        """The sum of the ranks of its claimed levels."""
         return sum(Level(name).rank * count for name, count in self.levels.items() if name in set(Level))
 
 
 class Row(Value):
-    """A paper. The first version is the one with the best claims among versions that were not replaced. Technique
-    `names` are only in the log."""
+    """A paper. Versions that were not replaced are listed with the highest claimed levels first. Technique `names` are
+    only in the log."""
 
     paper: Text
     title: Text
@@ -87,8 +88,9 @@ class Node(Value):
 
 
 class Head(Value):
-    """`version` grows with each replacement, `entries` is the number of log entries. `nodes` are the log's full nodes,
-    `chunks` the entries after them. `expires` is the time after which a signed head is no longer trusted."""
+    """The head of a library. `version` increases with each replacement, and `entries` is the number of log entries.
+    `nodes` are the log's full nodes, and `chunks` contain the entries after them. `expires` is the time after which a
+    signed head is no longer trusted."""
 
     format: Literal["xkg-library-1"] = "xkg-library-1"
     version: int = Field(default=0, ge=0)
@@ -108,7 +110,7 @@ def path_of(name: str) -> str:
 
 
 def keys_of(paper: str, title: str) -> tuple[str, ...]:
-    """Returns the keys under which a paper is found: its id, its title, and its title up to a colon."""
+    """Returns the keys that a paper is listed under: its id, its title, and its title up to a colon."""
     titles = [title, title.partition(":")[0]]
     return tuple(dict.fromkeys([paper, *(f"title:{slug(each)}" for each in titles)]))
 
@@ -119,7 +121,9 @@ def parse(kind: "type[V] | TypeAdapter[Any]", data: bytes, what: str) -> Any:
         value = json.loads(data)
         return kind.validate_python(value) if isinstance(kind, TypeAdapter) else kind.model_validate(value)
     except (ValueError, ValidationError, RecursionError) as error:
-        raise UnsafeInputError(f"{what} is not as `xkg push` writes it; ask the library's maintainer") from error
+        raise UnsafeInputError(
+            f"{what} is not in the form that `xkg push` writes; ask the library's maintainer"
+        ) from error
 
 
 def unzip(data: bytes, most: int, what: str) -> bytes:
@@ -128,9 +132,11 @@ def unzip(data: bytes, most: int, what: str) -> bytes:
     try:
         unpacked = unpacker.decompress(data, most + 1)
     except zlib.error as error:
-        raise UnsafeInputError(f"{what} is not as `xkg push` writes it; ask the library's maintainer") from error
+        raise UnsafeInputError(
+            f"{what} is not in the form that `xkg push` writes; ask the library's maintainer"
+        ) from error
     if len(unpacked) > most or not unpacker.eof or unpacker.unused_data:
-        raise UnsafeInputError(f"{what} is cut short, or contains more than {most >> 20} MB; nothing was pulled")
+        raise UnsafeInputError(f"{what} is truncated, or contains more than {most >> 20} MB; nothing was pulled")
     return unpacked
 
 
@@ -189,10 +195,11 @@ class Files:
     def since(
         self, head: Head, entry: int, each: Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]] = map
     ) -> Iterator[Row]:
-        """Returns the log entries from this number on, read with `each`, which may be a pool's `map`."""
+        """Yields the log entries starting with number `entry`. Chunks are read with `each`, which may be a pool's
+        `map`."""
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError("the log of the library is not as long as its head says; ask its maintainer")
+            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -205,7 +212,8 @@ class Files:
             yield from found
 
     def _grown(self, node: Node, changes: Mapping[tuple[str, str], Row | None], at: int) -> Node:
-        """Returns the node at digit `at` with these rows replaced, keyed by (key, paper); None removes a row."""
+        """Returns the node at digit `at` with these rows replaced. `changes` is keyed by (key, paper); None removes a
+        row."""
         if at and not node.children:
             items: dict[tuple[str, str], Row | None] = {(item.key, item.row.paper): item.row for item in node.items}
             changes = items | dict(changes)
@@ -228,13 +236,13 @@ class Files:
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
         if len(rows) != length:
-            raise UnsafeInputError("the log of the library is not as long as its head says; ask its maintainer")
+            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
         if len(names) != CHUNKS:
-            raise UnsafeInputError("the log of the library is not as long as its head says; ask its maintainer")
+            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:

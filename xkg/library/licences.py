@@ -1,4 +1,4 @@
-"""Decides which parts of a paper may be shared, by the licences of the files that its code was generated from."""
+"""Decides which parts of a paper may be shared, based on the licences of the files that its code was generated from."""
 
 from xkg.blacklist import Blacklist
 from xkg.model import PaperBundle, Repository
@@ -8,14 +8,13 @@ _NAMED = 3
 
 
 def licence_of(repository: Repository, path: str) -> str | None:
-    """Returns the SPDX identifier of a file's licence, None if it is unknown."""
+    """Returns the SPDX identifier of a file's licence, or None if it is unknown."""
     found = repository.file_licenses.get(path, repository.license)
     return None if found in _UNKNOWN else found
 
 
 def unlicensed(bundle: PaperBundle) -> str | None:
-    """Returns why the paper's code may not be shared; None if the licence of every file that it was generated from is
-    known."""
+    """Returns why the paper's code may not be shared, or None if the licence of every source file is known."""
     if not bundle.code:
         return None
     if not bundle.repositories:
@@ -38,13 +37,13 @@ def unlicensed(bundle: PaperBundle) -> str | None:
 
 
 def without_code(bundle: PaperBundle) -> PaperBundle:
-    """Returns the paper with places and definitions, without code and function signatures."""
+    """Returns the paper with its places and definitions, but without code and function signatures."""
     symbols = tuple(symbol.model_copy(update={"signature": ""}) for symbol in bundle.symbols)
     return bundle.model_copy(update={"code": (), "derivations": (), "symbols": symbols})
 
 
 def blacklisted(bundle: PaperBundle, blacklist: Blacklist) -> str | None:
-    """Returns why the blacklist excludes a paper; None if it does not."""
+    """Returns why the blacklist excludes a paper, or None if it does not."""
     paper = bundle.paper
     reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
     return reason or next(filter(None, (blacklist.repository(each.url) for each in bundle.repositories)), None)

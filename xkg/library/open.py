@@ -1,4 +1,4 @@
-"""Opens a library's address as a place."""
+"""Opens the place at a library's address."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from xkg.library.places import FolderPlace, ObjectPlace, OtherPlace, Place, WebP
 
 
 def whole_address(place: str) -> str:
-    """Returns a folder as an absolute path, so that it is the same wherever a command runs, and any other address
+    """Returns a folder as an absolute path, so that it does not depend on the working folder. Returns any other address
     unchanged."""
     is_folder = "://" not in place and not re.match(r"git@[\w.-]+:", place)
     return str(Path(place).expanduser().absolute()) if is_folder or Path(place).exists() else place
@@ -38,4 +38,4 @@ def open_place(place: str, cache: Path) -> Place:
         raise InputError(f"a library at {scheme}:// needs a package that is not installed: {error}") from error
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:40])
-        raise InputError(f"{scheme}:// is not the address of a library: give a folder, or one of {known}") from error
+        raise InputError(f"{scheme}:// is not the address of a library: use a folder, or one of {known}") from error

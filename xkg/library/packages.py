@@ -1,4 +1,4 @@
-"""A package: a gzip file with the parts of one paper, after a JSON line that lists them."""
+"""A package: a gzip file that contains a JSON line, followed by the parts of a paper that the line lists."""
 
 import hashlib
 import json
@@ -35,14 +35,14 @@ class Part(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """Its name in the index; '' for a bundle, which the index identifies by `Version.content`."""
+        """The part's name in the index, or '' for a bundle, which the index identifies by `Version.content`."""
         if self.kind.startswith(_VECTORS):
             return self.kind
         return "" if self.kind == _BUNDLE else hashlib.sha256(self.data).hexdigest()[:16]
 
 
 class Contents(NamedTuple):
-    """A paper's contents in a library. `vectors` are parts, which `put_vectors` reads."""
+    """A paper's contents in a library. `vectors` are parts that `put_vectors` reads."""
 
     bundle: PaperBundle
     envelopes: tuple[str, ...]
@@ -68,7 +68,7 @@ def parts_of(
 
 
 def pack(parts: Sequence[Part]) -> bytes:
-    """Returns the bytes of a package with these parts."""
+    """Packs these parts into a package."""
     head = json.dumps([_FORMAT, [[part.kind, len(part.data)] for part in parts]]).encode("ascii")
     return zipped(b"".join([head, b"\n", *(part.data for part in parts)]))
 
@@ -81,7 +81,7 @@ def unpack(data: bytes) -> list[Part]:
     sizes = [size for _, size in listed]
     whole = all(size >= 0 for size in sizes) and at + sum(sizes) == len(unpacked)
     if form != _FORMAT or len(listed) > _MOST_PARTS or not whole:
-        raise UnsafeInputError("a package is not as `xkg push` writes it; ask the library's maintainer")
+        raise UnsafeInputError("a package is not in the form that `xkg push` writes; ask the library's maintainer")
     parts = []
     for kind, size in listed:
         parts.append(Part(kind, unpacked[at : at + size]))
@@ -92,8 +92,8 @@ def unpack(data: bytes) -> list[Part]:
 def contents(
     parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
 ) -> Contents:
-    """Returns the paper in its packages' parts, after checking it against the index; `base` is the bundle to which
-    later parts belong. Raises `UnsafeInputError`."""
+    """Assembles a paper from its packages' parts, and checks it against the index. `base` is the bundle that later
+    parts belong to. Raises `UnsafeInputError`."""
     by_kind: dict[str, list[Part]] = {}
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)
@@ -103,7 +103,7 @@ def contents(
         bundles.validate(bundle)
         whole = bundle.paper.id == paper and (base is not None or bundles.stated_sha256(data) == version.content)
     except (KeyError, CorruptStoreError, InputError) as error:
-        raise UnsafeInputError(f"{paper[:200]}: no bundle of this version of xkg is in {place}") from error
+        raise UnsafeInputError(f"{paper[:200]}: {place} has no bundle that this version of xkg can read") from error
     if not whole or len(bundle.techniques) > MOST_TECHNIQUES:
         raise UnsafeInputError(
             f"{paper[:200]}: {place} has a different paper under this name, or the package is larger than any paper"
@@ -137,7 +137,8 @@ def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
 
 
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
-    """Yields the bundle's texts for which a part has vectors; nothing if there are none or the part is damaged."""
+    """Yields the bundle's texts that a part has vectors for, with these vectors. Yields nothing if there are none or
+    the part is damaged."""
     import numpy as np
 
     try:

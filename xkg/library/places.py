@@ -1,5 +1,5 @@
-"""Places that hold a library's files: a folder, a web server, an object store, or any other place that `fsspec` opens.
-Git repositories are in `git_place`."""
+"""Places where a library's files are stored: a folder, a web server, an object store, or any other place that `fsspec`
+supports. Git repositories are in `git_place`."""
 
 import hashlib
 import re
@@ -22,7 +22,7 @@ _TRIES = 4
 AT_ONCE = 16
 """Maximum number of concurrent requests."""
 _SECONDS, _SLOWEST = 60.0, 20_000
-"""The time limit for a file: these seconds, plus the time for its bytes at this rate per second."""
+"""The time limit for a file is `_SECONDS`, plus the time for its bytes at `_SLOWEST` bytes per second."""
 _ANNOUNCED_SECONDS = 3600
 _FULL = "free space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
@@ -31,14 +31,14 @@ T = TypeVar("T")
 
 class Place:
     """Reads and writes files by their paths in the library. Raises `OSError` if a retry may succeed,
-    `FileNotFoundError`, and `InputError` if a retry will not help. `name` is the place's name for people. A place that
-    is not `atomic` cannot detect that somebody else has replaced the head: there, each writer first announces its
-    entries in a separate file, and merges other writers' announcements."""
+    `FileNotFoundError`, and `InputError` if a retry will not help. `name` is a readable name for the place. A place
+    that is not `atomic` cannot detect whether another writer has replaced the head. There, each writer first announces
+    its entries in a separate file, and merges the other writers' announcements."""
 
     name: str
     atomic = True
     known: tuple[str, bytes] | None = None
-    """Tag and bytes of the last head that was read, so that a web server does not have to send it again."""
+    """The tag and the bytes of the last head that was read, so that a web server does not have to send it again."""
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         """Yields a file's bytes from `start` on, up to `most` bytes or slightly more."""
@@ -56,7 +56,7 @@ class Place:
         raise InputError(f"{self.name} is read-only: push to the folder or bucket behind it")
 
     def replace(self, head: bytes, token: Any) -> bool:
-        """Replaces the head that came with this token; returns False if the head has changed since."""
+        """Replaces the head that was read with this token. Returns False if the head has changed since."""
         raise NotImplementedError
 
     def announced(self) -> list[tuple[str, bytes]]:
@@ -67,7 +67,7 @@ class Place:
         raise NotImplementedError
 
     def forget(self, path: str) -> None:
-        """Deletes an announcement that the head contains, once it is so old that no writer still uses a head without
+        """Deletes an announcement that is included in the head, once it is so old that no writer uses a head without
         it."""
         raise NotImplementedError
 
@@ -112,7 +112,7 @@ class FolderPlace(Place):
 
 
 class OtherPlace(Place):
-    """Any place that fsspec opens."""
+    """Any place that fsspec supports."""
 
     atomic = False
 
@@ -171,7 +171,7 @@ class ObjectPlace(OtherPlace):
     def head(self) -> tuple[bytes | None, Any]:
         try:
             with self._translated():
-                # the tag first: if the head is replaced in between, `replace` refuses
+                # read the tag first: if the head is replaced in between, `replace` fails
                 tag = self._files.info(self._at(HEAD), refresh=True)["ETag"]
             return super().head()[0], tag
         except FileNotFoundError:
@@ -208,7 +208,7 @@ class ObjectPlace(OtherPlace):
 
 
 def _code(error: BaseException | None) -> str:
-    """Returns the server's code for the error behind this exception."""
+    """Returns the server's error code for an exception."""
     response = getattr(error.__cause__, "response", None) if error is not None else None
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
 
@@ -259,7 +259,7 @@ class WebPlace(Place):
             if file.r.status not in (200, 206, 304):
                 where = file.r.headers.get("Location", "another address")
                 raise InputError(
-                    f"{url} leads to {where[:200]}, which xkg does not follow: use that address if you trust it"
+                    f"{url} redirects to {where[:200]}, which xkg does not follow: use that address if you trust it"
                 )
             yield file
 
@@ -270,7 +270,7 @@ class WebPlace(Place):
         except self._errors as error:
             status = getattr(error, "status", None)
             if status is not None and 400 <= status < 500 and status not in (408, 425, 429):
-                raise InputError(f"{url} answers {status}; check the address of the library") from error
+                raise InputError(f"{url} returned {status}; check the address of the library") from error
             raise OSError(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
@@ -282,8 +282,8 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Returns the result of `attempt`, which is retried if that may help; an attempt that made `progress` (in bytes)
-    does not count. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
+    """Returns the result of `attempt`, and retries it if that may help. Attempts that made `progress` (in bytes) do not
+    count. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
     tries = before = 0
     while True:
         try:
@@ -316,7 +316,7 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
     def attempt() -> bytes:
         data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
         if len(data) > most:
-            raise UnsafeInputError(f"{path} of {place.name} has more than {most >> 20} MB and was not pulled")
+            raise UnsafeInputError(f"{path} in {place.name} has more than {most >> 20} MB and was not pulled")
         return data
 
     return patiently(place, attempt, clock)
@@ -330,7 +330,7 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
     except FileNotFoundError as error:
         raise UnreachableError(f"{place.name} lacks {path_of(name)}; try again later, or ask its maintainer") from error
     if hashlib.sha256(data).hexdigest() != name:
-        raise UnsafeInputError(f"{path_of(name)} of {place.name} does not match its name; ask its maintainer")
+        raise UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask its maintainer")
     return data
 
 
@@ -349,7 +349,7 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
                 for piece in _in_time(pieces, path_of(package.name), package.size - start, clock):
                     file.write(piece)
         if (there := partial.stat().st_size) < package.size:
-            raise OSError(f"cut short at {there} of {package.size} bytes")
+            raise OSError(f"the transfer stopped at {there} of {package.size} bytes")
 
     try:
         patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
@@ -361,8 +361,8 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)
             return target
-    partial.unlink()  # otherwise the next try would continue from it
-    raise UnsafeInputError(f"{path_of(package.name)} of {place.name} does not match its name; ask its maintainer")
+    partial.unlink()  # otherwise, the next attempt would resume from this damaged file
+    raise UnsafeInputError(f"{path_of(package.name)} in {place.name} does not match its name; ask its maintainer")
 
 
 def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Selects papers from a library: by name, topic or level, or the newest."""
+"""Selects papers from a library by name, topic or level, or selects the newest papers."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from xkg.text.doi import canonical_doi
 
 def named(files: Files, head: Head, name: str, place: str) -> Row:
     """Returns the paper with this id, arXiv id, DOI, title, or part of a title before a colon. Raises `UnknownIdError`,
-    and `AmbiguousIdError` if there are several."""
+    or `AmbiguousIdError` if there are several such papers."""
     keys = [name] if re.match("(arxiv|doi|title):", name) else []
     if (known := arxiv_id(name)) is not None:
         keys.append(f"arxiv:{known.number}")
@@ -27,11 +27,11 @@ def named(files: Files, head: Head, name: str, place: str) -> Row:
             raise AmbiguousIdError(f"{name!a} matches several papers in {place}: {', '.join(ids[:5])}", ids)
         if found:
             return found[0]
-    raise UnknownIdError(f"{place} has no paper {name!a}: give its id, arXiv id or title")
+    raise UnknownIdError(f"{place} has no paper {name!a}: use an id, arXiv id or title")
 
 
 def newest(rows: Iterable[Row]) -> list[Row]:
-    """Returns the last entry for each paper."""
+    """Returns only the last entry for each paper."""
     return list({row.paper: row for row in rows}.values())
 
 

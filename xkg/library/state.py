@@ -1,5 +1,5 @@
-"""The last state of a library that a graph saw: its head, and each paper as it was pulled or pushed. One SQLite file
-per library."""
+"""The last state of a library that a graph has seen: its head, and each paper as it was pulled or pushed. There is one
+SQLite file per library."""
 
 import hashlib
 import json
@@ -23,9 +23,9 @@ _SCHEMA = {
 
 
 class SeenHead(Value):
-    """`version` and `digest` describe the newest head; `signer` is the key that signed it, None if it is unsigned.
+    """`version` and `digest` describe the newest head; `signer` is the key that signed it, or None if it is unsigned.
     `entries` records, for each search ('' for all papers), up to which entry the log was read. `tag` is a web server's
-    tag for the head, `data` its bytes."""
+    tag for the head, and `data` is the head's bytes."""
 
     place: str
     version: int = 0
@@ -38,7 +38,7 @@ class SeenHead(Value):
 
 class SeenPaper(Value):
     """`content` and `packages` describe the library's version. `stored` is the hash of the graph's bundle for that
-    version, without attestations; '' if the graph shows another version."""
+    version, without attestations, or '' if the graph shows a different version."""
 
     content: str
     packages: tuple[str, ...]
@@ -46,7 +46,7 @@ class SeenPaper(Value):
 
 
 class Seen:
-    """The last state of one library that one graph saw."""
+    """The last state of one library that one graph has seen."""
 
     def __init__(self, kg: Path, place: str) -> None:
         self.place = place
@@ -73,8 +73,8 @@ class Seen:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Yields whether no other process is pulling papers from this library into this graph, and keeps others out
-        during the context."""
+        """Locks this library for pulls into this graph during the context. Yields False if another process holds the
+        lock."""
         with file_lock(self.folder / "pull.lock", wait=False) as free:
             yield free
 
@@ -89,7 +89,7 @@ class Seen:
 
 
 def known_libraries(kg: Path) -> list[str]:
-    """Returns the places from which papers were pulled."""
+    """Returns the places that papers were pulled from."""
     found = []
     for path in sorted((kg / FOLDER).glob("*/seen.sqlite")):
         db = open_wal(path, _SCHEMA)

@@ -1,4 +1,4 @@
-"""A head's signature: a DSSE envelope with the user's key (`xkg.attestations`), or none."""
+"""Signs a head with the user's key, in a DSSE envelope (`xkg.attestations`), and checks the signature."""
 
 import json
 
@@ -10,7 +10,7 @@ PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
 
 
 def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
-    """Returns a head's payload, and the fingerprint of the key that signed it (None if it is unsigned). Raises
+    """Returns a head's payload and the fingerprint of the key that signed it, or None if it is unsigned. Raises
     `UnsafeInputError` if the signature is invalid."""
     try:
         is_sealed = "payloadType" in json.loads(data)
@@ -26,8 +26,8 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
 
 
 def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str | None]:
-    """Returns a head's bytes, and the fingerprint of the user's key that signed it, if there is a key or the previous
-    head was signed. Raises `InputError` if the previous head was signed and the key is missing."""
+    """Returns the bytes of a head and the fingerprint of the user's key that signed it. If the user has no key, the
+    head is not signed. Raises `InputError` if the previous head was signed and the key is missing."""
     if signed_by is None and not keys.own_key_file().exists():
         return payload, None
     try:

@@ -54,7 +54,7 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
     assert [p.line for p in found.papers] == [1]
     assert found.repeated == {3: 1}
     assert [(b.line, b.reason.partition(":")[0]) for b in found.broken] == [
-        (2, "4 columns, but there are only three"),
+        (2, "4 columns, but only three are allowed"),
         (4, "paper"),
         (5, "it is not valid JSON"),
         (6, "'an id' cannot be an id"),

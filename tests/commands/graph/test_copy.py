@@ -53,7 +53,7 @@ def test_a_copy_that_is_not_equal_is_said(graph: Path, tmp_path: Path, monkeypat
     ):
         publish = target.publish
         monkeypatch.setattr(target, "publish", lambda new: publish(list(new)[1:]))
-        with pytest.raises(StoreError, match="differ from those that were sent"):
+        with pytest.raises(StoreError, match="differ from the papers that were sent"):
             copy.copy(source, target)
 
 

@@ -1,4 +1,4 @@
-"""Shows the report of a batch: as lines, and as a page."""
+"""Shows the report of a batch as lines or as an HTML page."""
 
 import io
 import os
@@ -54,7 +54,8 @@ def show(report: BatchReport) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Raises `InputError` if a page cannot be written to this file, so that hours of building are not wasted."""
+    """Raises `InputError` if a page cannot be written to this file. Called before a build, so that hours of work are
+    not wasted."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"the report {path} cannot be written: choose a file in an existing folder")
 

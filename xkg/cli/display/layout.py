@@ -1,4 +1,5 @@
-"""Wraps text and tables to the width of the terminal. Lines to a pipe are not wrapped, so that grep sees whole rows."""
+"""Wraps text and tables to the width of the terminal. Lines written to a pipe are not wrapped, so that grep sees whole
+rows."""
 
 import io
 import re
@@ -62,13 +63,13 @@ def _folded(line: str, columns: int) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
-    """Renders aligned columns with wrapped text if they fit the terminal, else one record per row. `numbers` are
-    right-aligned columns. Cells are plain text."""
+    """Renders aligned columns with wrapped text if they fit the terminal, or else one record per row. `numbers` are the
+    indexes of right-aligned columns. Cells are plain text."""
     return fitting_table(columns, rows, numbers) or _records(columns, rows)
 
 
 def fitting_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str | None:
-    """`table`, or None if the columns do not fit."""
+    """Like `table`, but returns None if the columns do not fit."""
     grid = _grid(show_header=True)
     for number, (name, *cells) in enumerate(zip(columns, *rows, strict=True)):
         is_prose = any(" " in cell for cell in cells)

@@ -1,4 +1,4 @@
-"""Live lines on stderr for slow commands: one line on a terminal, occasional lines elsewhere."""
+"""Progress of slow commands on stderr: one live line on a terminal, occasional lines elsewhere."""
 
 import sys
 import time

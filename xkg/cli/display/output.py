@@ -48,7 +48,7 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
 
 
 def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
-    """Prints an answer: as text, wrapped to the terminal's width, with short ids; as JSON, with full ids."""
+    """Prints an answer as text (wrapped to the terminal's width, with short ids) or as JSON (with full ids)."""
     from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import AnyAnswer, text
     from xkg.serve.answers.concise import readable

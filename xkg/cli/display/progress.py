@@ -23,7 +23,7 @@ from xkg.text.unicode import printable_line
 
 Notify = Callable[[Any], None]
 _NAMED = 2
-"""Maximum number of techniques in progress to name."""
+"""Maximum number of techniques in progress that are shown by name."""
 
 _EVENTS = {
     "StageReport": "stage",
@@ -59,8 +59,8 @@ def lines_of_papers(papers: int) -> Iterator[Notify]:
 def json_lines() -> Iterator[Notify]:
     """Writes events for programs, one JSON object per line, with the calls, tokens and dollars so far (null if a price
     is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after each language model call. If
-    there are several papers, each line has the `paper` as it was named, and each paper ends with a `paper` event that
-    contains its row."""
+    there are several papers, each line contains the `paper` as it was specified, and each paper ends with a `paper`
+    event that contains its row."""
     bill = _Bill()
 
     def notify(event: Any) -> None:
@@ -80,14 +80,14 @@ def json_lines() -> Iterator[Notify]:
             cost = {"calls": bill.calls, "tokens": bill.tokens, "dollars": dollars}
             sys.stderr.write(
                 json.dumps({"event": name, **cost, **fields, **about}) + "\n"
-            )  # written at once: several threads call this
+            )  # a single write, because several threads call this
             sys.stderr.flush()
 
     yield notify
 
 
 class _Bill:
-    """The language model calls so far. Threads that made calls report them."""
+    """The language model calls so far, as reported by the threads that made them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

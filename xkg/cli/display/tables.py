@@ -1,4 +1,4 @@
-"""Lists of papers, and query results for a terminal, a program or a spreadsheet."""
+"""Renders lists of papers, and query results as tables, JSON or CSV."""
 
 import csv
 import io
@@ -46,7 +46,8 @@ def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxy
 
 
 def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
-    """Renders the named queries by group: name, summary, parameters; as CSV, one row each; as JSON, all fields."""
+    """Renders the named queries by group with name, summary and parameters, as CSV with one row per query, or as JSON
+    with all fields."""
     if format == "csv":
         rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
         return render(Table(columns=("name", "group", "summary", "parameters"), rows=tuple(rows)), format)
@@ -104,8 +105,8 @@ def _unique(columns: tuple[str, ...]) -> list[str]:
 
 
 def paper_table(answer: "PapersAnswer", short: Mapping[str, str]) -> str:
-    """Renders one row per paper, or one record if rows are too wide (id, title, and the numbers), followed by the
-    number of listed and omitted papers."""
+    """Renders one row per paper (or one record, if the rows are too wide), followed by the numbers of listed and
+    omitted papers."""
     rows = [
         (
             one_line(short.get(row.id, row.id)),

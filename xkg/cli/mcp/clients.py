@@ -34,10 +34,10 @@ _TOKEN_INPUT = "xkg-token"
 
 @dataclass(frozen=True)
 class _Format:
-    """How a client is configured: the table with its servers, its project and user files (None: no such file, or only
-    the client may write it), the fields for a server's kind, the field for an address (None: not supported in the
-    file), how a header refers to an environment variable (None: not supported), and how to check that the server
-    works."""
+    """How a client is configured. `servers` is the table of its servers. `project` and `user` are its files (None: no
+    such file, or only the client may write it). `local` and `remote` are extra fields for each kind of server. `url` is
+    the field for an address (None: the file does not support addresses). `variable` is how a header refers to an
+    environment variable (None: not supported). `check` tells the user how to check that the server works."""
 
     name: str
     servers: str
@@ -171,8 +171,8 @@ class Local:
 
 @dataclass(frozen=True)
 class Remote:
-    """A server at an address. `token` names the environment variable that holds the caller's token, None if none is
-    needed; the token itself is never written to a file."""
+    """A server at an address. `token` is the name of the environment variable that contains the caller's token, or None
+    if no token is needed. The token itself is never written to a file."""
 
     url: str
     token: str | None
@@ -180,8 +180,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Entry:
-    """The entry for a client's file: `server` under `name` in the table `servers`, and `inputs`, for which VS Code asks
-    the user."""
+    """An entry in a client's file: `server` under `name` in the table `servers`, and the `inputs` that VS Code asks the
+    user for."""
 
     servers: str
     name: str
@@ -200,17 +200,17 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
 
 
 def remote(url: str, token: str | None) -> Remote:
-    """Returns a server at `url`. If `token` is None, XKG_TOKEN is used for an address on another machine, and no token
-    for this machine. Raises `InputError`."""
+    """Returns a server at `url`. If `token` is None, the token is read from XKG_TOKEN if the address is on another
+    machine, and no token is used if it is on this machine. Raises `InputError`."""
     try:
         place = address(plain_url(url))
     except ValueError:
-        raise InputError(f"{url[:200]!a} is not an address: give https://HOST/mcp, without user or password") from None
+        raise InputError(f"{url[:200]!a} is not an address: use https://HOST/mcp, without user or password") from None
     if "${" in url:
         raise InputError(f"{url[:200]!a} has a special meaning for clients: write the address in full")
     here = place.is_loopback
     if not here and place.scheme != "https":
-        raise InputError(f"{url} would send tokens and answers unencrypted: give an https address")
+        raise InputError(f"{url} would send tokens and answers unencrypted: use an https address")
     if token is not None and not re.fullmatch(r"(?!xkg_)[A-Za-z_][A-Za-z0-9_]{0,99}", token):
         raise InputError("--token-env requires the name of an environment variable, such as XKG_TOKEN, not a token")
     return Remote(url, token if token is not None or here else TOKEN_VARIABLE)
@@ -221,14 +221,14 @@ def own_command() -> list[str]:
     script = Path(sysconfig.get_path("scripts")) / "xkg"
     if os.access(script, os.X_OK):
         return [str(script)]
-    # -P: imports nothing from the folder in which a client starts servers.
+    # -P: do not import modules from the folder in which a client starts servers.
     root = str(Path(__file__).resolve().parents[3])
     return [sys.executable, "-P", "-c", f"import sys; sys.path.append({root!r}); from xkg.cli.main import main; main()"]
 
 
 def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
-    """Returns the entry for a client's file. Raises `InputError` if some client refuses the name, or if this client's
-    file cannot hold such a server."""
+    """Returns the entry for a client's file. Raises `InputError` if not all clients accept the name, or if this
+    client's file does not support this kind of server."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
         raise InputError(f"{name[:80]!a} is not a valid server name: use up to 40 letters, digits, - and _")
     form = _FORMATS[client]
@@ -259,7 +259,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
 
 
 def default_scope(client: Client) -> Scope:
-    """`project`, if the client has project files."""
+    """Returns `project` if the client has project files, or else `user`."""
     return "user" if _FORMATS[client].project is None else "project"
 
 
@@ -273,15 +273,15 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
         return project / form.project
     if form.user is None:
         raise InputError(
-            f"{form.name} keeps its user's servers in a file that it writes itself: run the command that "
-            f"`xkg mcp install {client} --scope user` prints"
+            f"{form.name} manages its user configuration itself: run the command printed by "
+            f"`xkg mcp install {client} --scope user`"
         )
     return form.user()
 
 
 def skill_of(client: Client, scope: Scope, project: Path) -> Path:
-    """Returns the path for the skill that explains builds: Claude Code has its own folder, the other clients share
-    one."""
+    """Returns the path for the skill that explains builds. Claude Code has its own folder; the other clients share a
+    folder."""
     root = project if scope == "project" else Path.home()
     return root / (".claude" if client == "claude-code" else ".agents") / "skills" / "xkg-build" / "SKILL.md"
 

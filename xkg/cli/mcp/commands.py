@@ -22,7 +22,8 @@ _NAMES = get_args(ClientName)
 
 @mcp_app.callback()
 def _group() -> None:
-    """Configure agents and editors to use this graph."""  # keeps a group with one command a group
+    # Without this callback, a group with one command would become the command.
+    """Configure agents and editors to use this graph."""
 
 
 @mcp_app.command("install")
@@ -68,7 +69,7 @@ def install(
 ) -> None:
     """Print or write a client's configuration for this graph.
 
-    The rest of an existing file does not change; a file that cannot be read is not edited. A second run changes
+    Leaves the rest of an existing file unchanged, and does not edit a file that it cannot parse. A second run changes
     nothing."""
     from xkg.cli.mcp import clients, config
 
@@ -80,13 +81,13 @@ def install(
     }
     allowed = [option for option, is_given in options.items() if is_given]
     if url is not None and allowed:
-        raise InputError(f"{allowed[0]} is for a server that the client starts: the operator of --url decides")
+        raise InputError(f"{allowed[0]} applies only to a server that the client starts: the operator of --url decides")
     if url is None and token_env is not None:
-        raise InputError("--token-env is for a server at --url: one that the client starts needs no token")
+        raise InputError("--token-env requires --url: a server that the client starts needs no token")
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)
     folder = (project or Path()).expanduser().absolute()
     if scope == "project" and not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: give a project's folder, or --scope user")
+        raise InputError(f"{folder} is not a folder: pass a project's folder, or --scope user")
     wanted = clients.entry(client, server, name)
     command = clients.add_command(client, wanted) if scope == "user" else None
     if write:
@@ -100,7 +101,7 @@ def install(
     else:
         path = clients.file_of(client, scope, folder)
         typer.echo(config.rendered(wanted, path.suffix), nl=False)
-        typer.echo(f"for {path}; --write puts it there", err=True)
+        typer.echo(f"add this to {path}, or pass --write", err=True)
     if skill:
         _skill(clients.skill_of(client, scope, folder), folder if scope == "project" else None, write=write)
     notes = clients.advice(client, scope, server, name)
@@ -114,7 +115,7 @@ def _skill(path: Path, within: Path | None, *, write: bool) -> None:
 
     if not write:
         typer.echo(SKILL, nl=False)
-        typer.echo(f"for {path}; --write puts it there", err=True)
+        typer.echo(f"add this to {path}, or pass --write", err=True)
         return
     typer.echo(f"{path}: {'made' if config.put_skill(path, SKILL, within) else 'is there already'}")
 
@@ -133,7 +134,7 @@ def _left_behind(settings: "Settings") -> list[str]:
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")
     if Path("xkg.yaml").is_file():
-        lines.append("note: xkg.yaml is read where the client starts the server, which may be another folder")
+        lines.append("note: the server reads xkg.yaml in the folder where the client starts it, which may differ")
     names = sorted(variable for variable in os.environ if variable.startswith("XKG_") and variable != "XKG_KG")
     if names:
         lines.append(f"note: if these variables matter, set them in the client's environment too: {', '.join(names)}")

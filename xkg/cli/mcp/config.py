@@ -15,7 +15,7 @@ Done = Literal["created", "added", "replaced", "unchanged"]
 
 _LARGEST = 4_000_000
 _OWN = frozenset(("type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"))
-"""Fields that are replaced in an existing entry; other fields (`env`, `timeout`, …) stay."""
+"""Fields that are replaced in an existing entry; other fields (`env`, `timeout`, …) are kept."""
 
 
 def rendered(wanted: Entry, suffix: str) -> str:
@@ -24,11 +24,12 @@ def rendered(wanted: Entry, suffix: str) -> str:
 
 
 def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Path | None]:
-    """Writes the entry into the file at `path`, which is created if missing. If an entry of that name is replaced, the
-    second value is a backup of the file. `within` is the folder that must contain the file, with links resolved.
+    """Writes the entry into the file at `path`, which is created if missing. If an entry with that name is replaced,
+    also returns the path to a backup of the file. `within` is a folder that must contain the file after links are
+    resolved.
 
-    Raises `InputError` if the file is malformed or would lose something: it stays unchanged, and the message says what
-    to do by hand."""
+    Raises `InputError` if the file is malformed, or if anything else in it would change. The file is then left
+    unchanged, and the message says how to edit it by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link to a file outside {within}: write {target} yourself, if that is intended")
@@ -57,8 +58,8 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
 
 
 def put_skill(path: Path, text: str, within: Path | None) -> bool:
-    """Writes xkg's skill file. Returns False if it already exists. Raises `InputError` for a link that leads out of
-    `within`, and if it cannot be written."""
+    """Writes xkg's skill file. Returns False if it already exists. Raises `InputError` if the path is a link that leads
+    outside `within`, or if the file cannot be written."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link to a file outside {within}: remove it, then run this again")
@@ -130,7 +131,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _UnfitError(Exception):
-    """An entry cannot be added to a file, for the stated reason."""
+    """Raised, with the reason, if an entry cannot be added to a file."""
 
 
 def _json(old: str, wanted: Entry) -> str:
@@ -139,12 +140,12 @@ def _json(old: str, wanted: Entry) -> str:
     config: dict[str, Any] = json.loads(body) if body.strip() else {}
     servers = config.setdefault(wanted.servers, {})
     if not isinstance(servers, dict):
-        raise _UnfitError(f"has something other than servers in {wanted.servers}")
+        raise _UnfitError(f"contains something other than servers in {wanted.servers}")
     servers[wanted.name] = _merged(servers.get(wanted.name), wanted.server)
     if wanted.inputs:
         inputs = config.setdefault("inputs", [])
         if not isinstance(inputs, list):
-            raise _UnfitError("has something other than a list in inputs")
+            raise _UnfitError("contains something other than a list in inputs")
         known = {each.get("id") for each in inputs if isinstance(each, dict)}
         inputs += [dict(each) for each in wanted.inputs if each["id"] not in known]
     if body.strip() and json.loads(body) == config:

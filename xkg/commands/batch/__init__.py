@@ -1,3 +1,3 @@
-"""Builds many papers from a list: parallel processes, records of earlier builds, a report.
+"""Builds the papers in a list in parallel, with records of earlier builds and a report.
 
 May import: the other commands, and the layers below them."""

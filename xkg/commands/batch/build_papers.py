@@ -39,11 +39,12 @@ _IMPORTED = (
 
 @dataclass(frozen=True)
 class BuildPapers:
-    """Builds papers one after another. `blacklisted` is the parsed `blacklist`; `paths` is the result of `local_paths`.
+    """Builds papers one after another. `blacklisted` contains the bytes of the file `blacklist`; `paths` is the result
+    of `local_paths`.
 
-    Papers for a graph in a folder are returned unpublished; for a Neo4j, the building machine publishes them. On other
-    machines, a build keeps its files in a local folder. The graph's machine stores the model's answers and costs,
-    enforces one budget and one call count for all builds, and schedules requests to arXiv."""
+    Papers for a graph in a folder are returned unpublished; for a graph on Neo4j, the machine that builds a paper also
+    publishes it. On other machines, a build keeps its files in a local folder. The graph's machine stores the model's
+    answers and costs, enforces a shared budget and call limit for all builds, and schedules requests to arXiv."""
 
     settings: Settings
     blacklist: Path | None = None
@@ -101,9 +102,9 @@ class BuildPapers:
 
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult | Unpublished]]:
-        """Builds papers for a graph stored in a folder; for any other graph, also publishes them, but does not call
-        `GraphStore.connect`. Raises the same errors as `Builder`; on other machines also `SandboxUnavailableError`, so
-        that results do not depend on the machine."""
+        """Yields a function that builds a paper. Unless the graph is stored in a folder, the function also publishes
+        the paper, but does not call `GraphStore.connect`. Raises the same errors as `Builder`. On other machines, also
+        raises `SandboxUnavailableError`, so that results do not depend on the machine."""
         remote = None if site.home is None or site.folder is None else (site.home, site.folder)
         carried = remote and Carried(*remote)
         with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:

@@ -70,7 +70,7 @@ class Files:
 
     def described(self, name: str) -> tuple[str, str] | None:
         """Returns the hash of the archive from `packed` (computed on the first call) and the file's path in it. Papers
-        in one folder are packed together, once. Raises the same errors as `packed`."""
+        in the same folder are packed together, only once. Raises the same errors as `packed`."""
         if (found := self._paths.get(name)) is None:
             return None
         path = Path(found)
@@ -80,14 +80,14 @@ class Files:
         return self._hashes[root, text], _path_in(root, path)
 
     def packed(self, name: str) -> Packed | None:
-        """Returns the archive for a name, None if the list has no path for it. Raises `InputError`."""
+        """Returns the archive for a name, or None if the list has no path for it. Raises `InputError`."""
         path = self._paths.get(name)
         return None if path is None else pack(Path(path))
 
 
 def pack(path: Path) -> Packed:
-    """Packs a folder, or a single file together with the text files in its folder if its format can include other
-    files. Raises `InputError` if files cannot be read or are too large to send."""
+    """Packs a folder or a single file. If the file's format can include other files, also packs the text files in its
+    folder. Raises `InputError` if files cannot be read or are too large to send."""
     root, text = _root(path)
     try:
         files = _files(root, _INCLUDED) if text else _files(root) if root.is_dir() else [root]
@@ -118,8 +118,8 @@ def _path_in(root: Path, path: Path) -> str:
 
 
 def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:
-    """Yields folders and files below a folder, ordered by name; with `suffixes`, only files that have one of them and
-    are not hidden."""
+    """Yields folders and files below a folder, ordered by name. If `suffixes` is set, yields only files that are not
+    hidden and have one of these suffixes."""
     yield root
     for folder, folders, names in os.walk(root):
         if suffixes is not None:
@@ -162,7 +162,7 @@ class Carried:
         place = self._folder / described[0]
         try:
             private_folder(self._folder)
-            with file_lock(self._folder / f".{described[0]}.lock"):  # only one of this machine's processes requests it
+            with file_lock(self._folder / f".{described[0]}.lock"):  # only one process on this machine requests it
                 if not place.exists():
                     packed: Packed = self._home.call("files", "packed", name)
                     place = self._folder / packed.hash

@@ -25,7 +25,7 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 class ListedPaper(Value):
     """A paper in a list: a path, an arXiv id, an address, or a title; its repository and id, if given. `line` is
-    1-based; `record` is a curation's information about the repository. See `xkg.commands.published.Unpublished` for
+    1-based; `record` contains facts about the repository from a curation. See `xkg.commands.published.Unpublished` for
     `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
 
     line: int
@@ -39,7 +39,7 @@ class ListedPaper(Value):
 
 
 class BrokenLine(Value):
-    """A line in a list that does not name a paper, and why."""
+    """A line in a list that does not specify a paper, with the reason."""
 
     line: int
     text: str
@@ -64,9 +64,9 @@ class _Fields(Value):
 
 
 def read_list(path: Path) -> PaperList:
-    """Reads the papers from a file. `#` begins a comment; the columns are paper, repository and id; the last two are
-    optional. Relative paths start at the list's folder. In a bibliography (BibTeX, CSL-JSON), `line` counts entries.
-    Raises `InputError` if the file cannot be read or names no paper."""
+    """Reads the papers from a file. `#` begins a comment. The columns are paper, repository and id; only the paper is
+    required. Paths are relative to the list's folder. In a bibliography (BibTeX, CSL-JSON), `line` counts entries.
+    Raises `InputError` if the file cannot be read or contains no papers."""
     try:
         text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -80,7 +80,9 @@ def read_list(path: Path) -> PaperList:
         raise InputError(f"the list {path} cannot be read ({error}): export it again") from error
     lines = text.splitlines() if works is None else [json.dumps({"paper": paper or ""}) for paper in works]
     if len(lines) > MOST_LINES:
-        raise InputError(f"the list {path} has {len(lines):,} lines: split it, at most {MOST_LINES:,} are read")
+        raise InputError(
+            f"the list {path} has {len(lines):,} lines: split it into lists of at most {MOST_LINES:,} lines"
+        )
     papers: list[ListedPaper] = []
     broken: list[BrokenLine] = []
     repeated: dict[int, int] = {}
@@ -107,7 +109,7 @@ def read_list(path: Path) -> PaperList:
             repeated = {line: number if of == earlier.line else of for line, of in repeated.items()}
             repeated[earlier.line] = number
         else:
-            reason = f"line {earlier.line} lists the same paper with another version or repository: keep one"
+            reason = f"line {earlier.line} lists the same paper with a different version or repository: keep one"
             broken.append(BrokenLine(line=number, text=bare[:200], reason=reason))
     if not papers:
         bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""
@@ -121,8 +123,8 @@ NamedPaper = tuple[str, str | None, str | None, RepositoryRecord | None]
 
 
 def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
-    """Returns a list of unique papers that were named without a file. If the user also named a curated paper (one with
-    a record), the user's entry wins. Raises `InputError` if a paper has two repositories."""
+    """Returns a list of unique papers that were not read from a file. If the user also specified a curated paper (one
+    with a record), the user's entry takes precedence. Raises `InputError` if a paper has two repositories."""
     listed: dict[str, ListedPaper] = {}
     for paper, repository, paper_id, record in papers:
         line = len(listed) + 1
@@ -169,8 +171,8 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     else:
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 3:
-            raise InputError(f"{len(columns)} columns, but there are only three: paper, repository and id")
-        # A comment after text begins with a space, since an address may contain "#".
+            raise InputError(f"{len(columns)} columns, but only three are allowed: paper, repository and id")
+        # A comment after text must be preceded by a space, since an address may contain "#".
         columns[-1] = columns[-1].partition(" #")[0].strip()
     paper, repository, paper_id = [*columns, "", ""][:3]
     if not paper:

@@ -16,8 +16,9 @@ PAUSE = 9.0
 """The pause after a publish, as a multiple of its duration. A publish costs about the same for one paper as for many,
 and the cost grows with the graph."""
 TOGETHER = 24_000_000
-"""If waiting papers exceed this size in pickled bytes, they are published without a pause, to limit memory; as objects
-they take about five times as much. This allows about 50 papers with a repository each, or thousands of small papers."""
+"""If waiting papers exceed this size in pickled bytes, they are published without a pause, to limit memory; as objects,
+they take up about five times as much memory. This allows about 50 papers with a repository each, or thousands of small
+papers."""
 _ROOM = 2 * TOGETHER
 
 
@@ -37,7 +38,7 @@ class Publisher:
         self._settings = settings
         self._turn = threading.Condition()
         self._waiting: list[_Waiting] = []
-        self._size = 0  # of the waiting papers
+        self._size = 0  # the total size of the waiting papers
         self._unconnected = self._busy = self._hurried = self._closed = False
         self._next = 0.0
         self._problem: Exception | None = None
@@ -54,7 +55,7 @@ class Publisher:
             self._turn.notify_all()
 
     def connect(self) -> None:
-        """Schedules `GraphStore.connect`, which draws the edges for papers that were published elsewhere."""
+        """Schedules `GraphStore.connect`, which adds the edges for papers that were published elsewhere."""
         with self._turn:
             self._unconnected = True
             self._turn.notify_all()
@@ -66,7 +67,7 @@ class Publisher:
             self._turn.notify_all()
 
     def finish(self) -> Exception | None:
-        """Publishes the waiting papers now. Returns the error if the edges between papers could not be drawn."""
+        """Publishes the waiting papers now. Returns the error if the edges between papers could not be added."""
         self.hurry()
         with self._turn:
             self._turn.wait_for(self._is_idle)
@@ -108,7 +109,7 @@ class Publisher:
                 waiting.ended(outcome)
 
     def _published(self, papers: Sequence[Unpublished]) -> list[Outcome]:
-        """Publishes the papers, draws the edges between papers, and returns the outcome for each paper."""
+        """Publishes the papers, adds the edges between papers, and returns the outcome for each paper."""
         outcomes: list[Outcome] = []
         try:
             self._store_embedded(papers)
@@ -134,7 +135,7 @@ class Publisher:
                         cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """Returns an outcome if another form of the paper was published after it was claimed, else None."""
+        """Returns an outcome if another form of the paper was published after this paper was claimed, or else None."""
         if paper.chosen:
             return None
         try:
@@ -148,7 +149,7 @@ class Publisher:
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-    """Splits waiting papers into those for the next step and the rest."""
+    """Splits waiting papers into papers for the next step and the rest."""
     group: list[_Waiting] = []
     others: list[_Waiting] = []
     known: set[str] = set()

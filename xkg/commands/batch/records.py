@@ -25,10 +25,10 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 
 class Row(Value):
-    """The outcome for one listed paper. `paper` is the graph's id, None if the build failed before the id was known;
-    `seconds` is the time spent in this batch, `cost_usd` the cost of all builds of the paper; `hidden` counts
-    techniques by the reason for hiding them, `levels` counts code nodes; `reason` says why the state is `partial` or
-    `failed`; `notes` are for the user."""
+    """The outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before the id was
+    known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper. `hidden`
+    counts techniques by the reason for hiding them, and `levels` counts code nodes by level. `reason` says why the
+    state is `partial` or `failed`; `notes` are for the user."""
 
     line: int
     name: str
@@ -71,7 +71,7 @@ class Record(Value):
 
 
 class Records:
-    """The last record for each listed paper, in the graph's `batch.jsonl`. A damaged line is skipped, so its paper is
+    """The latest record for each listed paper, in the graph's `batch.jsonl`. A damaged line is skipped, so its paper is
     built again."""
 
     def __init__(self, folder: Path) -> None:
@@ -98,7 +98,7 @@ class Records:
             raise self._unwritten(error) from error
 
     def compact(self) -> None:
-        """Rewrites the file without replaced records."""
+        """Rewrites the file without records that have been replaced."""
         lines = (f"{encodable(record.model_dump_json())}\n" for record in self._records.values())
         try:
             write_whole(self._path, "".join(lines).encode(), 0o600)
@@ -137,8 +137,8 @@ def inputs(listed: ListedPaper, decided: str) -> str:
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
-    """Like `inputs`, but equal on all machines that build into one graph, with `decided` from `shared_settings`; None
-    for a paper from local files."""
+    """Like `inputs`, but equal on all machines that build into the same graph; `decided` comes from `shared_settings`.
+    Returns None for a paper from local files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
@@ -147,8 +147,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """Like `deciding_settings`, but equal on all machines that build into one graph: uses the blacklist's text, not its
-    path."""
+    """Like `deciding_settings`, but equal on all machines that build into the same graph: uses the blacklist's text,
+    not its path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 
@@ -189,7 +189,7 @@ def _files(name: str) -> object:
         folders[:] = sorted(f for f in folders if f not in ("objects", "__pycache__"))
         states.extend([f"{folder}/{file}", _state(Path(folder, file))] for file in sorted(files))
         if len(states) > _MOST_FILES:
-            # There are too many files to check each time, so the folder counts as changed.
+            # There are too many files to check each time, so always treat the folder as changed.
             return [name, os.urandom(8).hex()]
     return [name, states]
 

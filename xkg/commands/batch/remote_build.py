@@ -31,7 +31,8 @@ class Outbox:
 
 
 class NodeGraph(OwnGraph):
-    """A Neo4j that this machine reaches itself; papers that it cannot take are stored on the graph's machine."""
+    """A graph on Neo4j that this machine connects to directly. If the server is unreachable, papers are stored on the
+    graph's machine."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         super().__init__(settings)
@@ -46,7 +47,7 @@ class NodeGraph(OwnGraph):
 
 
 class GraphAtHome:
-    """A graph in a folder of the graph's machine (`BuildGraph`)."""
+    """A graph in a folder on the graph's machine (`BuildGraph`)."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -72,7 +73,7 @@ class _ClaimsAtHome:
         self.notes: list[str] = []
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str:
-        if chosen:  # no need to ask: an id that the user chose stays
+        if chosen:  # no need to ask: an id chosen by the user never changes
             return identity
         kept = ("title", "authors", "year", "abstract", "source_sha256", "arxiv_id", "arxiv_version", "doi", "format")
         head = type(document)(text="", **{name: getattr(document, name) for name in kept})
@@ -86,7 +87,7 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> LanguageModel:
-    """Opens a model with this machine's key; its calls are counted, charged and stored on the graph's machine."""
+    """Opens a model with this machine's key. Its calls are counted, charged and stored on the graph's machine."""
     return LanguageModel(
         settings.llm,
         settings.kg,

@@ -56,12 +56,12 @@ def run(
     notify: Callable[[Event], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> BatchReport:
-    """Builds missing or changed papers (`build_side_by_side`). Inputs that failed before are not tried again unless
-    `retry_failed` (failures of a server or process do not count); with `again`, all papers are built, from cached
+    """Builds missing or changed papers (`build_side_by_side`). Skips papers that failed before with the same inputs,
+    unless `retry_failed` is set or the cause was a server or a process. With `again`, builds all papers, using cached
     stages. Papers in `blacklist` are refused; `first` has the same meaning as in `Builder`. `notify` receives each
-    listed paper with its events and its final row, from several threads. Raises `StoreError` if the graph's folder
-    cannot be written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds; the next run
-    continues from there."""
+    listed paper with its events and its final row, and is called from several threads. Raises `StoreError` if the
+    graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds; the
+    next run resumes them."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
@@ -118,7 +118,7 @@ def run(
 
 
 def _absent(listed: ListedPaper) -> WorkFailed | None:
-    """Returns why a paper cannot be built if its file or its repository's folder does not exist, else None."""
+    """Returns the failure if the paper's file or its repository's folder does not exist, or else None."""
     try:
         require_inputs(listed.paper, listed.repository)
     except InputError as error:
@@ -133,7 +133,7 @@ def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
 
 
 def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
-    """Returns the row of a paper that does not need to be built, else None."""
+    """Returns the row of a paper that does not need to be built, or else None."""
     if record is None or record.inputs != digest:
         return None
     if record.row.state == "failed":

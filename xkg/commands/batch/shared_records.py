@@ -1,4 +1,5 @@
-"""Results from other machines that build a list into the same Neo4j, so that the machines divide the list."""
+"""Results from other machines that build a list into the same Neo4j database, so that the machines can share the
+work."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
@@ -18,9 +19,9 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """The rows of papers that any machine has completely built into the configured Neo4j. There are no such rows for a
-    graph in a folder, or for papers from local files, which may differ between machines. If the server is unreachable,
-    papers are built. Thread-safe."""
+    """The rows of papers that any machine has completely built into the configured Neo4j database. A graph in a folder
+    has no such rows, nor do papers from local files, since these may differ between machines. If the server is
+    unreachable, papers are built anyway. Thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings
@@ -42,8 +43,9 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
     @contextmanager
     def turn(self, listed: ListedPaper) -> Iterator[Row | None]:
-        """Keeps other machines from building the paper during the context. Yields its row if another machine has built
-        it from the same inputs and it is in the graph. Raises `LeaseHeldError` if another machine is building it."""
+        """Keeps other machines from building the paper during the context. Yields the paper's row if another machine
+        has built the paper from the same inputs and the graph contains it. Raises `LeaseHeldError` if another machine
+        is building the paper."""
         with ExitStack() as held:
             row = self._row_in_turn(listed, held)
             yield None if row is None else _unchanged(row, listed)

@@ -20,13 +20,13 @@ Event = tuple[ListedPaper, object]
 
 _BETWEEN_TRIES = 10.0
 _LONGEST_WAIT = 4 * 3600.0
-"""Seconds that a long paper may take with a model. A dead machine keeps its lease for 120 seconds
+"""How long a long paper may take to build with a model, in seconds. A dead machine keeps its lease for 120 seconds
 (`xkg.store.neo4j.leases`)."""
 
 
 Turn = Callable[[ListedPaper], AbstractContextManager[bool]]
-"""A context in which no other machine builds a paper; yields whether it still has to be built. Raises `LeaseHeldError`
-if another machine is building it."""
+"""A context in which no other machine builds a paper; yields whether the paper still has to be built. Raises
+`LeaseHeldError` if another machine is building it."""
 
 
 class Ended(NamedTuple):
@@ -44,11 +44,12 @@ def build_side_by_side(
     notify: Callable[[Event], None] = lambda _: None,
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
-    """Builds papers, `engine.jobs` at a time; finished papers are published together, while others are built. Several
-    threads call `ended` (one call at a time) with each paper once it is published or has failed, and `notify` with each
-    of its events. If a paper goes directly into the graph, `ended` is called within its `turn`. A paper that another
-    machine is building is retried after the others. Returns notes. Raises `NoWorkerError` if no paper can be built, and
-    the errors of `ended`. An interrupt ends all builds; finished papers are published."""
+    """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
+    `ended` is called once a paper is published or has failed, and `notify` for each of its events; both are called from
+    several threads, but `ended` only once at a time. If a paper goes directly into the graph, `ended` is called within
+    its `turn`. A paper that another machine is building is retried after the others. Returns notes. Raises
+    `NoWorkerError` if no paper can be built, and re-raises errors from `ended`. An interrupt ends all builds; finished
+    papers are published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -79,8 +80,7 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns the papers to retry, and for each whether another machine holds its
-    lease."""
+    """Builds and publishes papers. Returns the papers to retry, and whether another machine holds the lease of each."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
@@ -146,7 +146,7 @@ def _round(
         for thread in threads:
             thread.join()
         publisher.finish()
-    finally:  # an interrupt arrives here while threads work
+    finally:  # an interrupt arrives here while threads are running
         stopped.set()
         for worker in workers:
             worker.stop()

@@ -49,7 +49,7 @@ class AuditResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the check found something or could not compare everything, else None."""
+        """The error to raise if the check found something or could not compare everything, or else None."""
         if self.clean:
             return None
         found = plural(len(self.findings), "finding") if self.findings else "nothing was found"
@@ -75,8 +75,8 @@ def audit(
     logs: Sequence[Path] = (),
 ) -> AuditResult:
     """Compares every paper, repository and text in the graph, and every line in `logs`, with a blacklist. Repositories
-    are compared by content with those on the blacklist if both can be read from the graph's folder or fetched. Raises
-    `InputError` if the blacklist or a log cannot be read, and any error from reading the graph."""
+    are compared with blacklisted repositories by content, if both can be read from the graph's folder or fetched.
+    Raises `InputError` if the blacklist or a log cannot be read, and any error from reading the graph."""
     unchecked: list[str] = []
     guard = blacklist_guard(settings, blacklist, unchecked.append)
     assert guard is not None
@@ -136,7 +136,7 @@ def _in_repository(
         unchecked.append(f"{repository.id} of {paper}: {error}")
         return
     if checkout is None:
-        unchecked.append(f"{repository.id} of {paper} was a folder, which is not in the graph")
+        unchecked.append(f"{repository.id} of {paper} was a folder, whose files are not in the graph")
     elif (reason := guard.copy(checkout)) is not None:
         yield Finding(where=paper, kind="copy", what=f"{repository.id}: {reason}")
 

@@ -55,7 +55,7 @@ class ImportResult(Value):
         left_out = f", {plural(len(self.problems), 'file')} left out" if self.problems else ""
         if not self.published:
             whole = "the one paper" if len(self.papers) == 1 else f"all {len(self.papers)} papers"
-            return f"the graph has {whole}{left_out}; it stays generation {self.generation}"
+            return f"the graph already has {whole}{left_out}; it stays generation {self.generation}"
         return f"imported {plural(len(self.papers), 'paper')}{left_out}; the graph is generation {self.generation}"
 
 
@@ -185,7 +185,7 @@ def push(settings: Settings) -> PushResult:
                 if known is not None:
                     if bundle.paper.state != "complete" and known[1].paper.state == "complete":
                         problems.append(
-                            f"{path}: the graph has a complete {bundle.paper.id}, and this one is partial: remove it"
+                            f"{path} is partial, and the graph has a complete {bundle.paper.id}: remove the file"
                         )
                         continue
                     bundle = apply(bundle, newer_evidence(known[1], bundle), settings.prune.min_level)
@@ -217,7 +217,7 @@ def export_graphs(
 ) -> ExportResult:
     """Writes the named papers (default: all) into a folder, one file each, and the measurements for their techniques
     into another file; BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`, `InputError` if the
-    format is unknown or the folder is not writable, and `ConfigError` for HTML if the extra `web` is not installed."""
+    format is unknown or the folder is not writable, and `ConfigError` for HTML if the `web` extra is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format: choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":

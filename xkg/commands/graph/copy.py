@@ -29,7 +29,7 @@ class CopyResult(Value):
         counts = ", ".join(f"{n} {kind}" for kind, n in self.counts.items())
         beside = f"; {self.others} other papers stay in the target" if self.others else ""
         return (
-            f"copied {counts} from {self.source} to {self.target}: equal there (sha256 {self.sha256[:16]})"
+            f"copied {counts} from {self.source} to {self.target}: both copies are equal (sha256 {self.sha256[:16]})"
             f"{beside}; generation {self.generation}"
         )
 
@@ -43,7 +43,7 @@ def at(settings: Settings, place: str) -> Settings:
             raise ConfigError(str(error)) from error
         return settings.model_copy(update={"store": settings.store.model_copy(update={"url": place})})
     if "://" in place:
-        raise ConfigError(f"{place!a} is not a graph: give a folder, or an address such as bolt://host:7687")
+        raise ConfigError(f"{place!a} is not a graph: use a folder, or an address such as bolt://host:7687")
     return settings.model_copy(update={"kg": Path(place), "store": StoreSettings()})
 
 
@@ -51,8 +51,8 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
     """Copies every paper, the decisions about pairs, and the ablations from `source` to `target`, and reads the papers
     back. `notify` receives the number of papers copied so far.
 
-    Raises `UnknownIdError` if the source has no papers, `StoreError` if the target's papers differ from those that were
-    sent, and any error from reading or publishing."""
+    Raises `UnknownIdError` if the source has no papers, `StoreError` if the target's papers differ from the papers that
+    were sent, and any error from reading or publishing."""
     sent, papers = _Tally(), source.bundles()
     first = next(papers, None)
     if first is None:
@@ -78,7 +78,7 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
     if received.digests != sent.digests:
         wrong = sorted(p for p, digest in sent.digests.items() if received.digests.get(p) != digest)
         raise StoreError(
-            f"{len(wrong)} of {len(sent.digests)} papers in {target.place} differ from those that were sent, "
+            f"{len(wrong)} of {len(sent.digests)} papers in {target.place} differ from the papers that were sent, "
             f"starting with {wrong[0]!a}: another process may be writing there; copy again"
         )
     with target.snapshot() as snapshot:

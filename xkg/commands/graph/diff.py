@@ -19,7 +19,7 @@ Pair = tuple[PaperBundle | None, PaperBundle | None]
 
 
 class DiffResult(Value):
-    """The papers that differ between `first` and `second`, which keep the names that the user gave."""
+    """The papers that differ between two states; `first` and `second` describe the states."""
 
     first: str
     second: str
@@ -48,14 +48,14 @@ def diff(
         if library is not None and first is not None:
             [here] = _bundles(store, first)
             pairs: Iterator[Pair] = iter([(fetch(settings.kg, library, here.paper.id), here)])
-            names = (f"{shown(library)} (levels as it claims)", "the current graph")
+            names = (f"{shown(library)} (claimed levels)", "the current graph")
         elif _is_number(first) and _is_number(second):
             pairs = store.differences(_number(first), _number(second))
             names = (_generation(first, "the previous generation"), _generation(second, "the current generation"))
         elif first is not None and not _is_number(first) and (second is None or not _is_number(second)):
             pairs, names = _of_bundles(store, first, second), (first, second or "the current graph")
         else:
-            raise InputError("compare a generation with a generation, or papers and exported bundles with each other")
+            raise InputError("compare two generations, or papers and exported bundles with each other")
         changes = [paper_change(before, after) for before, after in pairs]
     return DiffResult(first=names[0], second=names[1], papers=tuple(each for each in changes if not each.is_empty))
 
@@ -67,7 +67,9 @@ def _of_bundles(store: GraphStore, first: str, second: str | None) -> Iterator[P
             present = {paper.id for paper in snapshot.papers()}
         known = {bundle.paper.id: bundle for bundle in olds}
         if not Path(first).exists():
-            raise InputError(f"give a second paper to compare {first} with, or a folder of its exported bundle")
+            raise InputError(
+                f"specify a second paper to compare {first} with, or a folder that contains its exported bundle"
+            )
         for paper in sorted(known.keys() & present):
             yield known[paper], _stored(store, paper)
         return
@@ -81,7 +83,7 @@ def _of_bundles(store: GraphStore, first: str, second: str | None) -> Iterator[P
 
 
 def _bundles(store: GraphStore, name: str) -> list[PaperBundle]:
-    """Returns the papers in a folder or file of exported bundles, else the graph's paper with this name."""
+    """Returns the papers in a folder or file of exported bundles, or else the graph's paper with this name."""
     path = Path(name)
     if path.is_dir():
         found, problems = import_files(graph_files(path), check_parsed)

@@ -1,4 +1,4 @@
-"""`xkg concepts`: links the papers in a graph; a language model decides the pairs that names and vectors leave open."""
+"""`xkg concepts`: links the papers in a graph; a language model decides pairs that names and vectors cannot decide."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

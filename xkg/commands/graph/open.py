@@ -1,4 +1,4 @@
-"""Opens the store, embedder, service, sandbox and language model that the settings name."""
+"""Opens the configured store, embedder, service, sandbox and language model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -34,7 +34,8 @@ BUILD_WITHOUT_KEY = "to build without one, pass `--llm none`"
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
-    """Returns the configured embedder behind the graph's cache; the first text that is not cached loads the model."""
+    """Returns the configured embedder behind the graph's cache. The model is loaded for the first text that is not
+    cached."""
     from xkg.embeddings.cache import CachedEmbedder
 
     def make() -> "Embedder":
@@ -79,7 +80,7 @@ def language_model(settings: Settings, notify: "Callable[[object], None]", witho
 def blacklist_guard(
     settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
 ) -> "BlacklistGuard | None":
-    """Returns the guard for a blacklist file, None if there is no file. Raises `InputError` if the file cannot be
+    """Returns the guard for a blacklist file, or None if there is no file. Raises `InputError` if the file cannot be
     read."""
     if path is None:
         return None
@@ -104,7 +105,7 @@ def paper_sources(
 
 
 def share_pace(settings: Settings) -> None:
-    """From now on, makes this process take turns with all machines that share the graph when it queries web servers."""
+    """Makes this process share rate limits for web servers with all machines that use the graph."""
     from xkg.build.sources import pace
 
     if settings.store.url is None:
@@ -121,12 +122,12 @@ def require_folder(folder: Path) -> None:
     try:
         private_folder(folder)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be created ({error.strerror}): give another folder with --kg") from error
+        raise StoreError(f"{folder} cannot be created ({error.strerror}): choose another folder with --kg") from error
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
-    """Returns the sandbox, None if this machine cannot contain code. Raises an error if the settings name a runner that
-    is missing."""
+    """Returns the sandbox, or None if this machine does not have one. Raises an error if the configured runner is
+    missing."""
     from xkg.sandbox.select import runner_for
 
     try:
@@ -136,7 +137,8 @@ def runner_in_force(settings: Settings) -> "Runner | None":
 
 
 def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[str]) -> list[str]:
-    """Returns the ids of the named papers (default: all). Raises `UnknownIdError`, also if the graph is empty."""
+    """Returns the ids of the named papers (default: all). Raises `UnknownIdError` if a paper is unknown or the graph is
+    empty."""
     from xkg.serve.answers.references import paper_id
 
     if not snapshot.paper_count():

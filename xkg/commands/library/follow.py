@@ -33,8 +33,8 @@ class Wanted(NamedTuple):
 
 
 def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, str]:
-    """Maps each wanted paper to a library that has it, among the libraries from which papers were pulled before. Skips
-    libraries that cannot be reached."""
+    """Maps wanted papers to libraries that have them, among the libraries that papers were pulled from before. Skips
+    unreachable libraries."""
     found: dict[str, str] = {}
     for place in known_libraries(settings.kg) if wanted else ():
         try:
@@ -45,14 +45,14 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
                     if row is not None and wanted[paper].is_met(row.versions[0]):
                         found[paper] = place
         except InputError as error:
-            log.warning("%s was not asked: %s", shown(place), printable_line(str(error)))
+            log.warning("%s was not queried: %s", shown(place), printable_line(str(error)))
     return found
 
 
 @contextmanager
 def following(settings: Settings, places: Sequence[str], minutes: float) -> Iterator[None]:
-    """Pulls new papers from these libraries at once and then every `minutes` minutes, until the context ends. Failures
-    are logged and retried the next time."""
+    """Pulls new papers from these libraries immediately and then every `minutes` minutes, until the context ends.
+    Failures are logged and retried the next time."""
     ended = threading.Event()
 
     def follow() -> None:

@@ -68,7 +68,7 @@ class PulledPapers(Value):
 
 
 class _Fetched(NamedTuple):
-    """A paper's packages; `is_later` if they are newer than the packages that the graph has for the same version."""
+    """A paper's packages. `is_later` is True if they are newer than the graph's packages for the same version."""
 
     row: Row
     is_later: bool
@@ -76,7 +76,7 @@ class _Fetched(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """`show` is the bundle for the graph, None if the graph keeps its own bundle; `kept` says why."""
+    """`show` is the bundle for the graph, or None if the graph keeps its own bundle; `kept` says why."""
 
     contents: Contents
     state: SeenPaper
@@ -156,8 +156,8 @@ def _is_new(row: Row, known: SeenPaper | None) -> bool:
 
 
 class _Puller:
-    """Downloads papers and publishes them in one step, since publishing a few at a time would repeat the indexing; only
-    then records them as seen."""
+    """Downloads papers and publishes them in one step, since publishing a few at a time would repeat the indexing.
+    Records them as seen after that."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class _Puller:
                 known, stored = self._seen.paper(row.paper), _stored(snapshot, row.paper)
                 try:
                     if is_later and not _is_as_pulled(known, stored):
-                        raise InputError("it was changed here in the meantime; pull again")
+                        raise InputError("this graph's version changed during the pull; pull again")
                     parts = [part for path in paths for part in unpack(path.read_bytes())]
                     base = stored if is_later else None
                     found = contents(parts, row.paper, row.versions[0], self._library.name, base)
@@ -237,7 +237,8 @@ class _Puller:
     def _shown(
         self, fetched: Sequence[_Fetched], proven: Mapping[str, PaperBundle], ablations: list[Ablation]
     ) -> Iterator[PaperBundle]:
-        """Returns the papers for the graph, after storing their vectors; `proven` are the papers that were verified."""
+        """Yields the papers for the graph, after storing their vectors. `proven` contains the papers that were
+        verified."""
         taken = self._taken(fetched)
         with embedder(self._settings) as vectors:
             while some := list(islice(taken, _TOGETHER)):
@@ -269,11 +270,11 @@ class _Puller:
         from_there = known is not None and known.stored == here
         if from_there or self._prefer or _proof(theirs) > _proof(stored):
             kept = "" if from_there else self._keep(self._settings.kg / FOLDER / "local", stored)
-            line = f"{row.paper} as it was here, in {kept}; the library's is better proven" if kept else ""
+            line = f"the earlier {row.paper}, in {kept}; the graph now has the library's version" if kept else ""
             return _Taken(found, state, theirs, line)
         kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
         theirs = received(stored, found.envelopes, stored)  # attestations of the same code also count for this version
-        line = f"{row.paper} as it is here, which is proven as well; the library's is in {kept}"
+        line = f"the graph's {row.paper}, which is at least as well proven; the library's version is in {kept}"
         return _Taken(found, state.model_copy(update={"stored": ""}), theirs if theirs != stored else None, line)
 
     def _keep(self, folder: Path, bundle: PaperBundle) -> str:
@@ -291,7 +292,7 @@ class _Puller:
         if sample.failed:
             failed = "; ".join(f"{each.code} claims {each.before}, reached {each.level}" for each in sample.failed[:3])
             raise InputError(
-                f"{len(sample.failed)} of {sample.verified} code nodes of {self._library.name} do not reach their "
+                f"{len(sample.failed)} of {sample.verified} code nodes from {self._library.name} do not reach their "
                 f"level ({failed}): none of these papers was pulled"
             )
         self.sample = str(sample)

@@ -133,15 +133,15 @@ def _change(
     *,
     claims_only: bool,
 ) -> tuple[Change, bytes, SeenPaper] | None:
-    """Returns the parts of a paper that the library lacks, and the package with them; None if it lacks nothing. `row`
-    describes what the library has."""
+    """Returns the parts of a paper that the library lacks, and a package that contains them, or None if it lacks
+    nothing. `row` describes the library's version."""
     bare, envelopes = detach(bundle)
     stored = bundles.sha256(bare)
     if claims_only:
         bare, envelopes = without_code(bare), ()
         ablations = [each.model_copy(update={"diff": ""}) for each in ablations]
     there = {version.content: version for version in row.versions} if row is not None else {}
-    # The levels in a bundle from this library differ between here and there.
+    # If a bundle came from this library, its levels in the graph differ from its levels in the library.
     content = (
         known.content if known is not None and known.stored == stored and not claims_only else bundles.sha256(bare)
     )
