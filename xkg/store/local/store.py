@@ -164,7 +164,7 @@ class EmbeddedStore:
         """Restores the previous generation, including its bundles, and returns its number. Two earlier generations are
         kept. Raises `CorruptStoreError` if it is damaged, and `StoreError` if there is none. In both cases, nothing is
         changed."""
-        self._require_content("go back to")
+        self._require_content("roll back")
         with self._generations.writing() as current:
             if current.generation == 0:
                 raise StoreError(f"{self.folder} has no papers: there is nothing to roll back")
