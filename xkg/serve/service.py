@@ -53,7 +53,7 @@ class Service:
     """Answers questions about the graph's current generation.
 
     All methods raise subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. If no `parsers` are
-    given, they are started when needed. They are closed together with the graph. `models` may be shared with other
+    given, they are started when needed. Closing the graph also closes the parsers. `models` may be shared with other
     graphs."""
 
     def __init__(self, settings: Settings, parsers: "Parsers | None" = None, models: Models | None = None) -> None:
@@ -338,7 +338,7 @@ class Service:
             return self._copies
 
     def parsers(self) -> "Parsers":
-        """Returns the sandboxed parsers. Their process is started by the first parse."""
+        """Returns the sandboxed parsers. The first parse starts the parser process."""
         with self._turn:
             self._require_open()
             if self._parsers is None:
