@@ -8,7 +8,7 @@ from xkg.store.bundle_changes import paper_change
 def test_the_same_state_differs_in_nothing() -> None:
     change = paper_change(a_paper(), a_paper())
     assert change.is_empty
-    assert "no technique" in str(change)
+    assert "are the same" in str(change)
 
 
 def test_each_kind_of_change_is_listed_once() -> None:

@@ -9,8 +9,8 @@ from xkg.files import lies_under
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     """Returns the folders that may contain working copies, with links resolved. By default, only the folder in which
-    the server was started is allowed. It is not allowed if it is the file system's root or contains the home folder,
-    which must not be exposed by accident.
+    the server was started is allowed, unless this is the file system's root or contains the home folder, which must not
+    be exposed by accident.
 
     Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:

@@ -1,6 +1,6 @@
-"""Applies the setting `serve.exclude`, which hides papers from all answers. It is a blacklist of papers and
-repositories; papers built from a listed repository are hidden too. This allows agents to be tested on a graph that
-others need in full."""
+"""Applies the setting `serve.exclude`, which hides papers from all answers. The setting lists papers and repositories.
+Papers built from a listed repository are hidden too. This allows agents to be tested on a graph that others need in
+full."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

@@ -99,8 +99,8 @@ def readable_graphs(service: Service) -> list[str]:
 
 @contextmanager
 def asking(name: str, first: str) -> Iterator[None]:
-    """Selects the graph for calls within the context. Its resource addresses contain its name unless it is the
-    first."""
+    """Selects the graph for calls within the context. Resource addresses contain the graph's name unless it is the
+    first graph."""
     token, address = _chosen.set(name), uri_of_graph.set("" if name == first else f"{name}/")
     try:
         yield

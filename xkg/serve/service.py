@@ -53,7 +53,7 @@ class Service:
     """Answers questions about the graph's current generation.
 
     All methods raise subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. If no `parsers` are
-    given, they are started when needed. They are closed together with the graph. Graphs may share a `model`."""
+    given, they are started when needed. Closing the graph also closes the parsers. Graphs may share a `model`."""
 
     def __init__(self, settings: Settings, parsers: "Parsers | None" = None, model: SharedModel | None = None) -> None:
         self.folder = settings.kg
@@ -337,7 +337,7 @@ class Service:
             return self._copies
 
     def parsers(self) -> "Parsers":
-        """Returns the sandboxed parsers. Their process is started by the first parse."""
+        """Returns the sandboxed parsers. The first parse starts the parser process."""
         with self._turn:
             self._require_open()
             if self._parsers is None:

@@ -69,8 +69,8 @@ class Table(Value):
 class TechniqueView(Value):
     """A technique in its hierarchy. `path` lists the names from the top down to the technique itself, and `children`
     are its components in order. `without_code` lists the names of components (including hidden ones) that have no code
-    and no components with code. Searches also find hidden techniques. They have no code, and `technique.hidden` is the
-    reason."""
+    and no components with code. Searches also find hidden techniques. Hidden techniques have no code, and
+    `technique.hidden` is the reason."""
 
     technique: Technique
     paper_title: str
@@ -171,7 +171,7 @@ class Snapshot(Protocol):
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
     def code(self, code: str) -> Code: ...
     def named(self, name: str) -> Sequence[str]:
-        """Returns the ids of techniques whose name or alias is `name`, ignoring case, spaces and punctuation. They are
+        """Returns the ids of techniques whose name or alias is `name`, ignoring case, spaces and punctuation. These are
         followed by techniques with a different form of the name: its abbreviation, or the name without its abbreviation
         (`xkg.store.concepts.names`)."""
 

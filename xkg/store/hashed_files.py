@@ -1,5 +1,5 @@
-"""Immutable files of values, stored next to the bundles. Each file is named after the hash of its bytes, and a manifest
-says which file is valid."""
+"""Stores lists of values in immutable files next to the bundles. Each file is named after the hash of its contents, and
+a manifest specifies the current file."""
 
 import hashlib
 import json

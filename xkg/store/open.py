@@ -11,11 +11,11 @@ def open_graph(
     settings: Settings, embedder: Callable[[], Embedder], *, background: bool = False, connect: bool = True
 ) -> GraphStore:
     """Opens the configured graph without reading anything. `embedder` is called when something must be embedded. If
-     `connect` is false, closing the graph does not call `GraphStore.connect`, which is left to another writer.
+    `connect` is false, closing the graph does not call `GraphStore.connect`, and another writer must do so.
 
-     If `background` is true, outdated indexes are updated in the background while the graph keeps answering from them,
-     and missing indexes are built in the background while it raises `StoreBusyError`. Otherwise, the first call waits.
-    ."""
+    If `background` is true, outdated indexes are updated in the background while the graph keeps answering from them,
+    and missing indexes are built in the background while the graph raises `StoreBusyError`. Otherwise, the first call
+    waits."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

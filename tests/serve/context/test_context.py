@@ -177,7 +177,7 @@ def test_code_is_whole_and_nothing_in_it_or_in_a_text_ends_its_place(bundle: Pap
     assert not there
     for line in outside:
         assert re.match(
-            "$|# Code of the paper: |Paper id |In build order|## |>|Uses: |Packages: |Departs |Test:$|- |Left ", line
+            "$|# Code of the paper: |Paper id |In build order|## |>|Uses: |Packages: |Differs |Test:$|- |Left ", line
         )
 
 

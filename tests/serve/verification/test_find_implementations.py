@@ -91,7 +91,7 @@ def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatc
     assert [part.number for part in answer.parts] == [1, 2, 3, 4, 5, 6, 7]
     assert answer.parts[-1].step == "the task as a whole"
     assert "2 more parts" in answer.cut
-    assert text(answer).count("no key") == 1
+    assert text(answer).count("no API key") == 1
     assert "You are the last check before someone writes code" in answer.question
     assert all(f"For part {part.number}:\n" in answer.candidates for part in answer.parts if part.rows)
     with pytest.raises(InputError, match="the task is empty"):

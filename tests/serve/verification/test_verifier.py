@@ -128,7 +128,7 @@ def test_without_a_key_the_search_answers_and_says_so(graph: Path, monkeypatch: 
     answer = without.search(QUERY, 5, verify=True)
     assert answer.verified.startswith("not verified: no API key for the language model")
     assert answer.rows == without.search(QUERY, 5).rows
-    assert "not verified: no key" in text(answer)
+    assert "not verified: no API key" in text(answer)
     for_agents = text_for_agents(answer)
     assert "You are the last check before someone writes code" in for_agents, "who reads it is the verifier"
     assert "You are the last check" not in text(answer), "people are asked nothing"

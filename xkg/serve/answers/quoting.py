@@ -1,10 +1,10 @@
 """Quotes papers and repositories. Marks quoted text as data and removes invisible characters.
 
 A paper can contain instructions for the agent that reads it (indirect prompt injection: Greshake et al., "Not what
-you've signed up for", AISec 2023). They can be hidden in characters that people do not see: Unicode tags, bidirectional
-overrides (Boucher and Anderson, "Trojan Source", USENIX Security 2023) and terminal escapes. Quoted text is therefore
-placed between marks that it cannot forge. Invisible characters are removed from prose and escaped in code, where they
-may be meaningful."""
+you've signed up for", AISec 2023). Such instructions can be hidden in characters that people do not see: Unicode tags,
+bidirectional overrides (Boucher and Anderson, "Trojan Source", USENIX Security 2023) and terminal escapes. Quoted text
+is therefore placed between marks that it cannot forge. Invisible characters are removed from prose and escaped in code,
+where they may be meaningful."""
 
 import hashlib
 import re

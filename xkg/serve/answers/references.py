@@ -115,8 +115,8 @@ def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def code_id(snapshot: Snapshot, reference: str) -> str:
-    """Returns the full id for a code id. Its technique may be given as in `technique_id`. Raises `UnknownIdError`, also
-    if the code was replaced by newer code."""
+    """Returns the full id for a code id. The technique in the code id may be given as in `technique_id`. Raises
+    `UnknownIdError`, also if the code was replaced by newer code."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
@@ -175,9 +175,9 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """Returns the shortest unambiguous reference to a paper. This is its id, unless the id is derived from the title.
-    Then it is the words before a colon, or the first three or more words. `before_mark` means that `#` will follow, so
-    the reference cannot be mistaken for a technique."""
+    """Returns the shortest unambiguous reference to a paper. The reference is the paper's id, unless the id is derived
+    from the title. In this case, the reference is the title up to a colon, or its first three or more words.
+    `before_mark` means that `#` will follow, so the reference cannot be mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)

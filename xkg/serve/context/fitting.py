@@ -10,8 +10,8 @@ CHARACTERS_A_TOKEN = 4
 
 
 class Step(NamedTuple):
-    """Puts `text` at a place in a document. Any text already at this place is replaced and is never longer. The
-    document is sorted by place. `group` describes what is missing without this step."""
+    """A step that puts `text` at a place in a document. It replaces any text already at this place, which is never
+    longer. The document is sorted by place. `group` describes what is missing without this step."""
 
     group: str
     place: tuple[int, ...]

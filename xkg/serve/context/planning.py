@@ -20,7 +20,7 @@ _ABSTRACT, _SENTENCE = 400, 200
 _MOST_SHARED, _MOST_PACKAGES = 3, 30
 
 _RELATED_ENOUGH = 0.1
-"""Minimum score of a related paper. On 44 graphs, papers below it were unrelated."""
+"""Minimum score of a related paper. On 44 graphs, papers with lower scores were unrelated."""
 
 # Order of the sections in the document.
 _HEAD, _ABOUT, _COVERAGE, _TREE, _HIDDEN, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(11)

@@ -1,6 +1,6 @@
 """Reads the repository lines from which code was generated, at the original commit.
 
-The graph stores only the lines' positions. Their text is read from the parsed repository in the build outputs, or else
+The graph stores only the lines' positions. The text is read from the parsed repository in the build outputs, or else
 from the fetched commit, both in the graph's folder. A caller may also specify a folder that contains the commit or the
 same files."""
 

@@ -134,9 +134,9 @@ class BodyLimit:
 
 
 class Gate:
-    """Allows `at_work` concurrent requests and queues up to `waiting` more in order of arrival. Any others are rejected
-    with 503, as are requests that have to wait too long. A request's slot is released when its response begins, so that
-    slow clients do not block others."""
+    """Allows `at_work` concurrent requests and queues up to `waiting` more in order of arrival. Any further requests,
+    and requests that wait too long, are rejected with 503. A request's slot is released when its response begins, so
+    that slow clients do not block others."""
 
     def __init__(self, app: ASGIApp, at_work: int, waiting: int) -> None:
         self._app = app

@@ -62,8 +62,9 @@ WANTED = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
 def start() -> Callable[[], None]:
-    """Starts sending the MCP SDK's spans, one per message, over OTLP. Returns a function that stops it. It is
-    configured by the OTEL_* environment variables. If none of them sets an endpoint, nothing is sent."""
+    """Starts exporting the MCP SDK's spans, one per message, over OTLP. Returns a function that stops the export. The
+    exporter is configured by the OTEL_* environment variables. If none of these sets an endpoint, nothing is
+    exported."""
     if not any(os.environ.get(name) for name in WANTED) or os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return lambda: None
     try:

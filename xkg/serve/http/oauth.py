@@ -1,6 +1,6 @@
 """Checks access tokens from an OAuth 2.1 authorization server, following RFC 9068 and RFC 8725. A token must be a JWT
-of type `at+jwt` that is signed with one of the issuer's published keys and issued for this server. It must not be
-expired or bound to a client's key.
+of type `at+jwt` that is signed with one of the issuer's published keys and issued for this server. Tokens that are
+expired or bound to a client's key are rejected.
 
 PyJWT checks the signature, `crit` and the registered claims. Token types and claim types are checked here, because none
 of PyJWT, joserfc and authlib rejects every invalid one.
@@ -57,8 +57,8 @@ _UNUSABLE = (
 
 
 class Issuer:
-    """The authorization server `issuer`, whose tokens must be issued for `audience`. Its keys are fetched for the first
-    token and refreshed later. Tied to a single event loop."""
+    """The authorization server `issuer`, whose tokens must be issued for `audience`. The issuer's keys are fetched for
+    the first token and refreshed later. Tied to a single event loop."""
 
     def __init__(self, issuer: str, audience: str, jwks: str | None = None, types: Sequence[str] = ("at+jwt",)) -> None:
         self.issuer = issuer

@@ -1,7 +1,7 @@
 """Runs requested jobs, one at a time, each in a separate process that outlives the server.
 
 A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings, so a crash, a hanging
-library or excessive memory use does not affect the server. It leads a process group and holds a lock on its output file
+library or excessive memory use does not affect the server. The process leads a process group and locks its output file
 while it runs. If a server dies, the next server uses this lock to find out whether the job is still running, and
 resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one of them runs
 jobs."""
@@ -40,7 +40,7 @@ MOST_WAITING = 10
 LONGEST_SECONDS = 12 * 3600.0
 GRACE_SECONDS = 5.0
 LAST_GRACE_SECONDS = 0.5
-"""Grace period during shutdown. It is short, because the server itself must shut down quickly
+"""Grace period during shutdown, which is short because the server itself must shut down quickly
 (`xkg.serve.http.run`)."""
 
 _TICK_SECONDS = 0.25
@@ -342,7 +342,7 @@ class Jobs:
             variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
         if row.llm == CALLER:
             variables[JOB_VARIABLE] = str(row.id)
-            # Also override models that are configured for individual roles.
+            # Also override the models configured for individual roles.
             variables |= {f"XKG_LLM__{role.upper()}": CALLER for role in get_args(Role)}
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
             if not try_lock(output.fileno()):  # a server started the job but died before recording it

@@ -90,7 +90,7 @@ def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
 
 def _refer(schema: Schema, tool: str, homes: dict[str, str]) -> None:
     """Replaces each type that is defined by a different tool with a reference, and removes types that are then unused.
-    Records this tool as the home of the remaining types."""
+    Records that this tool defines the remaining types."""
     definitions: Schema = schema.get("$defs", {})
     for name, definition in definitions.items():
         home = homes.get(name, tool)

@@ -1,4 +1,4 @@
-"""The MCP server over stdio. It answers `initialize` before loading anything but the SDK.
+"""The MCP server over stdio. The server answers `initialize` before loading anything but the SDK.
 
 Building the tools' schemas takes a tenth of the SDK's own startup time, so this is also done after `initialize`."""
 
@@ -58,7 +58,7 @@ PREPARE_AFTER_SECONDS = 0.02
 
 
 def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
-    """Returns the server. Its tools are registered no later than the first message after `initialize`. If
+    """Returns the server. The server's tools are registered no later than the first message after `initialize`. If
     `client_roots` is set, `locate` also accepts the client's folders."""
     folders = list(served.roots)
     served = replace(served, roots=folders)

@@ -119,8 +119,8 @@ class PlainErrors(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Calls the tool. Raises `ToolError` with a one-line message about the first invalid argument, or with the
-        tool's own error. Frameworks and models sometimes send null for an omitted argument, or a string instead of a
-        list. Both are accepted."""
+        tool's own error. Null is accepted for an omitted argument, and a string instead of a list, because some
+        frameworks and models send these."""
         arguments = {argument: value for argument, value in arguments.items() if value is not None}
         arguments = self._named(name, arguments)
         lists = self._lists.get(name, ())

@@ -1,7 +1,7 @@
 """Detects pictures among files written by untrusted code. Pictures must be complete and bounded in size, and data other
 than pixels is removed.
 
-Clients pass pictures to models and browsers. Both can fail on invalid pictures, and models may read text hidden in a
+Clients pass pictures to models and browsers, which can fail on invalid pictures. Models may also read text hidden in a
 picture's metadata. PNGs are therefore checked chunk by chunk, including the number of pixels, and JPEGs marker by
 marker. Comments are removed, but no pixels are decoded. SVGs are treated as text. Web pages show them as images, in
 which browsers do not run scripts or load resources."""

@@ -1,7 +1,7 @@
 """Runs a script on code from the graph, in the code's environment. Used by the command, the Python API, the MCP tool
 and the web page.
 
-Runs are not stored. They do not change the graph or its evidence, and do not affect later runs."""
+Runs are not stored, do not change the graph or its evidence, and do not affect later runs."""
 
 import contextlib
 from collections.abc import Callable

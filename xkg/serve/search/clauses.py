@@ -64,7 +64,7 @@ def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
 
 
 def pieces(text: str) -> int:
-    """Returns the number of words and punctuation marks. Each of them is one or more tokens."""
+    """Returns the number of words and punctuation marks. Each word or mark is one or more tokens."""
     return len(_PIECE.findall(text))
 
 

@@ -1,5 +1,5 @@
-"""Tools that build papers and implement methods. They are registered only if the operator allows it.
-`xkg.serve.jobs.authority` decides which callers may use them."""
+"""Tools that build papers and implement methods, registered only if the operator allows it. `xkg.serve.jobs.authority`
+decides which callers may use these tools."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""The tool that runs scripts on code from the graph. It is registered only if the operator allows it.
-`xkg.serve.jobs.authority` decides which callers may use it."""
+"""The tool that runs scripts on code from the graph, registered only if the operator allows it.
+`xkg.serve.jobs.authority` decides which callers may use the tool."""
 
 import json
 from typing import Annotated

@@ -23,7 +23,7 @@ CANDIDATES = 12
 RELATIVES = 3
 
 WORTH = 0.02
-"""Minimum score of the best row to ask a question. It is lower than `FITS` (`xkg.serve.search.calibration`), because
+"""Minimum score of the best row to ask a question. This is lower than `FITS` (`xkg.serve.search.calibration`), because
 the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01

@@ -79,7 +79,8 @@ def link(
     papers.
 
     `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
-    papers with a cosine of at least `OPEN`. Each row must be the nearest row in its paper to the other row."""
+    papers with a cosine of at least `OPEN`. Each row in a pair must be the nearest row in its paper to the other
+    row."""
     found: dict[tuple[int, int], str] = {}
     scores: dict[tuple[int, int], float] = {}
 

@@ -25,7 +25,7 @@ _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "Unable to allocate memory")
 
 
 class QueryProcess:
-    """A worker process for one graph. It is started by the first query and restarted if it had to be killed.
+    """A worker process for one graph, started by the first query and restarted if it had to be killed.
 
     Thread-safe. Queries run one at a time."""
 

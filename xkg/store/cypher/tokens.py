@@ -46,7 +46,7 @@ class Token:
 
 
 def mark_at(tokens: Sequence[Token], i: int) -> str:
-    """Returns the mark at token i, or ''."""
+    """Returns token i if it is a punctuation mark, else ''."""
     return tokens[i].text if 0 <= i < len(tokens) and tokens[i].kind == "mark" else ""
 
 

@@ -1,9 +1,10 @@
-"""The process that runs untrusted Cypher. It opens the graph read-only, then gives up access to files and the network.
+"""The process that runs untrusted Cypher. The process opens the graph read-only, then drops access to files and the
+network.
 
-`xkg.store.cypher.process` runs it as a standalone script, so it imports only a small part of xkg. It exchanges one JSON
-object per line: the input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows, truncated}` or
-`{error}`. The first line of output says how the process is sandboxed. Statements cannot make the engine regain its
-permissions."""
+`xkg.store.cypher.process` runs this module as a standalone script, so it imports only a small part of xkg. Messages are
+JSON objects, one per line: the input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows,
+truncated}` or `{error}`. The first line of output says how the process is sandboxed. Statements cannot make the engine
+regain its permissions."""
 
 import datetime
 import decimal
@@ -53,8 +54,8 @@ def limit_resources() -> None:
 
 
 def open_nothing_more() -> None:
-    """Disables new file descriptors, so that no files or sockets can be opened, even without Landlock. Empty folders
-    can still be created."""
+    """Disables new file descriptors, so that no files or sockets can be opened, even without Landlock. Folders can
+    still be created."""
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 

@@ -36,8 +36,8 @@ _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
 _UNION = 4096
-"""Number of documents in Tantivy's window. For a union of terms, it evaluates this many documents around each document
-that it visits. A single term is only looked up for that document."""
+"""Number of documents in Tantivy's window. For a union of terms, Tantivy evaluates this many documents around each
+document that it visits. For a single term, it evaluates only the visited document."""
 _NESTED = 32
 """Maximum nesting depth of queries. Tantivy copies them at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
@@ -162,7 +162,7 @@ class TextWriter:
             self._writer.add_document(document)
 
     def remove(self, papers: Sequence[int]) -> None:
-        """Removes the entries for these papers. Their words still affect BM25 scores until segments are merged."""
+        """Removes the entries for these papers. The removed words affect BM25 scores until segments are merged."""
         with _input_output():
             self._writer.delete_documents_by_query(
                 self._tantivy.Query.term_set_query(self._schema, "paper", list(papers))

@@ -78,10 +78,9 @@ def build_files(
     previous: Generation | None = None,
     rows: Path | None = None,
 ) -> Built:
-    """Fills the empty `folder` with a catalogue, a text index and vectors. They start as copies of the files in
-    `start`, or empty if it is None. Then the papers in `removed` are removed and the papers in `new` are added,
-    replacing papers with the same ids. If `start` is given, `new` must be a collection. The new papers' graph rows are
-    written to `rows`.
+    """Fills the empty `folder` with a catalogue, a text index and vectors. If `start` is given, its files are copied
+    first. The papers in `removed` are then removed and the papers in `new` are added, replacing papers with the same
+    ids. If `start` is given, `new` must be a collection. The new papers' graph rows are written to `rows`.
 
     Vectors are reused for texts that are already in `previous`. If other vectors are missing, `embedder` is called with
     the model that all vectors must share. Techniques from different papers are linked by names, vectors and

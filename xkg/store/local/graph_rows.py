@@ -1,7 +1,7 @@
-"""A paper's rows in the graph, as CSV. They are built once for each state of the paper and reused by all generations.
+"""A paper's rows in the graph, as CSV. Rows are built once for each state of the paper and reused by all generations.
 
-Files in `rows/` are derived from files in `bundles/`. If a file is missing, damaged or from a different version of xkg,
-it is rebuilt."""
+Files in `rows/` are derived from files in `bundles/`. A file that is missing, damaged or from a different version of
+xkg is rebuilt."""
 
 import contextlib
 import functools

@@ -216,7 +216,7 @@ class EmbeddedSnapshot(Catalogue):
             return self._vectors
 
     def graph_file(self) -> Path | None:
-        """Returns this generation's LadybugDB file after verifying it. It must only be opened read-only, while the
+        """Returns this generation's LadybugDB file after verifying it. Open the file read-only, and only while the
         snapshot is open."""
         if self._opened is None or GRAPH not in self._opened.manifest.files:
             return None
@@ -224,7 +224,7 @@ class EmbeddedSnapshot(Catalogue):
         return self._opened.folder / GRAPH
 
     def queries(self) -> "QueryProcess":
-        """Returns the process that runs Cypher on this generation. It is started by the first query. Raises
+        """Returns the process that runs Cypher on this generation. The first query starts the process. Raises
         `QueryFailedError` if the graph is empty."""
         from xkg.store.cypher.process import QueryProcess
 

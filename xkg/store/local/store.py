@@ -164,7 +164,7 @@ class EmbeddedStore:
         """Restores the previous generation, including its bundles, and returns its number. Two earlier generations are
         kept. Raises `CorruptStoreError` if it is damaged, and `StoreError` if there is none. In both cases, nothing is
         changed."""
-        self._require_content("go back to")
+        self._require_content("roll back")
         with self._generations.writing() as current:
             if current.generation == 0:
                 raise StoreError(f"{self.folder} has no papers: there is nothing to roll back")
@@ -305,7 +305,7 @@ class EmbeddedStore:
         measured: str | None = None,
     ) -> int:
         """Builds and publishes a generation. `decided` is the name of the file with decisions, and `measured` the name
-        of the file with ablations. If None, the file is the same as in `opened`."""
+        of the file with ablations. If either is None, `opened`'s file is kept."""
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:

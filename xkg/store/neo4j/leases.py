@@ -1,10 +1,10 @@
 """Leases on papers, which prevent two machines from building the same paper at the same time: `(:XkgLease {id, holder,
 fence, expires})`.
 
-A lease that is not renewed expires according to the server's clock. Another machine may then take it, with a higher
-fence. Publishing compares the fence in its own transaction, so a machine that was suspended until its lease expired
-cannot change anything (compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node is kept after
-its lease ends, so that the fence always increases."""
+A lease that is not renewed expires according to the server's clock. Another machine may then take the lease, with a
+higher fence. Publishing compares the fence in its own transaction, so a machine that was suspended until its lease
+expired cannot change anything (compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node is kept
+after its lease ends, so that the fence always increases."""
 
 import threading
 from collections.abc import Iterator, Mapping

@@ -67,8 +67,8 @@ _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
 
 
 class Stored(NamedTuple):
-    """A paper read from the graph. `sha256` is the bundle's hash when it was written. It differs from the hash of
-    `bundle` if the graph has been changed by hand since."""
+    """A paper read from the graph. `sha256` is the bundle's hash when it was written, which differs from the hash of
+    `bundle` if the graph was changed by hand afterwards."""
 
     bundle: PaperBundle
     sha256: str

@@ -1,7 +1,8 @@
 """Admits holders of MCP tokens to the pages. A token is sent in a header, or exchanged once for a cookie.
 
 The cookie is HttpOnly and SameSite=Lax, so that users who follow a shared link are signed in. Any request that changes
-something or costs money must come from one of our own pages, according to the browser (`is_own`)."""
+something or costs money must come from one of our own pages. The browser's headers show where a request comes from
+(`is_own`)."""
 
 import hashlib
 from urllib.parse import quote, urlsplit

@@ -20,7 +20,7 @@ from xkg.web.rendering.source_lines import Line, highlighted, lines
 from xkg.web.site import Site
 
 PLACES = 3
-"""Number of places to show with their lines. Any others are only listed."""
+"""Number of places to show with their lines. Any further places are only listed."""
 MOST_LINES = 400
 _CONTEXT = 2
 _LONGEST_DIFF = 3000

@@ -12,9 +12,9 @@ LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
 """Minimum length of an inline formula that scrolls if it is wider than its column."""
 
-# Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. They cannot be nested,
-# so that many unclosed delimiters take linear time. Also matches formulas without delimiters: a command with braces,
-# and a letter with subscripts or superscripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
+# Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. Delimiters cannot be
+# nested, so that many unclosed delimiters take linear time. Also matches formulas without delimiters: a command with
+# braces, and a letter with subscripts or superscripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
 _FORMULA = re.compile(
     r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
     r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"

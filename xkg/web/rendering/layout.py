@@ -72,8 +72,8 @@ def joined(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
 
 
 def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge], size: Point) -> list[Point]:
-    """Returns the centres of circles with labels below them, in a drawing of this size. They do not overlap if there is
-    enough space."""
+    """Returns the centres of circles with labels below them, in a drawing of this size. Circles and labels do not
+    overlap if there is enough space."""
     import numpy as np
 
     if not radii:

@@ -24,7 +24,7 @@ _TOO_LARGE = "too large to index"
 
 
 def explained(error: BaseException, address: str, database: str, user: str) -> XkgError:
-    """Returns the error to raise instead of a driver's error. It never contains the password."""
+    """Returns the error to raise instead of a driver's error. The message never contains the password."""
     if isinstance(error, Neo4jError):
         return _of_server(error, address, database, user)
     chain = [type(cause).__name__ for cause in _chain(error)]

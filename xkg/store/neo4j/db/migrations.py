@@ -1,8 +1,7 @@
 """Manages a graph's schema on Neo4j. Numbered files in `cypher/schema/neo4j/` are applied in order.
 
-Neo4j cannot change the schema and data in the same transaction, so a migration has two steps. It runs its statements,
-which are idempotent, and then records that they have been applied. A migration that is interrupted in between is
-rerun."""
+Neo4j cannot change the schema and data in the same transaction, so a migration has two steps: running its idempotent
+statements, and recording that these have been applied. A migration that is interrupted in between is rerun."""
 
 import functools
 import re
