@@ -35,14 +35,14 @@ class Draft(Value):
     requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
-    the module's own code was written; it is empty if that is the whole `excerpt`. `uncalled` lists components that the
-    module does not call; their code is in `ready`. `absent` lists the components without code.
+    the module's own code was written; it is empty if they make up the whole excerpt. `uncalled` lists components that
+    the module does not call; their code is in `ready`. `absent` lists the components without code.
 
     `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
-    that the module does not simply copy from its source lines, one per entry; it is empty if the module was repaired
-    later. `by_definition` maps functions and classes written from the definition alone to the numbers of its
-    statements. `looked` contains the lines that the author or a review requested, and `opened` the ids of the symbols
-    in these lines. `searched` is whether the author or a review searched the repository."""
+    that the module does not simply copy from its source lines, one per entry; `declared` is empty if the module was
+    repaired later. `by_definition` maps functions and classes written from the definition alone to the numbers of the
+    definition's statements. `looked` contains the lines that the author or a review requested, and `opened` the ids of
+    the symbols in these lines. `searched` is whether the author or a review searched the repository."""
 
     technique: str
     name: str

@@ -19,8 +19,8 @@ _LONGEST_LINE = 160
 _LONGEST_NAME = 300
 
 
-# An answer that may ask for more first. `open` lists places: `file.py`, `file.py:10-40`, `file.py::Name` or `Name`.
-# `search` lists texts to find in files and configurations.
+# An answer that may first ask to see more code. `open` lists places: `file.py`, `file.py:10-40`, `file.py::Name` or
+# `Name`. `search` lists texts to find in files and configurations.
 class Asking(AnswerType):
     open: tuple[str, ...] = ()
     search: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Describes a run for a repair prompt, shortened and without details that vary between runs."""
+"""Describes a run briefly for a repair prompt, without details that vary between runs."""
 
 import re
 

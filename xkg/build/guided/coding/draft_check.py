@@ -148,7 +148,7 @@ def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
-    """Returns the names imported from the implementation, and whether it is imported as a whole."""
+    """Returns the names imported from the implementation, and whether the implementation itself is imported."""
     names: set[str] = set()
     whole = False
     for node in ast.walk(tree):

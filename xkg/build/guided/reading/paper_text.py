@@ -99,8 +99,8 @@ def _head(passages: Passages) -> str:
 
 
 def _room(passages: Passages, window: int) -> int:
-    """Returns the number of characters available for passages in a question. In a small window, at most half is
-    reserved for the answer."""
+    """Returns the number of characters available for passages in a question. At most half of a small window is reserved
+    for the answer."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
 
