@@ -75,8 +75,8 @@ class Skipped(Value):
 
 class Codebase(Value):
     """`files` lists every path in the commit. `requirements` and `declared` come from `read_requirements`. `roots` are
-    the folders that the repository imports under its own name (see `root_packages`). `settings` are the values in its
-    configuration files."""
+    the folders that the repository imports under its own name (see `root_packages`). `settings` are the values in the
+    repository's configuration files."""
 
     repository: Repository
     files: tuple[str, ...] = ()
@@ -101,8 +101,7 @@ class Codebase(Value):
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# How many times symbols may cover each line, on average. Usually, the module, a class and a method each cover a line
-# once.
+# Maximum number of symbols that cover a line, on average. Usually, a module, a class and a method cover each line.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 

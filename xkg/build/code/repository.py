@@ -33,8 +33,8 @@ def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
     """Parses a checkout in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is
-    called with the path of the current file, or '' for work on all files. Files in `without` are skipped for the
-    reasons given there.
+    called with the path of the current file, or '' for work on all files. Files in `without` (path → reason) are
+    skipped.
 
     Raises `InputError`, listing the checkout's languages, if it has no readable source."""
     skipped = Skips()

@@ -1,5 +1,5 @@
 """Finds the packages that a repository imports under its own name, such as `from fre.common.typing import Data` if the
-file `common/typing.py` is at the top of the repository, whatever its folder is called.
+file `common/typing.py` is at the top of the repository, whatever the repository's folder is called.
 
 A folder matches such a name if it contains most of the modules that the repository imports under the name, and these
 modules define the imported names.
@@ -42,10 +42,10 @@ def root_packages(
     name is an external package that the repository requires; it is None if the repository does not list its
     requirements.
 
-    One matching module is enough if the name is declared, or is the name of the repository or of the folder; if the
-    repository as a whole is a package; if it requires other packages; or if the module is in a folder with that name
-    and no module is missing. Otherwise, two matching modules are needed. A package that the repository requires is
-    treated as its own only if no module is missing."""
+    One matching module is enough for a declared name. For any other name that the repository does not require, one
+    module is enough if the repository lists its requirements, if the repository or folder has that name, if the whole
+    repository is a package, or if a module is in a subfolder and none is missing. Otherwise, two matching modules are
+    needed. A package that the repository requires is treated as its own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)

@@ -17,7 +17,7 @@ from xkg.files import private_folder, write_whole
 class BlacklistGuard:
     """`cache` is the folder for fetched repositories. `folder` stores the fingerprints of blacklisted repositories, so
     that each is fetched only once; nothing else from them is used. `note` receives one line for each repository that
-    cannot be fetched, because copies of it cannot be recognised."""
+    cannot be fetched, since copies of that repository cannot be recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None

@@ -26,8 +26,8 @@ _FOUND = 8
 
 
 class Candidate(Value):
-    """A paper that may be worth building. `use` is the weight of the target's mentions of it, or 0 if the target does
-    not cite it; `suggested` is a model's suggestion from the web."""
+    """A paper that may be worth building. `use` is the weight of the target's citations of the paper, or 0 if the
+    target does not cite the paper; `suggested` is a model's suggestion from the web."""
 
     title: str
     reference: Reference | None = None

@@ -38,8 +38,8 @@ class RepositoryRecord(Value):
     default_branch: str | None = None
 
     def on(self, repository: Repository) -> Repository:
-        """Returns the repository with this record added. It follows the default branch if the newest commit was
-        fetched."""
+        """Returns the repository with this record added. The repository follows the default branch if the newest commit
+        was fetched."""
         newest = self.commit is not None and repository.reference == self.commit
         update = {
             "is_official": repository.is_official or self.is_official,
@@ -91,9 +91,10 @@ class ChosenRepository(Value):
 
 class CuratedPaper(Value):
     """A candidate, ranked by `score`; `scores` are its components, all in 0..1. `technique` is the technique that it
-    supports. `origin` is a citation, an index search, or a model's web search. `identified` says how its arXiv id was
-    found, and `why` contains the model's explanation or the facts behind its rank. `dropped` is the reason it was left
-    out, or None if it was not. `repositories` lists all repositories examined, the paper's own first."""
+    supports. `origin` is a citation, an index search, or a model's web search. `identified` says how the paper's arXiv
+    id was found, and `why` contains the model's explanation or the facts behind the paper's rank. `dropped` is the
+    reason why the paper was left out, or None if it was chosen. `repositories` lists all repositories examined, the
+    paper's own first."""
 
     title: str
     arxiv_id: str | None = None

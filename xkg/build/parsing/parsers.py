@@ -136,9 +136,9 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """Repeats `attempt` without the files that end the process, starting without those in `known`. Returns its result
-    and these files with the reasons. Raises `UnsafeInputError` if there are too many such files, if something else ends
-    the process, or if all files together exceed the limits."""
+    """Repeats `attempt` without the files that kill the process, starting without the files in `known`. Returns the
+    result, and the excluded files with reasons. Raises `UnsafeInputError` if there are too many such files, if
+    something else ends the process, or if all files together exceed the limits."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:

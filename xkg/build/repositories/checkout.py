@@ -46,7 +46,7 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or the current files in a folder. `notes` tell the user which of these was read.
+    """A repository at one commit, or the current files in a folder. `notes` tell the user what was read.
 
     `committed` is the date of the commit (YYYY-MM-DD), and `written` the date on which its Python files were last
     changed; both are None for a folder's files. `read` yields (path, bytes) in the requested order. It yields None
@@ -120,7 +120,7 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     """Returns the current files in a folder, whatever its commit: tracked and unignored files in a git work tree,
     otherwise all files. The id is `local:<name>`, because contents are only read on request; `commit` is None. A git
-    directory, or a clone that was never checked out, has no such files, so its HEAD commit is read. `roots` has the
+    directory, or a clone that was never checked out, has no current files, so its HEAD commit is read. `roots` has the
     same meaning as in `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
@@ -182,8 +182,8 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """Returns the address of a page, with its branch name completed. A branch name may contain slashes, and the
-    reference contains only its first part."""
+    """Completes the branch name in the address of a page. A branch name may contain slashes, but the reference contains
+    only the part before the first slash."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -260,7 +260,7 @@ def _plain(path: Path) -> tuple[str, ...]:
     """Returns notes on a folder that is read as a plain folder although it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
-            "the folder's .git was not used: it is not a git directory, or points to one elsewhere that does not "
+            "the folder's .git was not used: it is not a git directory, or points to a directory elsewhere that does not "
             "point back to the folder (core.worktree); the folder's current files were read",
         )
     if git_directory.is_bare_data(path):

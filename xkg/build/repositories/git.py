@@ -145,8 +145,8 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """Yields the content of each blob in order, or None for blobs that are absent or damaged, and for all blobs after
-    too many damaged blobs. Raises `GitError`."""
+    """Yields the content of each blob in order, or None for blobs that are absent or damaged. After too many damaged
+    blobs, all further blobs are None. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
@@ -248,8 +248,8 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """Creates an empty git directory of our own, which is removed at the end. Other users can read it, because git may
-    run under a different uid."""
+    """Creates an empty git directory of our own, which is removed when the context exits. Other users can read it,
+    because git may run under a different uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))

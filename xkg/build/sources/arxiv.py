@@ -145,7 +145,8 @@ class ArxivSource:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
     def _stored(self, requested: ArxivId) -> _Record | None:
-        """Returns the newest version stored intact, or the requested version if it is stored intact."""
+        """Returns the requested version, or the newest if none is requested, provided that the stored file is
+        intact."""
         stem = _stem(requested)
         records: list[_Record] = []
         for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):

@@ -44,8 +44,8 @@ _NO_REPOSITORIES = frozenset(
 
 class RepositoryFacts(Value):
     """Facts about a repository from its host; unknown facts are '' or None. Dates are YYYY-MM-DD, `source` is the full
-    name of the repository it was forked from, and `size_kb` includes its whole history. `committers` are the names of
-    recent committers, if requested (`GitHub.committers`)."""
+    name of the repository that a fork was made from, and `size_kb` includes the whole history. `committers` are the
+    names of recent committers, if requested (`GitHub.committers`)."""
 
     url: str
     full_name: str
@@ -177,7 +177,7 @@ class GitHub:
         if reply.status == 200 and (etag := reply.headers.get("etag", stored.etag if stored else "")):
             kept = {name: value for name, value in reply.headers.items() if name in ("link", "content-type", "etag")}
             fresh = _Stored(etag=etag, at=self._clock.now(), headers=kept, body=reply.body.decode("utf-8", "replace"))
-            with suppress(OSError):  # without a writable cache, there are only more requests
+            with suppress(OSError):  # without a writable cache, responses are just requested again
                 private_folder(self._folder.parent)
                 private_folder(self._folder)
                 write_whole(path, fresh.model_dump_json().encode())

@@ -265,7 +265,7 @@ def _remarks(string: Node) -> bool:
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Returns names with their attributes inside the f-strings of an expression, as (start, end, path)."""
+    """Returns the names in an expression's f-strings with their attributes, as (start, end, path)."""
     prefix, paths = b"(", []
     source = prefix + expression + b")"
     leaves = _leaves(syntax_root(language(), source) or _nothing())
