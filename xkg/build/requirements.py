@@ -37,7 +37,7 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
-# Raised by the readers if a file's content does not match its name, or is nested too deeply.
+# The readers raise these errors if a file's content does not match its name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip

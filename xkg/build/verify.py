@@ -54,12 +54,12 @@ def verify(
 ) -> list[NodeResult]:
     """Proves every code node in these papers, or the nodes with ids in `only`, `jobs` at a time. Results are in the
     order of the nodes, and `notify` is called with each result as it arrives. A composite runs after its components,
-    because it is judged on the lines that are not in its `tested` components; a component that is not rerun keeps its
+    because it is judged on the lines that are not in its `tested` components. A component that is not rerun keeps its
     last level.
 
-    Results are stored in `folder` until `forget` is called, so that a killed run can resume. Unsettled proofs are not
-    stored, nor are results from a run that was killed or timed out or while a registry was down. An unsettled node
-    keeps its earlier level if that is higher. After an interrupt, running proofs finish but are not stored. Raises
+    Results are stored in `folder` until `forget` is called, so that a killed run can resume. A result is not stored if
+    the proof is unsettled, if the run was killed or timed out, or if a registry was down. An unsettled node keeps its
+    earlier level if that is higher. After an interrupt, running proofs finish but are not stored. Raises
     `SandboxUnavailableError` like the runner, `PackagesError`, and `StoreError` if a folder cannot be written."""
     by_id = {code.id: code for bundle in bundles for code in bundle.code}
     chosen = [

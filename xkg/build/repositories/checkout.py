@@ -260,8 +260,8 @@ def _plain(path: Path) -> tuple[str, ...]:
     """Returns notes on a folder that is read as a plain folder although it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
-            "the folder's .git was not used: it is not a git directory, or points to a directory elsewhere that does not "
-            "point back to the folder (core.worktree); the folder's current files were read",
+            "the folder's .git was not used: it is not a git directory, or points to a directory elsewhere that does "
+            "not point back to the folder (core.worktree); the folder's current files were read",
         )
     if git_directory.is_bare_data(path):
         return ("a bare repository inside a work tree is treated as data: its current files were read",)

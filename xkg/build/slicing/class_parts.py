@@ -1,5 +1,6 @@
-"""Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and any
-members that set attributes they read. All other members are replaced with comments that contain their signatures."""
+"""Selects the class members that a slice needs: the requested members, everything that they reach, the constructors,
+and any members that set attributes that these members read. All other members are replaced with comments that contain
+their signatures."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -191,7 +192,7 @@ class ClassParts(KeptLines):
     def _left_out(self, kept: Collection[ast.stmt]) -> Iterator[Gap]:
         body = self.node.body
         remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines)]
-        if not any(isinstance(m, Function) for m in remaining):  # only its name is used
+        if not any(isinstance(m, Function) for m in remaining):  # only the class's name is used
             remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:

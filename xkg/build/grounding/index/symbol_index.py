@@ -12,7 +12,7 @@ from xkg.build.grounding.index.identifier_words import Vocabulary, stem, stems, 
 from xkg.build.grounding.index.numbered import references
 from xkg.build.grounding.index.working_lines import made_attributes, working_ranges
 
-# Long bodies mention everything; long names and docstrings are specific.
+# Long bodies mention many unrelated words, but long names and docstrings are specific.
 _FIELDS: Mapping[str, FieldWeight] = {
     "name": FieldWeight(weight=4.0, length=0.5),
     "joined": FieldWeight(weight=4.0, length=0.0),  # `ExtraGradient` is also "extragradient"
