@@ -86,10 +86,10 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 class EmbeddingSettings(_Section):
     """The model that embeds texts. Choose a different model for other languages, a GPU or an existing server.
 
-    `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any of its
-    models, on a GPU if there is one; `openai` sends texts to any compatible server at `base_url`, with the key in
-    `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and `model.safetensors` or
-    `.onnx`; None searches for an installed model."""
+    `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any
+    sentence-transformers model, on a GPU if there is one; `openai` sends texts to any compatible server at `base_url`,
+    with the key in `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and
+    `model.safetensors` or `.onnx`; None searches for an installed model."""
 
     provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"
     model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
@@ -125,13 +125,13 @@ class EnvironmentSettings(_Section):
     """Packages for code from papers, in one folder shared by all of a user's graphs.
 
     `folder` defaults to `xkg/environments` in the user's cache folder. `max_mb` limits the size of one environment on
-    disk; 0 installs nothing. `total_mb` limits all environments together: the least recently used are removed first,
-    but never one in use. By default, all environments together may use half of the free disk space, and each at most
-    12,000 MB of that. `cpu_index` is the index for PyTorch builds without CUDA, which are installed if this machine has
-    no NVIDIA GPU and the index can be reached: `auto` is PyTorch's own index, unless pip or uv is configured for a
-    registry other than PyPI; `none` always uses the registry's builds. `python_downloads` lets uv download a Python
-    version that a repository needs. `packages` are requirement lines (`h5py>=3`) for additional packages, beyond those
-    that the code imports. With `cpu`, CUDA code runs on the CPU."""
+    disk; 0 installs nothing. `total_mb` limits all environments together: the least recently used environments are
+    removed first, but never an environment in use. By default, all environments together may use half of the free disk
+    space, and each environment at most 12,000 MB of that. `cpu_index` is the index for PyTorch builds without CUDA,
+    which are installed if this machine has no NVIDIA GPU and the index can be reached: `auto` is PyTorch's own index,
+    unless pip or uv is configured for a registry other than PyPI; `none` always uses the registry's builds.
+    `python_downloads` lets uv download a Python version that a repository needs. `packages` are requirement lines
+    (`h5py>=3`) for additional packages, beyond those that the code imports. With `cpu`, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -171,14 +171,14 @@ class LlmSettings(_Section):
     file); `caller` for the agent that requests a job; or `none` for static analysis only.
 
     A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
-    `verifier_model` judges it, `stronger_model` is asked if an agent's usual model fails, and `expert_model` if all
-    others fail; a role without its own model uses `model`. If `base_url` is None, `OPENAI_BASE_URL` from the
-    environment is used, or else OpenAI's address. `window` is the context length of the smallest model, in tokens.
-    `seconds` is the time limit for one call, and `concurrency` the number of parallel calls. `max_cost` is the spending
-    limit in dollars for one paper (all its builds together), and for one day's questions; `max_total_cost` is the limit
-    for all of a graph's papers and questions. `prices` extend and override the built-in prices, by model. `parameters`
-    are added to the body of each request (`{reasoning_effort: low}`), and `headers` to its headers, such as Entra
-    tokens for an Azure endpoint; `base_url` may end in Azure's `?api-version=…`."""
+    `verifier_model` verifies search results and plans ablations, `stronger_model` is asked if an agent's usual model
+    fails, and `expert_model` if all others fail; a role without its own model uses `model`. If `base_url` is None,
+    `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of the
+    smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel calls.
+    `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's questions;
+    `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the built-in
+    prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and `headers` to
+    its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None

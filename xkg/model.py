@@ -150,9 +150,9 @@ class Survivor(Node):
 
 
 class Fault(Node):
-    """A language model's objection to an implementation: it omits logic in the sources that the definition requires
-    (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition (`beyond`), or does
-    something else altogether (`unrelated`)."""
+    """A language model's objection to an implementation: the implementation omits logic in the sources that the
+    definition requires (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition
+    (`beyond`), or does something else altogether (`unrelated`)."""
 
     kind: Literal["missing", "foreign", "beyond", "unrelated"]
     remark: str
@@ -160,10 +160,10 @@ class Fault(Node):
 
 class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
-    from. Either both do it differently (`differs`), neither does it (`absent`), the code does it but the source lines
-    do not (`added`), or other lines in the repository, given in the remark, do it but the code does not (`elsewhere`).
-    `searched` is whether other lines in the repository were examined first. `component` is the name of the component
-    whose code differs from the definition, or empty for the technique's own code."""
+    from. Either the code and the source lines both implement the statement differently (`differs`), neither implements
+    it (`absent`), only the code implements it (`added`), or only other lines in the repository, given in the remark,
+    implement it (`elsewhere`). `searched` is whether other lines in the repository were examined first. `component` is
+    the name of the component whose code differs from the definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -186,11 +186,11 @@ class Departure(Node):
 
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of its statements that have a
-    counterpart in the source lines. `by_definition` is the fraction that have none because only the definition asks for
-    them, if the model agreed; otherwise 0. `faults` lists a language model's objections, or is None if no model was
-    asked. `statements` is the number of statements in the definition that the model compared with the code and the
-    source lines, or None if it compared none. `departures` lists the statements on which the paper and the repository
-    differ."""
+    counterpart in the source lines. `by_definition` is the fraction of its statements that have no counterpart because
+    only the definition asks for them, if the model agreed; otherwise 0. `faults` lists a language model's objections,
+    or is None if no model was asked. `statements` is the number of statements in the definition that the model compared
+    with the code and the source lines, or None if it compared none. `departures` lists the statements on which the
+    paper and the repository differ."""
 
     share: float
     by_definition: float = 0.0

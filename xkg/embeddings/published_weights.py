@@ -60,8 +60,8 @@ _PREPARED = {name: file.blake3 for name, file in FILES.items() if name != _WEIGH
 
 
 def minilm() -> Path:
-    """Prepares and checks the default model, and returns its folder. If several processes need it, one prepares it and
-    the others wait. Raises `EmbeddingError`."""
+    """Prepares and checks the default model, and returns its folder. If several processes need the model, one process
+    prepares it while all others wait. Raises `EmbeddingError`."""
     folder = own_folder()
     source = None if folder.is_dir() else installed()
     try:
@@ -81,7 +81,7 @@ def minilm() -> Path:
 
 def own_folder() -> Path:
     """Returns the folder for the prepared files. Its name contains a digest, because another version of xkg may prepare
-    them differently."""
+    the files differently."""
     return user_cache_folder() / f"{MINILM}-{_PREPARED[EIGHT_BITS][:8]}"
 
 
@@ -112,7 +112,7 @@ def _check(folder: Path, digests: Mapping[str, str]) -> None:
 
 
 def _prepare(folder: Path, source: Path | None) -> None:
-    """Writes `folder` from the published files in `source`, or from downloaded ones."""
+    """Writes `folder` from the published files, which are in `source` or are downloaded."""
     with ExitStack() as stack:
         if source is None:
             source = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-")))

@@ -16,8 +16,8 @@ _OVER = "this attempt was abandoned: another machine is running its item"
 
 
 class Limits:
-    """Grants slots in request order. An attempt that is over returns its slots and gets no more. Use it from one event
-    loop."""
+    """Grants slots in request order. An attempt that is over returns its slots and gets no more. Use each instance from
+    a single event loop."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self._free = dict(places)
@@ -67,7 +67,7 @@ class Limits:
     def _give(self, attempt: str, name: str) -> None:
         held = self._held.get(attempt)
         if held is None or held[name] <= 0:
-            return  # it was already returned when the attempt ended
+            return  # the slot was already returned when the attempt ended
         held[name] -= 1
         if not held.total():
             del self._held[attempt]

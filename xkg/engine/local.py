@@ -110,8 +110,8 @@ def _exit_code(process: "BaseProcess") -> int | None:
 
 
 def _context(imports: tuple[str, ...]) -> Any:
-    """Returns how processes start: forked from a server that has imported these modules and has one thread and no open
-    files or, on systems without fork, as new processes."""
+    """Returns the multiprocessing context. Processes are forked from a server that has imported these modules and has
+    one thread and no open files. On systems without fork, they are started as new processes."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LEDGER = "llm.sqlite"
-# `open`: running or interrupted, so it may be billed. `reused`: answered from the cache.
+# `open`: the call is running or was interrupted, so it may be billed. `reused`: the answer came from the cache.
 Outcome = Literal["open", "ok", "invalid", "refused", "cut", "failed", "reused"]
 
 # `dollars` is NULL if the price was unknown, and an estimate while `outcome` is open.

@@ -93,7 +93,7 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
-    # A type check is visited like an annotation, because it does not need the class's members.
+    # A type check is visited like an annotation, because it does not need a class's members.
 
     def visit_Call(self, node: ast.Call) -> None:
         match node:
