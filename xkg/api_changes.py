@@ -1,4 +1,4 @@
-"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each works like the
+"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each method works like the
 command with the same name."""
 
 import functools
@@ -267,9 +267,9 @@ class GraphChanges:
     ) -> "PulledPapers":
         """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
         with every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level`
-        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if one fails. In the
-        result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing version stays in
-        the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of them
+        fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
+        version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -340,7 +340,8 @@ class GraphChanges:
 
     def link(self) -> "LinkResult":
         """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
-        without a model, they stay undecided. Raises `UnknownIdError` if the graph is empty, and `BudgetError`."""
+        without a model, unclear pairs stay undecided. Raises `UnknownIdError` if the graph is empty, and
+        `BudgetError`."""
         from xkg.commands.graph.link import link
 
         return link(self._settings)
@@ -479,7 +480,7 @@ class GraphChanges:
 
 
 def number(k: int) -> int:
-    """Returns `k`. Raises `InputError` if it is less than 1."""
+    """Returns `k`. Raises `InputError` if `k` is less than 1."""
     from xkg.errors import InputError
 
     if k < 1:

@@ -44,7 +44,7 @@ class _Section(BaseModel):
 
 
 def plain_url(url: str) -> str:
-    """Returns `url` unchanged. Raises `ValueError` if it is not an endpoint address, or contains a key."""
+    """Returns `url` unchanged. Raises `ValueError` if `url` is not an endpoint address, or contains a key."""
     parts = _plain_parts(url, ("http", "https"))
     if parts is None or not re.fullmatch(r"(?:api-version=[\w.-]+)?", parts.query):
         raise ValueError("use http(s)://host/path, such as http://localhost:11434/v1, without a key")
@@ -52,7 +52,7 @@ def plain_url(url: str) -> str:
 
 
 def neo4j_url(url: str) -> str:
-    """Returns `url` unchanged. Raises `ValueError` if it is not a Neo4j address, or contains a user or password."""
+    """Returns `url` unchanged. Raises `ValueError` if `url` is not a Neo4j address, or contains a user or password."""
     parts = _plain_parts(url, NEO4J_SCHEMES)
     if parts is None or parts.path.strip("/"):
         raise ValueError(
@@ -207,9 +207,9 @@ Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
 
 
 class CurationSettings(_Section):
-    """The APIs that `xkg curate` queries in addition to arXiv. Each is an address (change it to use a mirror), or
-    `none` to skip the API. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional and raise the rate
-    limits."""
+    """The APIs that `xkg curate` queries in addition to arXiv. Each setting is an address (change it to use a mirror),
+    or `none` to skip the API. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional and raise the
+    rate limits."""
 
     openalex: Place = "https://api.openalex.org"
     github: Place = "https://api.github.com"
@@ -256,9 +256,9 @@ class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
-    keys, if its metadata does not include it. `types` lists the accepted values of the `typ` token header. Add `JWT` if
-    the issuer's access tokens have that type or none, but only if none of its other tokens have this audience and the
-    `read` scope."""
+    keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
+    `JWT` if the issuer's access tokens have that type or none, but only if none of its other tokens have this audience
+    and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -275,9 +275,9 @@ class OAuthSettings(_Section):
 
 
 class ServeBuildSettings(_Section):
-    """Builds requested by the server's clients. `allowed` enables them; over HTTP, a caller also needs a token with the
-    `build` scope. Repositories are fetched only from `hosts`, because the server may reach networks that its callers
-    cannot. Each caller may request `per_day` builds a day, and each build may spend `llm.max_cost`."""
+    """Builds requested by the server's clients. `allowed` enables these builds; over HTTP, a caller also needs a token
+    with the `build` scope. Repositories are fetched only from `hosts`, because the server may reach networks that its
+    callers cannot. Each caller may request `per_day` builds a day, and each build may spend `llm.max_cost`."""
 
     allowed: bool = False
     hosts: Names = (
@@ -291,8 +291,8 @@ class ServeBuildSettings(_Section):
 
 
 class ServeAgentSettings(_Section):
-    """Runs of `xkg implement` requested by the server's clients. `allowed` enables them; over HTTP, a caller also needs
-    a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a folder under
+    """Runs of `xkg implement` requested by the server's clients. `allowed` enables these runs; over HTTP, a caller also
+    needs a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a folder under
     `serve.roots`. Each caller may request `per_day` runs a day, each of which may spend `llm.max_cost`."""
 
     allowed: bool = False
@@ -300,9 +300,9 @@ class ServeAgentSettings(_Section):
 
 
 class ServeRunSettings(_Section):
-    """Scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables them; over HTTP,
-    a caller also needs a token with the `run` scope. Each caller may start `per_day` runs a day, one at a time, each
-    limited to `seconds`. A worker runs at most `at_once` scripts at a time, for all callers together."""
+    """Scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables these scripts;
+    over HTTP, a caller also needs a token with the `run` scope. Each caller may start `per_day` runs a day, one at a
+    time, each limited to `seconds`. A worker runs at most `at_once` scripts at a time, for all callers together."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)

@@ -162,7 +162,8 @@ def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidenc
 
 
 def forget(folder: Path, codes: Iterable[str]) -> None:
-    """Removes the stored results for these nodes. Called after publication, so that the next run proves them again."""
+    """Removes the stored results for these nodes. Called after publication, so that the next run proves these nodes
+    again."""
     for code in codes:
         shutil.rmtree(_folder(folder, code), ignore_errors=True)
         with suppress(OSError):  # other nodes of the paper may still have results

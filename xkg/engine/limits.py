@@ -27,8 +27,8 @@ class Limits:
         self._next: dict[str, float] = {}  # start of the next turn, by name
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Waits for a slot and takes it. If `pause` is set, there is only one slot, and turns start at least that many
-        seconds apart. Raises `OverError`."""
+        """Waits for a slot and takes the slot. If `pause` is set, there is only one slot, and turns start at least that
+        many seconds apart. Raises `OverError`."""
         if attempt in self._over:
             raise OverError(_OVER)
         self._free.setdefault(name, 1)

@@ -68,7 +68,7 @@ class Tier(NamedTuple):
 
 
 class Answered(NamedTuple, Generic[A]):
-    """An answer, the role of the model that gave it, and the number of calls to the expert model."""
+    """An answer, the role of the model that answered, and the number of calls to the expert model."""
 
     answer: A
     role: Role
@@ -211,7 +211,8 @@ class LanguageModel:
         *,
         check: Callable[[A], str | More | None] = accept,
     ) -> A | None:
-        """Returns the stored first answer to this question, if it is usable. Sends no request and records nothing."""
+        """Returns the stored first answer to this question, if that answer is usable. Sends no request and records
+        nothing."""
         self._require_open()
         system, user = prompt.render(inputs)
         opening: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -329,7 +330,7 @@ class LanguageModel:
         )
 
     def _reply(self, question: Question, request: Request) -> tuple[Reply, bool]:
-        """Returns the answer, and whether it is new. Concurrent calls with the same question wait for a single
+        """Returns the answer, and whether the answer is new. Concurrent calls with the same question wait for a single
         request."""
         with self._changed:
             turn = self._asking.setdefault(request.key, threading.Lock())

@@ -1,4 +1,5 @@
-"""The data model for a parsed repository (`Codebase`). `parse_repository` creates it; grounding and slicing use it."""
+"""The data model for a parsed repository (`Codebase`). `parse_repository` creates a codebase; grounding and slicing use
+it."""
 
 from typing import Literal
 

@@ -53,8 +53,8 @@ def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
 def found_by_search(
     known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Candidate]:
-    """Returns new papers found by searching for the target's title, which states its subject, in the first index that
-    answers."""
+    """Returns new papers found by searching for the target's title, which states the target's subject, in the first
+    index that answers."""
     for index in sorted(indexes, key=lambda each: each.is_slow):
         try:
             found = index.search(document.title, _FOUND)

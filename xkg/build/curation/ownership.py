@@ -44,7 +44,8 @@ _LARGE_KB = 1_000_000
 
 
 class PaperIdentity(NamedTuple):
-    """The data that identifies a paper in a README. `published` is the date of its first version (YYYY-MM-DD)."""
+    """The data that identifies a paper in a README. `published` is the date of the paper's first version
+    (YYYY-MM-DD)."""
 
     title: str
     authors: Sequence[str]

@@ -42,7 +42,7 @@ class RepositoryLink(NamedTuple):
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
-    """Returns each repository once: the paper's own repositories first, then the others in order of appearance.
+    """Returns each repository once: the paper's own repositories first, then all others in order of appearance.
     Repositories after the offset `bibliography` are treated as cited."""
     found: dict[str, RepositoryLink] = {}
     order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}

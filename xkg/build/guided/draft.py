@@ -19,8 +19,8 @@ def prompt(name: str) -> Prompt:
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes or could include. `proven` is whether its own test proves it.
-    `sources` are the symbols that it was made from."""
+    """A component whose code a draft's module includes or could include. `proven` is whether the component's own test
+    proves it. `sources` are the symbols that the component was made from."""
 
     name: str
     implementation: str
@@ -31,8 +31,8 @@ class UsedComponent(Value):
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
-    statements or names it contains, and `excerpt` contains the lines that the model saw, including lines that it
-    requested.
+    statements or names the module contains, and `excerpt` contains the lines that the model saw, including lines that
+    it requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
     the module's own code was written; it is empty if they make up the whole excerpt. `uncalled` lists components that

@@ -1,7 +1,7 @@
 """Shows a model the repository lines that it asks for before it answers.
 
-An answer may list places to open and texts to search for. Both are looked up in the parsed repository in memory; an
-answer can never cause a file to be read."""
+An answer may list places to open and texts to search for. Places and texts are looked up in the parsed repository in
+memory; an answer can never cause a file to be read."""
 
 import textwrap
 from itertools import chain

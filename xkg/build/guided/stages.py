@@ -51,7 +51,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
 
 class GuidedBuild:
-    """The guided stages for one paper and their results so far. Call them in order."""
+    """The guided stages for one paper and their results so far. Call the stages in order."""
 
     def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened

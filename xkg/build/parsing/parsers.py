@@ -46,7 +46,7 @@ _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
 
 class Parsers:
     """A client for the parsing process, which never outlives this object. Safe to use from several threads. `tasks`
-    lists additional modules whose `TASKS` it may run (`xkg.build.parsing.typed_tasks.tasks`)."""
+    lists additional modules whose `TASKS` the process may run (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
         self._worker = ConfinedWorker((_TASKS, *tasks))

@@ -35,7 +35,7 @@ def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """Creates commits in a temporary git directory. Yields this directory and the commit ids, and removes the directory
-    afterwards. The parent of the first commit is `parent`; the parent of each later commit is the previous one. The
+    afterwards. The parent of the first commit is `parent`; the parent of each later commit is the previous commit. The
     packs omit objects that `directory` already has. Raises `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):

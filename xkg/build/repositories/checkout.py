@@ -48,9 +48,10 @@ class File(NamedTuple):
 class Checkout:
     """A repository at one commit, or the current files in a folder. `notes` tell the user what was read.
 
-    `committed` is the date of the commit (YYYY-MM-DD), and `written` the date on which its Python files were last
-    changed; both are None for a folder's files. `read` yields (path, bytes) in the requested order. It yields None
-    instead of the bytes for a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most)."""
+    `committed` is the date of the commit (YYYY-MM-DD), and `written` the date on which the repository's Python files
+    were last changed; both dates are None for a folder's files. `read` yields (path, bytes) in the requested order. For
+    a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most), `read` yields None instead of
+    the bytes."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -74,10 +75,10 @@ def fetch_repository(
     directory, each optionally followed by `@commit` (a full or abbreviated commit, a branch or a tag; the default is
     HEAD).
 
-    A shallow clone of each URL and commit is stored as a bare repository under `cache`, and reused. It omits files that
-    are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside `roots` (None:
-    no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not reachable, is
-    empty, or does not contain the commit."""
+    A shallow clone of each URL and commit is stored as a bare repository under `cache`, and reused. The clone omits
+    files that are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside
+    `roots` (None: no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not
+    reachable, is empty, or does not contain the commit."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
@@ -359,8 +360,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """Returns a folder's files. If `named` is set, they are identified by a hash over paths, kinds and contents (sizes
-    for files that are too large to read)."""
+    """Returns a folder's files. If `named` is set, the files are identified by a hash over paths, kinds and contents
+    (sizes for files that are too large to read)."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
@@ -368,7 +369,7 @@ def _as_it_lies(
         name_in_checkout = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
         try:
             status = (path / raw).lstat()
-        except OSError:  # removed after it was listed
+        except OSError:  # the file was removed after it was listed
             continue
         kind: Literal["file", "link", "submodule"] = "file"
         size: int | None = None

@@ -1,4 +1,4 @@
-"""Caches shallow clones of remote repositories, one for each commit, however the address is spelled."""
+"""Caches shallow clones of remote repositories, with one clone per commit, however the address is spelled."""
 
 import contextlib
 import hashlib

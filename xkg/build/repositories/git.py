@@ -1,14 +1,14 @@
 """Runs git on untrusted repositories.
 
-Git executes commands specified in a repository's files, so it never sees these files. It works in our own git
-directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). It does not
-see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that git
-needs.
+Git executes commands specified in a repository's files, so it never sees these files. Instead, git works in our own git
+directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). Git does
+not see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that
+git needs.
 
 Git is confined like untrusted code (`sandbox.isolation.programs`): it has none of our environment variables, no write
-access, limits on time, memory and output, and no network access unless it fetches; if root starts it, it runs as
-nobody. A fetch can reach only the host in its address, so it cannot follow redirects to other hosts, and only the
-fetched packs are kept."""
+access, limits on time, memory and output, and no network access except for fetches. If root starts git, it runs as
+nobody. A fetch can reach only the host in its address, so it cannot follow redirects to other hosts. Only the fetched
+packs are kept."""
 
 import contextlib
 import errno
@@ -248,8 +248,8 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """Creates an empty git directory of our own, which is removed when the context exits. Other users can read it,
-    because git may run under a different uid."""
+    """Creates an empty git directory of our own, which is removed when the context exits. Other users can read the
+    directory, because git may run under a different uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
@@ -283,7 +283,7 @@ def run_git(
     host: tuple[str, int] | None = None,
     writes: bool = False,
 ) -> ProgramResult:
-    """Runs git in a directory from `own_directory`, adding links to `objects` in it. If git `writes`, the caller must
+    """Runs git in a directory from `own_directory`, adding links to `objects` there. If git `writes`, the caller must
     have made the directory writable for the sandbox's user."""
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(own)}

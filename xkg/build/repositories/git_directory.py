@@ -32,8 +32,8 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """`folder` contains HEAD and the index, and `common` everything else; they differ only for a linked work tree.
-    `objects` are the object directories, the repository's own first."""
+    """`folder` contains HEAD and the index, and `common` everything else; these two folders differ only for a linked
+    work tree. `objects` are the object directories, the repository's own first."""
 
     folder: Path
     common: Path
@@ -90,8 +90,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """Returns the git directory for a resolved folder, or None if it does not have one that may be read. If `roots` is
-    given, all directories that it points to must be under one of the roots."""
+    """Returns the git directory for a resolved folder, or None if the folder has no git directory that may be read. If
+    `roots` is given, all directories that the git directory points to must be under one of the roots."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)

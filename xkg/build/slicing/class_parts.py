@@ -70,9 +70,9 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class KeptLines(ABC):
-    """The part of a top-level class or function that is kept. If `whole` is set, all of it is kept; otherwise,
-    everything that the inner statements in `roots` need. `gaps` contains the omitted lines, in order, and `mentions`
-    the attributes that the kept part mentions."""
+    """The part of a top-level class or function that is kept. If `whole` is set, the whole definition is kept;
+    otherwise, only what the inner statements in `roots` need. `gaps` contains the omitted lines, in order, and
+    `mentions` the attributes that the kept part mentions."""
 
     def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
         self.node = node
@@ -152,7 +152,7 @@ class ClassParts(KeptLines):
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
-        """The kept members, or None if they reach attributes by computed names."""
+        """The kept members, or None if the kept members reach attributes by computed names."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member

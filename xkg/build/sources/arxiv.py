@@ -135,7 +135,7 @@ class ArxivSource:
         return self._file(record)
 
     def _save(self, record: _Record, kind: str, path: Path, largest: int) -> bool:
-        """Downloads a file of this kind to `path`. Returns False if arXiv does not have it."""
+        """Downloads a file of this kind to `path`. Returns False if arXiv does not have the file."""
         status = self._web.save(self._address(record, kind), largest, path)
         if status != 200 and status not in ABSENT:
             raise UnreachableError(f"{self._address(record, kind)} returned status {status}; try later, or {REMEDY}")

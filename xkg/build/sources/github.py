@@ -2,8 +2,8 @@
 
 Without `GITHUB_TOKEN`, GitHub allows 60 requests an hour and 10 searches a minute
 (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api), so responses are cached with their
-ETag. With a token, cached responses are revalidated, which costs nothing if they are unchanged; without a token, they
-are valid for a day."""
+ETag. With a token, cached responses are revalidated, which costs nothing for unchanged responses; without a token,
+responses are valid for a day."""
 
 import hashlib
 import os
@@ -91,7 +91,7 @@ class GitHub:
     """The repositories on GitHub, or on a server with GitHub's API at `url`. Responses are cached in `folder`.
 
     All methods raise `InputError` with a one-line message if GitHub cannot be reached, `BusyError` if its rate limit is
-    exhausted, and `ConfigError` if it rejects the token."""
+    exhausted, and `ConfigError` if GitHub rejects the token."""
 
     def __init__(self, folder: Path, url: str = URL, *, clock: Clock = CLOCK) -> None:
         self._token = os.environ.get("GITHUB_TOKEN", "").strip()

@@ -18,7 +18,7 @@ class Command(Program):
     searches = False
 
     def __init__(self, line: str) -> None:
-        """`line` is split like a shell command. File paths in it may be relative to the working folder. Raises
+        """`line` is split like a shell command. File paths in the command may be relative to the working folder. Raises
         `ConfigError`."""
         try:
             words = shlex.split(line)

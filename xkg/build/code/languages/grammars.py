@@ -268,7 +268,7 @@ SUFFIXES = frozenset(_BY_SUFFIX)
 
 
 def load_all() -> None:
-    """Loads the grammars for all languages, for a process that cannot load them later."""
+    """Loads the grammars for all languages, for a process that cannot load grammars later."""
     for grammar in _BY_SUFFIX.values():
         load(grammar)
 

@@ -34,7 +34,7 @@ _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
-# The methods that do a class's actual work; other dunder methods only support them.
+# Dunder methods that do a class's actual work; other dunder methods only support these.
 FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 

@@ -1,5 +1,5 @@
-"""A model's edits to a draft. Each contains the exact text and its replacement, so that an answer is only as long as
-the change."""
+"""A model's edits to a draft. Each edit contains the exact text and its replacement, so that an answer is only as long
+as the change."""
 
 import itertools
 from collections.abc import Sequence

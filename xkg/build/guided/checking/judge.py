@@ -53,10 +53,10 @@ def check(
     *,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. One question reviews all proven drafts. It begins with the same text as the
-    question that wrote them (`shared`), and the model may look at other places in the codebase. Drafts that are not
-    faithful are revised once, and the review of a revision sees only the changes. Composites then use their components'
-    revised code.
+    """Checks drafts, `jobs` at a time. One question reviews all proven drafts. The review begins with the same text as
+    the question that wrote the drafts (`shared`), and the model may look at other places in the codebase. Drafts that
+    are not faithful are revised once, and the review of a revision sees only the changes. Composites then use their
+    components' revised code.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error raised by `trial`."""

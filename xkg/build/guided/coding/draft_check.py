@@ -36,8 +36,8 @@ _FILE_CALLS = frozenset(
 
 
 def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
-    """Yields the faults in an implementation. `allowed` are the packages it may import in addition to the standard
-    library."""
+    """Yields the faults in an implementation. `allowed` are the packages that may be imported in addition to the
+    standard library."""
     parsed = check_parsed(source)
     if parsed.level is Level.NONE:
         yield f"implementation: {parsed.reason}"

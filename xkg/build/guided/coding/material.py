@@ -21,16 +21,16 @@ MOST_LOCATED = 24_000
 # their dependencies may add up to the second limit. The model can open any code that is left out.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
-# A file that cannot be sliced is shown whole up to this size.
+# A file that cannot be sliced is shown in full up to this size.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
 
 
 @dataclass(frozen=True)
 class Material:
-    """The code shown to the model, as text in `code`. `used` are the located symbols in it; `sources` adds their
-    dependencies. `is_cut` says whether some of the symbols' lines were left out. `packages` are third-party imports.
-    `remarks` describe special circumstances, one per line."""
+    """The code shown to the model, as text in `code`. `used` are the located symbols in the code; `sources` adds the
+    dependencies of these symbols. `is_cut` says whether some of the symbols' lines were left out. `packages` are
+    third-party imports. `remarks` describe special circumstances, one per line."""
 
     code: str
     used: tuple[str, ...]

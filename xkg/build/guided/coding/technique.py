@@ -383,7 +383,8 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """Returns the draft with additional sources: the symbols that were opened for it and from which it took lines."""
+    """Returns the draft with additional sources: the symbols that were opened for the draft and from which its module
+    took lines."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

@@ -44,8 +44,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(Value):
-    """A component's code, ready to be called. `proven` is whether its own test proves it. `sources` and `excerpt` come
-    from its draft; `departures` list how it differs from the paper."""
+    """A component's code, ready to be called. `proven` is whether the component's own test proves it. `sources` and
+    `excerpt` come from the component's draft; `departures` list how the code differs from the paper."""
 
     name: str
     technique: str
@@ -58,7 +58,7 @@ class Component(Value):
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    that it saw. `left_out` says whether some of their lines were not shown."""
+    that the model saw. `left_out` says whether some of their lines were not shown."""
 
     technique: str
     reason: str
@@ -88,8 +88,8 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """A module that fits its components, and the lines that its author looked at. `allowed` are the packages it may
-    import."""
+    """A module that fits its components, and the lines that its author looked at. `allowed` are the packages that the
+    module may import."""
 
     module: Module
     lookup: Lookup
@@ -101,8 +101,8 @@ Outcome = Written | Declined | str
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
     """Groups techniques (id → bytes of located code), in the given order, so that each group is one question.
-    Techniques in a group share the rules and the common code, so the model reads both only once. Components come before
-    their composites, so that one answer can fit them together."""
+    Techniques in a group share the rules and the common code, so the model reads these only once. Components come
+    before their composites, so that the code in one answer fits together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():
@@ -274,7 +274,7 @@ def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
 
 
 def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
-    """Adds a module's code to the components' code before it has run."""
+    """Adds a module's code, which has not run yet, to the components' code."""
     if source := compose(module.implementation, _parts(task, made)).source:
         identity, name = task.technique.id, task.technique.name
         made[identity] = Component(name=name, technique=identity, implementation=source)

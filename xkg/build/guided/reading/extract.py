@@ -289,7 +289,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """Returns the resources that the model lists, plus the addresses of any releases that it omitted."""
+    """Returns the resources that the model lists, plus the addresses of any releases that the model omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

@@ -1,4 +1,4 @@
-"""Renders a paper's text for the question about it.
+"""Renders a paper's text for the question about the paper.
 
 Everything that can define a technique is included in full, even experiments, since many papers describe parts of their
 method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and result
