@@ -124,9 +124,9 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
-        """Looks up a paper by id or title. Returns its abstract, techniques in preorder with the levels of their code,
-        hidden techniques with reasons, findings, resources and references. `include_code` adds the code for all
-        techniques."""
+        """Looks up a paper by id or title. Returns the paper's abstract, techniques in preorder with the levels of
+        their code, hidden techniques with reasons, findings, resources and references. `include_code` adds the code for
+        all techniques."""
         return self._service.paper(paper, include_code=include_code, full=True)
 
     def technique(self, technique: str) -> "TechniqueAnswer":
@@ -172,8 +172,8 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
-        """Returns at most `k` papers related to this one by citation, shared concepts or similar techniques, best
-        first."""
+        """Returns at most `k` papers related to the given paper by citation, shared concepts or similar techniques,
+        best first."""
         require_list("exclude", exclude)
         return self._service.related(paper, number(k), tuple(exclude))
 
@@ -201,8 +201,8 @@ class KnowledgeGraph(GraphChanges):
         For studies, `include` selects kinds of nodes (`xkg.serve.context.context.KINDS`; None: all), and `code` is
         "raw" (source lines from the repository), "rewritten" (code nodes at any level) or "verified" (code nodes at
         level `executed` or above). Raw lines are read from the build's files, or from a clone at `repository`; the last
-        line of the Markdown explains why any are missing. Raises `InputError` if the budget is too small, or if the
-        clone does not contain the paper's commit.
+        line of the Markdown explains why any lines are missing. Raises `InputError` if the budget is too small, or if
+        the clone does not contain the paper's commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

@@ -51,8 +51,8 @@ def check_with_packages(
 
     Nodes that turn out to need another module at run time are retried with that module's package installed. Nodes that
     fail inside a package are retried up to three times: without the repository's versions, with the newest versions,
-    and then on the Python version that was current on that date. The last attempt includes nodes that use features
-    removed from their Python version. `make` works like `EnvironmentMaker.make`."""
+    and then on the Python version that was current on the date `written`. The last attempt includes nodes that use
+    features removed from their Python version. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)

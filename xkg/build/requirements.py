@@ -41,7 +41,7 @@ _CONDA_NAMES = {
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
-_LONGEST_YAML = 100_000  # characters; the parser takes half a second for this many
+_LONGEST_YAML = 100_000  # characters; parsing this many takes half a second
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _TEXTS = re.compile(r"(?i)requirement|constraint|conda|^environment|^spec[-_]?(file|list)|^req.*\.txt$")

@@ -166,7 +166,7 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
     again."""
     for code in codes:
         shutil.rmtree(_folder(folder, code), ignore_errors=True)
-        with suppress(OSError):  # other nodes of the paper may still have results
+        with suppress(OSError):  # other nodes in the paper may still have results
             _folder(folder, code).parent.rmdir()
 
 

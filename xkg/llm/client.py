@@ -158,8 +158,8 @@ class LanguageModel:
         self._turn = turn or (lambda: slots)
         self._once = once
         self._changed = threading.Condition()
-        self._under_way: Counter[str] = Counter()  # calls by paper
-        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while a question is pending
+        self._under_way: Counter[str] = Counter()  # in-flight calls per paper
+        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # locks for pending questions
         self._silent = 0  # calls that timed out since the last answer
         self._down: tuple[float, str] | None = None
         self._closed = False

@@ -111,7 +111,7 @@ class RepositorySearch:
         try:
             facts = self._facts(url)
         except InputError as error:
-            if self._busy is None:  # otherwise already noted
+            if self._busy is None:  # otherwise, the problem was already noted
                 self._failed(f"could not examine {url}: {error}", error)
             return ChosenRepository(url=url, evidence=(f"it could not be examined: {error}",), found=found)
         if facts is None:

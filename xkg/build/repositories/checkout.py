@@ -29,7 +29,7 @@ from xkg.text.address import RepositoryAddress, repository_address
 
 MAX_FILES = 200_000
 _MOST_SLASHES = 4  # in a branch name
-_MOST_CODE = 500  # maximum files whose last change is looked up
+_MOST_CODE = 500  # maximum number of files whose last change is looked up
 
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
 _SUBMODULE = re.compile(r"(?m)^[ \t]*path[ \t]*=([^\r\n]*)")

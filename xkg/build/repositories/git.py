@@ -75,7 +75,7 @@ _VARIABLES = {
 
 _PLAIN = {
     "response 502": "no server is answering there",  # the status is from our proxy
-    # GitHub returns this for everything that is not public.
+    # GitHub returns this error for every repository that is not public.
     "could not read Username": "it asks for a password, so it is private, renamed or deleted",
 }
 """User-friendly versions of Git's fetch errors, keyed by a substring of the last line."""
@@ -172,7 +172,7 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
         (own / "info").mkdir()
         (own / "info" / "exclude").write_bytes(_excluded(directory))
         ran = run_git(arguments, own, folder=tree)
-        if not ran.ok and ran.ended == "exited":  # a sparse index needs the trees of its folders
+        if not ran.ok and ran.ended == "exited":  # if the index is sparse, git needs the folders' tree objects
             ran = run_git(arguments, own, folder=tree, objects=directory.objects)
         return [name for name in succeeded(ran).split(b"\0") if name]
 

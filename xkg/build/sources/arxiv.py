@@ -154,7 +154,7 @@ class ArxivSource:
                 record = _Record.model_validate_json(path.read_bytes())
                 if sha256_of(self._folder / record.file) == record.sha256:
                     records.append(record)
-            except (OSError, ValidationError):  # fetch it again
+            except (OSError, ValidationError):  # fetch the file again
                 continue
         return max(records, key=lambda record: int(record.version[1:]), default=None)
 

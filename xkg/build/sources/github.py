@@ -157,7 +157,7 @@ class GitHub:
                 found = self._github.get_repo(full_name).get_commits()
                 names = [commit.commit.author.name for commit in islice(found, _COMMITS)]
             except GithubException as error:
-                if error.status in (404, 409):  # gone, or empty
+                if error.status in (404, 409):  # the repository is gone or empty
                     return ()
                 raise
         return tuple(dict.fromkeys(name[:200] for name in names if name))

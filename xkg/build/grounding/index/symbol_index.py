@@ -15,7 +15,7 @@ from xkg.build.grounding.index.working_lines import made_attributes, working_ran
 # Long bodies mention many unrelated words, but long names and docstrings are specific.
 _FIELDS: Mapping[str, FieldWeight] = {
     "name": FieldWeight(weight=4.0, length=0.5),
-    "joined": FieldWeight(weight=4.0, length=0.0),  # `ExtraGradient` is also "extragradient"
+    "joined": FieldWeight(weight=4.0, length=0.0),  # `ExtraGradient` is also indexed as "extragradient"
     "owner": FieldWeight(weight=2.0, length=0.3),
     "prose": FieldWeight(weight=2.0, length=0.5),
     "signature": FieldWeight(weight=1.0, length=0.5),

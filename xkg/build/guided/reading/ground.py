@@ -23,8 +23,9 @@ CANDIDATES = 10
 MOST_PLACES = 5
 _MOST_ASKED = 24
 _DEFINITION = 2_600  # characters; definitions are not shortened, since the model would not look for the missing parts
-# Lines shown for symbols that the search ranks first for a technique, and for other symbols. All are shortened further
-# if together they exceed the characters allowed in a question. The model can open the remaining lines.
+# Number of lines shown for symbols that the search ranks first for a technique, and for other symbols. All symbols are
+# shortened further if together they exceed the characters allowed in a question. The model can open the remaining
+# lines.
 _FIRST = 3
 _LINES = 60
 _LINES_OF_OTHERS = 10

@@ -23,7 +23,7 @@ from xkg.build.techniques.section_roles import Part, Role, part_at, role_of_titl
 from xkg.model import Excerpt
 
 Span = tuple[int, int]
-LONGEST_TABLE = 2500  # characters; a larger table lists results
+LONGEST_TABLE = 2500  # characters; larger tables are assumed to list results
 _LEAST = 40  # minimum characters in a statement between paragraphs
 _TABLE = re.compile(
     r"\\begin\{(tabular[x*]?|longtable)\}(?:(?!\\begin\{(?:tabular|longtable)).){0,20000}?\\end\{\1\}"
