@@ -218,7 +218,7 @@ class Fidelity(Node):
 
 
 class Evidence(Node):
-    """How a level was reached, or why the next level was not.
+    """How a level was reached, or why the next level was not reached.
 
     `missing` lists packages that the code needs but that could not be installed or imported on this machine, so a low
     level may not be the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the
@@ -251,7 +251,7 @@ class Evidence(Node):
 
     @property
     def suffices(self) -> bool:
-        """Whether the measurements support the level. Levels below `imported` need none."""
+        """Whether the measurements support the level. Levels below `imported` need no measurements."""
         rank = self.level.rank
         score = self.mutation_score or 0.0
         return (

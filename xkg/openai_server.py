@@ -37,8 +37,8 @@ time."""
 
 @dataclass(frozen=True)
 class Access:
-    """A server's address and key; the key is empty if there is none. `section` is the server's settings section;
-    `variables` are the environment variables that may contain the key."""
+    """A server's address and key; the key is empty if the server has no key. `section` is the server's settings
+    section; `variables` are the environment variables that may contain the key."""
 
     base_url: str
     section: str

@@ -123,8 +123,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the lines from the outermost files that contain any, starting with the usual file names; otherwise the
-    README's lines."""
+    """Returns the requirement lines from the outermost files that contain some, starting with the usual file names, or
+    else the README's lines."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)

@@ -138,7 +138,7 @@ def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
 
 def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Level | None) -> PaperBundle:
     """Returns the bundle with this evidence and its levels, keyed by code id; other nodes are unchanged. A built bundle
-    is pruned again, as in the build; an imported bundle never is."""
+    is pruned again, as in the build; an imported bundle is never pruned."""
     code = tuple(
         node.model_copy(update={"level": evidence[node.id].level, "evidence": (evidence[node.id],)})
         if node.id in evidence

@@ -59,7 +59,7 @@ class Passage(str):
     """A text in `segments`, each of which is also encoded separately.
 
     The vector of the whole text is the mean over its segments' tokens, and its words are its segments' words. Encoding
-    the segments too therefore costs no more than encoding only the whole text."""
+    the segments as well therefore costs no more than encoding only the whole text."""
 
     __slots__ = ("segments",)
 

@@ -84,7 +84,7 @@ class SentenceTransformersEmbedder:
             )
         except RuntimeError as error:  # errors from torch, such as too little GPU memory
             reason = " ".join(str(error).split())[:200]
-            raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider onnx") from error
+            raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider to onnx") from error
 
 
 def _readable(text: str) -> str:

@@ -94,7 +94,7 @@ class Parsers:
 
     def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
         """Returns the answer from one of the functions in `tasks`. Raises `WorkerDiedError` if there is no answer, or
-        an answer that the function cannot have returned."""
+        if the function could not have returned the answer."""
         answer = self._worker.call(named(task), arguments(given), bounds)
         try:
             return answer_of(task, answer)

@@ -110,8 +110,8 @@ class TooLargeError(GitError):
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """Returns the commit for an object id (which may be abbreviated or belong to a tag), or None if there is none.
-    Raises `GitError`."""
+    """Returns the commit for an object id (which may be abbreviated or belong to a tag), or None if there is no such
+    commit. Raises `GitError`."""
     output = read_from(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
     head, _, content = output.partition(b"\n")
     words = head.split()

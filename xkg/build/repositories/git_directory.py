@@ -133,7 +133,7 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 def link_objects(source: Path, target: Path) -> None:
     """Fills our object directory `target` with links to the packs and loose objects in `source`, but not to anything
-    that git could execute or block on (alternates, links, pipes). Raises `InputError` if there are too many."""
+    that git could execute or block on (alternates, links, pipes). Raises `InputError` if there are too many files."""
     (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):

@@ -1,4 +1,4 @@
-"""HTTP requests that are paced, retried if that may help, limited in size and time, and redirected only to known
+"""HTTP requests that are paced, retried if a retry may help, limited in size and time, and redirected only to known
 hosts."""
 
 import json

@@ -19,7 +19,7 @@ _ASIDE = re.compile(
 
 def overview(codebase: Codebase) -> str:
     """Returns the README's first paragraph of prose, and the files with the names they define, most imported first, as
-    Markdown. Files that define the same names are listed once. About 2,000 characters at most."""
+    Markdown. Files that define the same names are listed once. The summary has at most about 2,000 characters."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
     alike: dict[tuple[str, ...], list[str]] = {}

@@ -1,4 +1,4 @@
-"""Finds the global names that a statement uses, by Python's scoping rules (Language Reference, 4.2)."""
+"""Finds the global names that a statement uses, according to Python's scoping rules (Language Reference, 4.2)."""
 
 import ast
 import typing
