@@ -404,7 +404,7 @@ class _WorkingFolder(YamlConfigSettingsSource):
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
         if path.is_file() and owned_by_another(path.stat()):
-            raise ConfigError(f"{path.absolute()} belongs to another user: use another folder, or change the file's owner")
+            raise ConfigError(f"{path.absolute()} belongs to another user: use another folder, or change the owner")
         super().__init__(settings_cls)
         models = self.yaml_data.get("llm") if isinstance(self.yaml_data, dict) else None
         commands = [

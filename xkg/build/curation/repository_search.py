@@ -146,7 +146,7 @@ class RepositorySearch:
         )
 
     def _facts(self, url: str) -> RepositoryFacts | None:
-        """Facts about a repository, or None if it does not exist. Raises `InputError` if the host does not answer."""
+        """Facts about a repository, or None if it does not exist. Raises `InputError` if the facts are unavailable."""
         name = github_name(url)
         if name is not None and self._host is not None:
             if self._busy is not None:
