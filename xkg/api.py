@@ -77,10 +77,11 @@ def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, A
 class KnowledgeGraph(GraphChanges):
     """An open graph; `xkg.open` creates one.
 
-    Each answer reflects the graph's current state. It is the same immutable pydantic object that the corresponding MCP
-    tool or command returns, and `str(answer)` is the command's output. The graph is thread-safe. Close it when you are
-    done, or use it in a `with` statement. Errors are `XkgError`s whose messages suggest what to do: `UnknownIdError`
-    lists the nearest ids, and `StoreError` means that the graph is empty, unreadable or closed.
+    Each answer reflects the graph's current state. An answer is the same immutable pydantic object that the
+    corresponding MCP tool or command returns, and `str(answer)` is the command's output. The graph is thread-safe.
+    Close the graph when you are done, or open it in a `with` statement. Errors are `XkgError`s whose messages suggest
+    what to do: `UnknownIdError` lists the nearest ids, and `StoreError` means that the graph is empty, unreadable or
+    closed.
 
     Slow methods accept `progress`, a function that is called with each event, from any thread. `str(event)` is a single
     line, so `progress=print` works.
@@ -105,9 +106,9 @@ class KnowledgeGraph(GraphChanges):
         field: str = "",
     ) -> "PapersAnswer":
         """Returns at most `k` papers, ordered by title. The filters are `text` (words in the title, id or authors),
-        `years` (first and last, either may be None; papers without a year are left out), `with_code`, `tested` (only
-        papers with tested code), `state` ("complete" or "partial") and `field` (an arXiv category such as "cs" or
-        "cs.LG"). The answer can be iterated and indexed like its rows.
+        `years` (first and last; either may be None), `with_code`, `tested` (only papers with tested code), `state`
+        ("complete" or "partial") and `field` (an arXiv category such as "cs" or "cs.LG"). With `years`, papers without
+        a year are left out. The answer can be iterated and indexed like its rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -123,14 +124,14 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
-        """Looks up a paper by id or title. Returns its abstract, techniques in preorder with the levels of their code,
-        hidden techniques with reasons, findings, resources and references. `include_code` adds the code for all
-        techniques."""
+        """Looks up a paper by id or title. Returns the paper's abstract, techniques in preorder with the levels of
+        their code, hidden techniques with reasons, findings, resources and references. `include_code` adds the code for
+        all techniques."""
         return self._service.paper(paper, include_code=include_code, full=True)
 
     def technique(self, technique: str) -> "TechniqueAnswer":
-        """Looks up a technique by id. Returns its definition, its passage in the paper, its place in the hierarchy, its
-        components, and the repository lines that implement it.
+        """Looks up a technique by id. Returns the definition, the passage in the paper, the place in the hierarchy, the
+        components, and the repository lines that implement the technique.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -171,8 +172,8 @@ class KnowledgeGraph(GraphChanges):
         )
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
-        """Returns at most `k` papers related to this one by citation, shared concepts or similar techniques, best
-        first."""
+        """Returns at most `k` papers related to the given paper by citation, shared concepts or similar techniques,
+        best first."""
         require_list("exclude", exclude)
         return self._service.related(paper, number(k), tuple(exclude))
 
@@ -200,8 +201,8 @@ class KnowledgeGraph(GraphChanges):
         For studies, `include` selects kinds of nodes (`xkg.serve.context.context.KINDS`; None: all), and `code` is
         "raw" (source lines from the repository), "rewritten" (code nodes at any level) or "verified" (code nodes at
         level `executed` or above). Raw lines are read from the build's files, or from a clone at `repository`; the last
-        line of the Markdown explains why any are missing. Raises `InputError` if the budget is too small, or if the
-        clone does not contain the paper's commit.
+        line of the Markdown explains why any lines are missing. Raises `InputError` if the budget is too small, or if
+        the clone does not contain the paper's commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -213,10 +214,10 @@ class KnowledgeGraph(GraphChanges):
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)
 
     def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
-        """Plans at most `k` ablations of a paper, most informative first. Each has a component, an action, a
-        replacement, a measure, a reason and the lines to change: the lines stored in the graph or, if `repository` is
-        set, the current lines in that folder. The language model plans from the graph; without a model, fixed rules do
-        (see `planned_by`). Nothing is run or changed.
+        """Plans at most `k` ablations of a paper, most informative first. Each ablation has a component, an action, a
+        replacement, a measure, a reason and the lines to change. These are the lines stored in the graph or, if
+        `repository` is set, the current lines in that folder. The language model plans from the graph; without a model,
+        fixed rules do (see `planned_by`). Nothing is run or changed.
 
         >>> import xkg
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:

@@ -1,4 +1,4 @@
-"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each works like the
+"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each method works like the
 command with the same name."""
 
 import functools
@@ -127,8 +127,8 @@ class GraphChanges:
         **where: "Unpack[EngineFields]",
     ) -> "BatchReport":
         """Builds several papers, `jobs` at a time. `papers` is a list file as for `xkg build --papers`, or pairs of a
-        paper and its repository. Skips unchanged papers and, unless `retry_failed` is set, papers that failed before.
-        One failure does not stop the rest; the report has a row for each paper. `progress` receives `PaperEvent`s.
+        paper and its repository. Skips unchanged papers and, unless `retry_failed` is set, papers that failed before. A
+        failure does not stop the other builds; the report has a row for each paper. `progress` receives `PaperEvent`s.
         Raises `InputError` if the list cannot be read."""
         from xkg.commands.batch.paper_list import paper_list, read_list
         from xkg.commands.batch.run import run
@@ -265,11 +265,11 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`. This can be restricted to the given `papers`, to papers with
-        every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level` or
-        above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if one fails. In the
-        result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing version stays in
-        the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
+        with every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level`
+        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of them
+        fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
+        version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -340,7 +340,8 @@ class GraphChanges:
 
     def link(self) -> "LinkResult":
         """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
-        without a model, they stay undecided. Raises `UnknownIdError` if the graph is empty, and `BudgetError`."""
+        without a model, unclear pairs stay undecided. Raises `UnknownIdError` if the graph is empty, and
+        `BudgetError`."""
         from xkg.commands.graph.link import link
 
         return link(self._settings)
@@ -449,8 +450,8 @@ class GraphChanges:
         self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
     ) -> "QuestionsAnswer":
         """Returns at most `k` open questions from a job, each with the JSON schema of its answer; waits up to
-        `wait_seconds` for a question. `known` lists the marks of data that you still have, so that it is not repeated.
-        Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
+        `wait_seconds` for a question. `known` lists the marks of data that you still have, so that this data is not
+        sent again. Raises `UnknownIdError`, and `InputError` if the server's model answers the job's questions."""
         from xkg.serve.jobs.authority import OPERATOR
         from xkg.serve.jobs.open_questions import offered
 
@@ -479,7 +480,7 @@ class GraphChanges:
 
 
 def number(k: int) -> int:
-    """Returns `k`. Raises `InputError` if it is less than 1."""
+    """Returns `k`. Raises `InputError` if `k` is less than 1."""
     from xkg.errors import InputError
 
     if k < 1:

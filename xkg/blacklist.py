@@ -84,8 +84,8 @@ def parse_blacklist(text: str) -> Blacklist:
 
 
 def read_blacklist(path: Path) -> Blacklist:
-    """Reads a blacklist from a file. Raises `InputError` if it cannot be read or has no entries, so that a mistyped
-    path does not allow everything."""
+    """Reads a blacklist from a file. Raises `InputError` if the file cannot be read or has no entries, so that a
+    mistyped path does not allow everything."""
     try:
         blacklist = parse_blacklist(read_regular(path, _LARGEST).decode("utf-8", "replace"))
     except OSError as error:

@@ -44,7 +44,7 @@ class _Section(BaseModel):
 
 
 def plain_url(url: str) -> str:
-    """Returns `url` unchanged. Raises `ValueError` if it is not an endpoint address, or contains a key."""
+    """Returns `url` unchanged. Raises `ValueError` if `url` is not an endpoint address, or contains a key."""
     parts = _plain_parts(url, ("http", "https"))
     if parts is None or not re.fullmatch(r"(?:api-version=[\w.-]+)?", parts.query):
         raise ValueError("use http(s)://host/path, such as http://localhost:11434/v1, without a key")
@@ -52,7 +52,7 @@ def plain_url(url: str) -> str:
 
 
 def neo4j_url(url: str) -> str:
-    """Returns `url` unchanged. Raises `ValueError` if it is not a Neo4j address, or contains a user or password."""
+    """Returns `url` unchanged. Raises `ValueError` if `url` is not a Neo4j address, or contains a user or password."""
     parts = _plain_parts(url, NEO4J_SCHEMES)
     if parts is None or parts.path.strip("/"):
         raise ValueError(
@@ -86,10 +86,10 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 class EmbeddingSettings(_Section):
     """The model that embeds texts. Choose a different model for other languages, a GPU or an existing server.
 
-    `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any of its
-    models, on a GPU if there is one; `openai` sends texts to any compatible server at `base_url`, with the key in
-    `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and `model.safetensors` or
-    `.onnx`; None searches for an installed model."""
+    `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any
+    sentence-transformers model, on a GPU if there is one; `openai` sends texts to any compatible server at `base_url`,
+    with the key in `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and
+    `model.safetensors` or `.onnx`; None searches for an installed model."""
 
     provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"
     model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
@@ -125,13 +125,13 @@ class EnvironmentSettings(_Section):
     """Packages for code from papers, in one folder shared by all of a user's graphs.
 
     `folder` defaults to `xkg/environments` in the user's cache folder. `max_mb` limits the size of one environment on
-    disk; 0 installs nothing. `total_mb` limits all environments together: the least recently used are removed first,
-    but never one in use. By default, all environments together may use half of the free disk space, and each at most
-    12,000 MB of that. `cpu_index` is the index for PyTorch builds without CUDA, which are installed if this machine has
-    no NVIDIA GPU and the index can be reached: `auto` is PyTorch's own index, unless pip or uv is configured for a
-    registry other than PyPI; `none` always uses the registry's builds. `python_downloads` lets uv download a Python
-    version that a repository needs. `packages` are requirement lines (`h5py>=3`) for additional packages, beyond those
-    that the code imports. With `cpu`, CUDA code runs on the CPU."""
+    disk; 0 installs nothing. `total_mb` limits all environments together: the least recently used environments are
+    removed first, but never an environment in use. By default, all environments together may use half of the free disk
+    space, and each environment at most 12,000 MB of that. `cpu_index` is the index for PyTorch builds without CUDA,
+    which are installed if this machine has no NVIDIA GPU and the index can be reached: `auto` is PyTorch's own index,
+    unless pip or uv is configured for a registry other than PyPI; `none` always uses the registry's builds.
+    `python_downloads` lets uv download a Python version that a repository needs. `packages` are requirement lines
+    (`h5py>=3`) for additional packages, beyond those that the code imports. With `cpu`, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -171,14 +171,14 @@ class LlmSettings(_Section):
     file); `caller` for the agent that requests a job; or `none` for static analysis only.
 
     A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
-    `verifier_model` judges it, `stronger_model` is asked if an agent's usual model fails, and `expert_model` if all
-    others fail; a role without its own model uses `model`. If `base_url` is None, `OPENAI_BASE_URL` from the
-    environment is used, or else OpenAI's address. `window` is the context length of the smallest model, in tokens.
-    `seconds` is the time limit for one call, and `concurrency` the number of parallel calls. `max_cost` is the spending
-    limit in dollars for one paper (all its builds together), and for one day's questions; `max_total_cost` is the limit
-    for all of a graph's papers and questions. `prices` extend and override the built-in prices, by model. `parameters`
-    are added to the body of each request (`{reasoning_effort: low}`), and `headers` to its headers, such as Entra
-    tokens for an Azure endpoint; `base_url` may end in Azure's `?api-version=…`."""
+    `verifier_model` verifies search results and plans ablations, `stronger_model` is asked if an agent's usual model
+    fails, and `expert_model` if all others fail; a role without its own model uses `model`. If `base_url` is None,
+    `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of the
+    smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel calls.
+    `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's questions;
+    `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the built-in
+    prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and `headers` to
+    its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -207,9 +207,9 @@ Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
 
 
 class CurationSettings(_Section):
-    """The APIs that `xkg curate` queries in addition to arXiv. Each is an address (change it to use a mirror), or
-    `none` to skip the API. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional and raise the rate
-    limits."""
+    """The APIs that `xkg curate` queries in addition to arXiv. Each setting is an address (change it to use a mirror),
+    or `none` to skip the API. Keys come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; both are optional and raise the
+    rate limits."""
 
     openalex: Place = "https://api.openalex.org"
     github: Place = "https://api.github.com"
@@ -256,9 +256,9 @@ class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
-    keys, if its metadata does not include it. `types` lists the accepted values of the `typ` token header. Add `JWT` if
-    the issuer's access tokens have that type or none, but only if none of its other tokens have this audience and the
-    `read` scope."""
+    keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
+    `JWT` if the issuer's access tokens have that type or none, but only if none of its other tokens have this audience
+    and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -275,9 +275,9 @@ class OAuthSettings(_Section):
 
 
 class ServeBuildSettings(_Section):
-    """Builds requested by the server's clients. `allowed` enables them; over HTTP, a caller also needs a token with the
-    `build` scope. Repositories are fetched only from `hosts`, because the server may reach networks that its callers
-    cannot. Each caller may request `per_day` builds a day, and each build may spend `llm.max_cost`."""
+    """Builds requested by the server's clients. `allowed` enables these builds; over HTTP, a caller also needs a token
+    with the `build` scope. Repositories are fetched only from `hosts`, because the server may reach networks that its
+    callers cannot. Each caller may request `per_day` builds a day, and each build may spend `llm.max_cost`."""
 
     allowed: bool = False
     hosts: Names = (
@@ -291,8 +291,8 @@ class ServeBuildSettings(_Section):
 
 
 class ServeAgentSettings(_Section):
-    """Runs of `xkg implement` requested by the server's clients. `allowed` enables them; over HTTP, a caller also needs
-    a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a folder under
+    """Runs of `xkg implement` requested by the server's clients. `allowed` enables these runs; over HTTP, a caller also
+    needs a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a folder under
     `serve.roots`. Each caller may request `per_day` runs a day, each of which may spend `llm.max_cost`."""
 
     allowed: bool = False
@@ -300,9 +300,9 @@ class ServeAgentSettings(_Section):
 
 
 class ServeRunSettings(_Section):
-    """Scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables them; over HTTP,
-    a caller also needs a token with the `run` scope. Each caller may start `per_day` runs a day, one at a time, each
-    limited to `seconds`. A worker runs at most `at_once` scripts at a time, for all callers together."""
+    """Scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables these scripts;
+    over HTTP, a caller also needs a token with the `run` scope. Each caller may start `per_day` runs a day, one at a
+    time, each limited to `seconds`. A worker runs at most `at_once` scripts at a time, for all callers together."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)
@@ -404,7 +404,7 @@ class _WorkingFolder(YamlConfigSettingsSource):
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
         if path.is_file() and owned_by_another(path.stat()):
-            raise ConfigError(f"{path.absolute()} belongs to another user: use another folder, or change its owner")
+            raise ConfigError(f"{path.absolute()} belongs to another user: use another folder, or change the owner")
         super().__init__(settings_cls)
         models = self.yaml_data.get("llm") if isinstance(self.yaml_data, dict) else None
         commands = [

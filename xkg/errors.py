@@ -37,7 +37,7 @@ class UnknownIdError(XkgError):
 
 
 class AmbiguousIdError(UnknownIdError):
-    """Several papers or techniques match this reference. `nearest` lists some of them."""
+    """Several papers or techniques match this reference. `nearest` lists some of the matches."""
 
 
 class StoreError(XkgError):

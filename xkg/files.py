@@ -89,12 +89,12 @@ def _is_folder(path: Path, folder: Path) -> bool:
 
 
 def user_cache_folder() -> Path:
-    """Returns the folder for this user's recreatable files. It may not exist yet."""
+    """Returns the folder for this user's recreatable files. The folder may not exist yet."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"
 
 
 def user_config_folder() -> Path:
-    """Returns the folder for this user's keys and settings, which cannot be recreated. It may not exist yet."""
+    """Returns the folder for this user's keys and settings, which cannot be recreated. The folder may not exist yet."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "xkg"
 
 

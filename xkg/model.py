@@ -66,7 +66,7 @@ class Reference(Node):
 
 class Excerpt(Node):
     """A span of the parsed paper that supports a definition. `start` and `end` are character offsets into
-    `Document.text` (end exclusive); `path` and `line` locate its start in the paper's own files."""
+    `Document.text` (end exclusive); `path` and `line` locate the start in the paper's own files."""
 
     section: str
     start: int
@@ -89,7 +89,8 @@ class Paper(Node):
     was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are arXiv's
     primary category, or a category that a model chose, such as `cs` and `cs.LG`. `nothing_in` lists passages (by their
     first words) and functions (`path::name`) that no technique covers and in which the model found no technique.
-    `packages` are requirement lines added to the repository's own; `cpu` means that its CUDA code ran on the CPU."""
+    `packages` are requirement lines added to the repository's own; `cpu` means that the repository's CUDA code ran on
+    the CPU."""
 
     id: str
     title: Name
@@ -150,9 +151,9 @@ class Survivor(Node):
 
 
 class Fault(Node):
-    """A language model's objection to an implementation: it omits logic in the sources that the definition requires
-    (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition (`beyond`), or does
-    something else altogether (`unrelated`)."""
+    """A language model's objection to an implementation: the implementation omits logic in the sources that the
+    definition requires (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition
+    (`beyond`), or does something else altogether (`unrelated`)."""
 
     kind: Literal["missing", "foreign", "beyond", "unrelated"]
     remark: str
@@ -160,10 +161,10 @@ class Fault(Node):
 
 class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
-    from. Either both do it differently (`differs`), neither does it (`absent`), the code does it but the source lines
-    do not (`added`), or other lines in the repository, given in the remark, do it but the code does not (`elsewhere`).
-    `searched` is whether other lines in the repository were examined first. `component` is the name of the component
-    whose code differs from the definition, or empty for the technique's own code."""
+    from. Either the code and the source lines both implement the statement differently (`differs`), neither implements
+    it (`absent`), only the code implements it (`added`), or only other lines in the repository, given in the remark,
+    implement it (`elsewhere`). `searched` is whether other lines in the repository were examined first. `component` is
+    the name of the component whose code differs from the definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -185,12 +186,12 @@ class Departure(Node):
 
 
 class Fidelity(Node):
-    """How faithful an implementation is to its source. `share` is the fraction of its statements that have a
-    counterpart in the source lines. `by_definition` is the fraction that have none because only the definition asks for
-    them, if the model agreed; otherwise 0. `faults` lists a language model's objections, or is None if no model was
-    asked. `statements` is the number of statements in the definition that the model compared with the code and the
-    source lines, or None if it compared none. `departures` lists the statements on which the paper and the repository
-    differ."""
+    """How faithful an implementation is to its source. `share` is the fraction of the implementation's statements that
+    have a counterpart in the source lines. `by_definition` is the fraction that lack a counterpart because only the
+    definition asks for these statements, if the model agreed; otherwise 0. `faults` lists a language model's
+    objections, or is None if no model was asked. `statements` is the number of statements in the definition that the
+    model compared with the code and the source lines, or None if the model compared no statements. `departures` lists
+    the statements on which the paper and the repository differ."""
 
     share: float
     by_definition: float = 0.0
@@ -217,7 +218,7 @@ class Fidelity(Node):
 
 
 class Evidence(Node):
-    """How a level was reached, or why the next level was not.
+    """How a level was reached, or why the next level was not reached.
 
     `missing` lists packages that the code needs but that could not be installed or imported on this machine, so a low
     level may not be the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the
@@ -250,7 +251,7 @@ class Evidence(Node):
 
     @property
     def suffices(self) -> bool:
-        """Whether the measurements support the level. Levels below `imported` need none."""
+        """Whether the measurements support the level. Levels below `imported` need no measurements."""
         rank = self.level.rank
         score = self.mutation_score or 0.0
         return (
@@ -273,7 +274,7 @@ def describe_package(name: str, pin: str) -> str:
 
 class Code(Node):
     """`test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code was repaired,
-    the first entry is for its first run. `claims` contains claims from an imported file, which are stored but not
+    the first entry is for the first run. `claims` contains claims from an imported file, which are stored but not
     trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase for who
     attests the level; it depends on the reader's trusted keys, and is never stored."""
 
@@ -342,7 +343,7 @@ class Repository(Node):
 
 class Symbol(Node):
     """A named part of a repository, with the id `<repository id>:<path>::<qualified name>` (no name for a module).
-    `fingerprint` is a sketch of its body (`build.fingerprint`), or '' if the body is too short or was not
+    `fingerprint` is a sketch of the symbol's body (`build.fingerprint`), or '' if the body is too short or was not
     fingerprinted."""
 
     id: str

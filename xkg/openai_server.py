@@ -37,8 +37,8 @@ time."""
 
 @dataclass(frozen=True)
 class Access:
-    """A server's address and key; the key is empty if there is none. `section` is its settings section; `variables` are
-    the environment variables that may contain the key."""
+    """A server's address and key; the key is empty if the server has no key. `section` is the server's settings
+    section; `variables` are the environment variables that may contain the key."""
 
     base_url: str
     section: str
@@ -51,7 +51,7 @@ class Access:
 
     @property
     def sent_key(self) -> str:
-        """The key to send. The SDK requires one; servers without keys ignore it."""
+        """The key to send. The SDK requires a key; servers without keys ignore it."""
         return self.key or "none"
 
     def words(self, body: Any) -> str:

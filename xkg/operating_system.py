@@ -129,10 +129,10 @@ def files_allowed(wanted: int) -> int | None:
 
 
 def share_one_heap() -> None:
-    """Makes all threads in this process share one heap, if it uses glibc. By default, each thread has its own heap,
-    which never shrinks."""
+    """Makes all threads in this process share one heap, if the process uses glibc. By default, each thread has its own
+    heap, which never shrinks."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # another C library
+        with contextlib.suppress(OSError, AttributeError):  # the C library is not glibc
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 

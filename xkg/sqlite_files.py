@@ -1,4 +1,4 @@
-"""SQLite files shared by several processes. They are opened in WAL mode, and replaced if they are damaged."""
+"""SQLite files shared by several processes. Files are opened in WAL mode, and replaced if they are damaged."""
 
 import sqlite3
 import time

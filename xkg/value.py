@@ -11,5 +11,5 @@ class Value(BaseModel):
 
 @functools.cache
 def fields_of(model: type[BaseModel]) -> tuple[tuple[str, bool], ...]:
-    """Returns each field's name and whether it is required. Cached, since pydantic recomputes it each time."""
+    """Returns each field's name and whether it is required. Cached, since pydantic recomputes the fields each time."""
     return tuple((name, field.is_required()) for name, field in model.model_fields.items())

@@ -24,8 +24,8 @@ from xkg.value import Value
 
 
 class Guard(Protocol):
-    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason, or None
-    if the paper or repository is allowed."""
+    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason for
+    refusing the paper or repository, or None if it is allowed."""
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
     def repository(self, url: str) -> str | None: ...

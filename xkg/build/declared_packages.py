@@ -8,7 +8,7 @@ from typing import Any
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.packages.toml_text import read_toml
 
-# Raised by the readers if a file's content does not match its name, or is nested too deeply.
+# The readers raise these errors if a file's content does not match its name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, AttributeError, TypeError,
 )  # fmt: skip

@@ -12,8 +12,8 @@ R = TypeVar("R")
 
 
 def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list[R]:
-    """Returns the result of `work` for each item, in order; at most `jobs` run at a time. After an `XkgError`, no
-    further item starts, and the error is raised once the running items have finished."""
+    """Returns the result of `work` for each item, in order, running at most `jobs` calls at a time. After an
+    `XkgError`, no further item starts, and the error is raised once the running items have finished."""
 
     def attempt(number: int) -> R | XkgError:
         try:
@@ -49,9 +49,9 @@ def in_dependency_order(
     *,
     ends: Callable[[R], bool] = lambda _: False,
 ) -> dict[T, R]:
-    """Returns the result of `work` for every item. At most `jobs` run at a time, and each starts as soon as all items
-    that it needs are done; ties are broken by the order of `items`. `needs` must have no cycle; needed names that are
-    not in `items` are ignored.
+    """Returns the result of `work` for every item. At most `jobs` items run at a time, and each item starts as soon as
+    all items that it needs are done. Ties are broken by the order of `items`. `needs` must have no cycle; needed names
+    that are not in `items` are ignored.
 
     After a result for which `ends` returns true, no further item starts, and only finished items have results. If
     `work` raises an error, the error is re-raised immediately, without waiting for running items."""

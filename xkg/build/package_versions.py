@@ -49,10 +49,10 @@ def check_with_packages(
     """Checks code with the packages it imports: the versions pinned by the repository, or else the versions from the
     date `written`.
 
-    Nodes that turn out to need a module only at run time are retried with its package installed. Nodes that fail inside
-    a package are retried up to three times: without the repository's versions, with the newest versions, and then on
-    the Python version that was current on that date. The last attempt includes nodes that use something that this
-    Python version has removed. `make` works like `EnvironmentMaker.make`."""
+    Nodes that turn out to need another module at run time are retried with that module's package installed. Nodes that
+    fail inside a package are retried up to three times: without the repository's versions, with the newest versions,
+    and then on the Python version that was current on the date `written`. The last attempt includes nodes that use
+    features removed from their Python version. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -92,7 +92,7 @@ def _completed(
     make: Callable[[Mapping[str, Sequence[str]]], Environment],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[Code, ...], Environment]:
-    """Returns the nodes, and the environment extended with the modules that turned out to be missing at run time."""
+    """Returns the nodes and their environment, after adding any modules that turned out to be missing at run time."""
     completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
     while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
         outputs = (node.evidence[-1].output_end for node in failing)
@@ -140,7 +140,7 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Whether the code uses something that its Python version has removed, such as `from collections import
+    """Whether the code uses a feature that was removed from its Python version, such as `from collections import
     Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")

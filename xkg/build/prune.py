@@ -1,5 +1,5 @@
-"""Hides techniques in a published graph. If a language model was used, these are techniques that have neither code at
-the required level nor a visible descendant; otherwise, only doubtful techniques."""
+"""Hides techniques in a published graph. If a language model was used, hides techniques that have neither code at the
+required level nor a visible descendant. Otherwise, hides only doubtful techniques."""
 
 from collections.abc import Sequence
 
@@ -24,10 +24,10 @@ def prune(
     keeps its previous reason, and a doubtful technique stays doubtful.
 
     A technique is hidden if it has no visible descendant and its code is missing but needed, is below the required
-    level, or was judged to do something else. If `min_level` is None, the required level is the highest one possible:
+    level, or was judged to do something else. If `min_level` is None, the required level is the highest possible level:
     `executed`; `parsed` without a sandbox or if a package was unavailable (`Evidence.missing`); none for languages
-    other than Python. Code without a test was extracted from the repository without a model and does not need a level:
-    static analysis locates so few techniques that hiding the techniques it misses would hide too many."""
+    other than Python. Code without a test was extracted from the repository without a model and does not need a level.
+    Static analysis locates so few techniques that hiding all others would hide too many."""
     by_technique = {c.technique: c for c in code}
     needs_code = needs_code or min_level is not None
     reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, needs_code) for t in techniques}

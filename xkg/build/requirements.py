@@ -37,11 +37,11 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
-# Raised by the readers if a file's content does not match its name, or is nested too deeply.
+# The readers raise these errors if a file's content does not match its name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
-_LONGEST_YAML = 100_000  # characters; the parser takes half a second for this many
+_LONGEST_YAML = 100_000  # characters; parsing this many takes half a second
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _TEXTS = re.compile(r"(?i)requirement|constraint|conda|^environment|^spec[-_]?(file|list)|^req.*\.txt$")
@@ -123,8 +123,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the lines from the outermost files that contain any, starting with the usual file names; otherwise the
-    README's lines."""
+    """Returns the requirement lines from the outermost files that contain some, starting with the usual file names, or
+    else the README's lines."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)

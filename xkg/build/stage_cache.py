@@ -109,7 +109,7 @@ def sources_version(places: tuple[str, ...]) -> str:
 
 class StageCache:
     """The stage outputs for one paper, stored in one folder, with a report for each stage. `notify` is called when a
-    stage starts and when it ends."""
+    stage starts or ends."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder

@@ -59,8 +59,8 @@ def describe_extraction(extraction: Extraction) -> str:
 
 
 def describe_grounding(grounding: Grounding, techniques: int) -> str:
-    """Returns a short description of a grounding: how many techniques were located, and how many more were located
-    doubtfully."""
+    """Returns a short description of a grounding: how many techniques were located, and how many more have only
+    doubtful locations."""
     doubtful = len(grounding.doubtful - set(grounding.primaries))
     located = f"{len(grounding.primaries)} of {techniques} techniques located"
     return f"{located}, {doubtful} more doubtfully" if doubtful else located

@@ -54,12 +54,12 @@ def verify(
 ) -> list[NodeResult]:
     """Proves every code node in these papers, or the nodes with ids in `only`, `jobs` at a time. Results are in the
     order of the nodes, and `notify` is called with each result as it arrives. A composite runs after its components,
-    because it is judged on the lines that are not in its `tested` components; a component that is not rerun keeps its
+    because it is judged on the lines that are not in its `tested` components. A component that is not rerun keeps its
     last level.
 
-    Results are stored in `folder` until `forget` is called, so that a killed run can resume. Unsettled proofs are not
-    stored, nor are results from a run that was killed or timed out or while a registry was down. An unsettled node
-    keeps its earlier level if that is higher. After an interrupt, running proofs finish but are not stored. Raises
+    Results are stored in `folder` until `forget` is called, so that a killed run can resume. A result is not stored if
+    the proof is unsettled, if the run was killed or timed out, or if a registry was down. An unsettled node keeps its
+    earlier level if that is higher. After an interrupt, running proofs finish but are not stored. Raises
     `SandboxUnavailableError` like the runner, `PackagesError`, and `StoreError` if a folder cannot be written."""
     by_id = {code.id: code for bundle in bundles for code in bundle.code}
     chosen = [
@@ -138,7 +138,7 @@ def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:
 
 def apply(bundle: PaperBundle, evidence: Mapping[str, Evidence], min_level: Level | None) -> PaperBundle:
     """Returns the bundle with this evidence and its levels, keyed by code id; other nodes are unchanged. A built bundle
-    is pruned again, as in the build; an imported bundle never is."""
+    is pruned again, as in the build; an imported bundle is never pruned."""
     code = tuple(
         node.model_copy(update={"level": evidence[node.id].level, "evidence": (evidence[node.id],)})
         if node.id in evidence
@@ -162,10 +162,11 @@ def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidenc
 
 
 def forget(folder: Path, codes: Iterable[str]) -> None:
-    """Removes the stored results for these nodes. Called after publication, so that the next run proves them again."""
+    """Removes the stored results for these nodes. Called after publication, so that the next run proves these nodes
+    again."""
     for code in codes:
         shutil.rmtree(_folder(folder, code), ignore_errors=True)
-        with suppress(OSError):  # other nodes of the paper may still have results
+        with suppress(OSError):  # other nodes in the paper may still have results
             _folder(folder, code).parent.rmdir()
 
 

@@ -1,9 +1,9 @@
 """The `Embedder` protocol, and encoded texts: one vector for the whole text and one for each word (late interaction).
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
-SIGIR 2020. No model is trained for this: the word vectors come from the token vectors that a sentence embedding model
-pools. Only the sign of each number is stored (48 bytes per word for 384 numbers), and a repeated word is stored once,
-as the mean of its occurrences. Neither reduces recall on our queries."""
+SIGIR 2020. No model is trained for late interaction: the word vectors come from the token vectors that a sentence
+embedding model pools. Only the sign of each number is stored (48 bytes per word for 384 numbers), and a repeated word
+is stored once, as the mean of its occurrences. Neither of these savings reduces recall on our queries."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Passage(str):
     """A text in `segments`, each of which is also encoded separately.
 
     The vector of the whole text is the mean over its segments' tokens, and its words are its segments' words. Encoding
-    both therefore costs no more than encoding the whole text."""
+    the segments as well therefore costs no more than encoding only the whole text."""
 
     __slots__ = ("segments",)
 

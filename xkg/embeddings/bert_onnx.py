@@ -1,7 +1,7 @@
 """Builds the ONNX graph of a BERT encoder from the tensors of a safetensors file, with its matrices in eight bits.
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019, in the standard operators of ONNX 23
-(Attention, Gelu, LayerNormalization). The runtime has a kernel for each, so loading needs no optimiser.
+(Attention, Gelu, LayerNormalization). The runtime has a kernel for each operator, so loading needs no optimiser.
 
 In eight bits, the weights take a quarter of the disk space, and a short text takes half the time. Each block of `BLOCK`
 numbers in a row shares a scale, as do the numbers it is multiplied by (`accuracy_level` 4). See Dettmers et al., "8-bit

@@ -49,7 +49,8 @@ class CachedEmbedder:
     are deleted.
 
     Problems with the file never cause a failure. A corrupt file is renamed to `<name>.corrupt-<time>` and replaced, a
-    read-only file is only read, and without a file, vectors are cached in memory. Each case logs one warning.
+    read-only file is only read, and without a file, vectors are cached in memory. Each of these problems logs one
+    warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
     most one chunk. Raises `EmbeddingError` if `make` raises it, or if `make` returns a model other than `model`."""
@@ -97,7 +98,7 @@ class CachedEmbedder:
             dimension, known, missing = self._drop_vectors(), {}, list(wanted)
         for chunk in _chunks(missing):
             with self._embedding:
-                known |= self._read(chunk, dimension, words=words)  # another thread may have embedded them by now
+                known |= self._read(chunk, dimension, words=words)  # another thread may have embedded the texts by now
                 absent = [key for key in chunk if key not in known]
                 if absent:
                     chosen, model = [wanted[key] for key in absent], self._loaded()
@@ -154,8 +155,8 @@ class CachedEmbedder:
     def _read(
         self, keys: Sequence[bytes], dimension: int, *, words: bool
     ) -> dict[bytes, tuple[NDArray[np.float32], bytes]]:
-        """The stored vectors and codes, for texts that have both. If `words` is not set, texts need only a vector, and
-        the codes are empty."""
+        """The stored vectors and codes, for texts that have a vector and codes. If `words` is not set, texts need only
+        a vector, and the codes are empty."""
         import numpy as np
 
         blobs = self._stored("vectors", keys)

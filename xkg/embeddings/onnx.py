@@ -85,7 +85,7 @@ class OnnxEmbedder:
         encodings = self._tokenized(list(each.values()))
         identities = list(each)
         encoded: dict[object, EncodedText] = {}
-        sums: dict[object, _Sums] = {}  # only for segments, because a graph has many texts
+        sums: dict[object, _Sums] = {}  # only for segments, because a graph contains many other texts
         for row, hidden in self._hidden_rows(encodings):
             identity = identities[row]
             words = word_sums(each[identity], hidden, encodings[row].word_ids, encodings[row].offsets)
@@ -165,7 +165,8 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _readable(text: str) -> str:
-    # Word pieces seldom have more than a few characters, so the rest is beyond the model's limit.
+    # Word pieces seldom have more than a few characters, so any text after these characters is beyond the model's
+    # limit.
     return encodable(text[:ENCODED_CHARACTERS])
 
 

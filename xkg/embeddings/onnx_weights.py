@@ -70,8 +70,8 @@ class Tokenizer(Protocol):
 
 
 def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
-    """Loads a model's tokenizer. It truncates texts at `max_tokens` and does not pad them. Uses `WordPiece` if the
-    model splits text like BERT, and the `tokenizers` library otherwise. Raises `EmbeddingError`."""
+    """Loads a model's tokenizer. The tokenizer truncates texts at `max_tokens` and does not pad them. Uses `WordPiece`
+    if the model splits text like BERT, and the `tokenizers` library otherwise. Raises `EmbeddingError`."""
     path = folder / "tokenizer.json"
     try:
         return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)
@@ -107,7 +107,7 @@ def load_session(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) ->
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     safetensors = weights.suffix == ".safetensors"
     if safetensors or weights.name == EIGHT_BITS:
-        # Our graph already uses fused operators, so optimising it would only add load time.
+        # Our graph already uses fused operators, so optimisation would only add load time.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     source = graph_of_safetensors(weights, config, tokenizer) if safetensors else str(weights)
     try:

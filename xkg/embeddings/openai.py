@@ -92,7 +92,8 @@ class OpenAIEmbedder:
         if self._dimension and dimension != self._dimension:
             raise EmbeddingError(
                 f"{self._at} returned {dimension} numbers for a text, but {self._dimension} before: a different model "
-                f"is now running as {self._requested!a}; start again once it is the model you want"
+                f"is now running as {self._requested!a}; check that this is the model you want, then run the command "
+                "again"
             )
         self._dimension = dimension
         result: NDArray[np.float32] = (vectors / lengths).astype(np.float32)

@@ -1,8 +1,8 @@
 """The default model: all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision.
 
-The published files come from an installed package, the Hugging Face cache or a download. xkg converts their weights to
-eight bits once and keeps the result in its own cache: 27 MB instead of 92 MB. It checks digests before the conversion
-and on each load. The SHA-256 of the published model.safetensors is
+The published files come from an installed package, the Hugging Face cache or a download. The weights are converted to
+eight bits once and kept in xkg's own cache: 27 MB instead of 92 MB. Digests are checked before the conversion and on
+each load. The SHA-256 of the published model.safetensors is
 53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db. Files are checked with BLAKE3, which takes a tenth of
 the time."""
 
@@ -60,8 +60,8 @@ _PREPARED = {name: file.blake3 for name, file in FILES.items() if name != _WEIGH
 
 
 def minilm() -> Path:
-    """Prepares and checks the default model, and returns its folder. If several processes need it, one prepares it and
-    the others wait. Raises `EmbeddingError`."""
+    """Prepares and checks the default model, and returns its folder. If several processes need the model, one process
+    prepares it while all others wait. Raises `EmbeddingError`."""
     folder = own_folder()
     source = None if folder.is_dir() else installed()
     try:
@@ -80,8 +80,8 @@ def minilm() -> Path:
 
 
 def own_folder() -> Path:
-    """Returns the folder for the prepared files. Its name contains a digest, because another version of xkg may prepare
-    them differently."""
+    """Returns the folder for the prepared files. The folder's name contains a digest, because another version of xkg
+    may prepare the files differently."""
     return user_cache_folder() / f"{MINILM}-{_PREPARED[EIGHT_BITS][:8]}"
 
 
@@ -112,7 +112,7 @@ def _check(folder: Path, digests: Mapping[str, str]) -> None:
 
 
 def _prepare(folder: Path, source: Path | None) -> None:
-    """Writes `folder` from the published files in `source`, or from downloaded ones."""
+    """Writes `folder` from the published files, which are in `source` or are downloaded."""
     with ExitStack() as stack:
         if source is None:
             source = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetching-")))

@@ -43,7 +43,7 @@ class SentenceTransformersEmbedder:
         source = weights or (installed() if model == MINILM else in_hub_cache(model)) or model
         try:
             self._encoder: Any = SentenceTransformer(str(source), trust_remote_code=False)
-        except Exception as error:  # each of its libraries has its own exception classes
+        except Exception as error:  # each of the package's libraries has its own exception classes
             reason = " ".join(str(error).split())[:200]
             raise EmbeddingError(
                 f"{source} cannot be loaded by sentence-transformers ({reason}): check embedding.model, or set "
@@ -84,7 +84,7 @@ class SentenceTransformersEmbedder:
             )
         except RuntimeError as error:  # errors from torch, such as too little GPU memory
             reason = " ".join(str(error).split())[:200]
-            raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider onnx") from error
+            raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider to onnx") from error
 
 
 def _readable(text: str) -> str:

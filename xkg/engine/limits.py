@@ -16,8 +16,8 @@ _OVER = "this attempt was abandoned: another machine is running its item"
 
 
 class Limits:
-    """Grants slots in request order. An attempt that is over returns its slots and gets no more. Use it from one event
-    loop."""
+    """Grants slots in request order. An attempt that is over returns its slots and gets no more. Use each instance from
+    a single event loop."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self._free = dict(places)
@@ -27,8 +27,8 @@ class Limits:
         self._next: dict[str, float] = {}  # start of the next turn, by name
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Waits for a slot and takes it. If `pause` is set, there is only one slot, and turns start at least that many
-        seconds apart. Raises `OverError`."""
+        """Waits for a slot and takes the slot. If `pause` is set, there is only one slot, and turns start at least that
+        many seconds apart. Raises `OverError`."""
         if attempt in self._over:
             raise OverError(_OVER)
         self._free.setdefault(name, 1)
@@ -67,7 +67,7 @@ class Limits:
     def _give(self, attempt: str, name: str) -> None:
         held = self._held.get(attempt)
         if held is None or held[name] <= 0:
-            return  # it was already returned when the attempt ended
+            return  # the slot was already returned when the attempt ended
         held[name] -= 1
         if not held.total():
             del self._held[attempt]

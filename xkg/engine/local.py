@@ -37,7 +37,7 @@ class LocalEngine:
 
 
 class LocalWorker(Generic[Item, Result]):
-    """A worker process. It starts with the first item, and is replaced if it dies or grows."""
+    """A worker process. The process starts with the first item, and is replaced if it dies or grows."""
 
     def __init__(self, work: Work[Item, Result]) -> None:
         self._work = work
@@ -110,8 +110,8 @@ def _exit_code(process: "BaseProcess") -> int | None:
 
 
 def _context(imports: tuple[str, ...]) -> Any:
-    """Returns how processes start: forked from a server that has imported these modules and has one thread and no open
-    files or, on systems without fork, as new processes."""
+    """Returns the multiprocessing context. Processes are forked from a server that has imported these modules and has
+    one thread and no open files. On systems without fork, processes are started from scratch."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")

@@ -49,15 +49,15 @@ def token_mode() -> bool:
 
 
 class Service:
-    """An actor for one of the work's services. It refuses calls from attempts that are over, so an abandoned process
-    cannot change anything."""
+    """An actor for one of the work's services. The actor refuses calls from attempts that are over, so an abandoned
+    process cannot change anything."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._object = make()
         self._over: set[str] = set()
 
     def call(self, attempt: str, method: str, arguments: tuple[object, ...]) -> tuple[bool, object]:
-        """Calls a method. Returns whether it succeeded, and its result or exception."""
+        """Calls a method. Returns whether the call succeeded, and its result or exception."""
         if attempt in self._over:
             return False, OverError("this attempt was abandoned")
         try:
@@ -119,7 +119,7 @@ class RayHome:
 
 
 class Process:
-    """The opened work, which a worker process keeps between items. It runs in a separate thread."""
+    """The opened work, which a worker process keeps between items. The work runs in a separate thread."""
 
     def __init__(self, job: Job) -> None:
         self._events: queue.SimpleQueue[tuple[str, object]] = queue.SimpleQueue()

@@ -49,8 +49,8 @@ A = TypeVar("A", bound=AnswerType)
 
 
 class More(NamedTuple):
-    """Data that the model asked to see before it answers. This is not a mistake: the conversation continues with the
-    data."""
+    """Data that the model asked to see before it answers. Asking for data is not a mistake, so the conversation
+    continues with the data."""
 
     text: str
 
@@ -61,14 +61,14 @@ def accept(_: AnswerType) -> str | None:
 
 
 class Tier(NamedTuple):
-    """How many times one conversation asks the model for a role."""
+    """A model's role, and the number of times that the model is asked in one conversation."""
 
     role: Role
     tries: int
 
 
 class Answered(NamedTuple, Generic[A]):
-    """An answer, the role of the model that gave it, and the number of calls to the expert model."""
+    """An answer, the role of the model that answered, and the number of calls to the expert model."""
 
     answer: A
     role: Role
@@ -98,8 +98,8 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """A finished call. If `cached`, the answer was stored and no request was sent. `dollars` is None if the model's
-    price is unknown."""
+    """A finished call. If `cached`, the answer came from the cache and no request was sent. `dollars` is None if the
+    model's price is unknown."""
 
     paper: str
     stage: str
@@ -143,10 +143,10 @@ class LanguageModel:
         clock: Clock = CLOCK,
     ) -> None:
         """`ledger` defaults to the ledger in `folder`. Every call holds a `turn`; by default, there are
-        `settings.concurrency` turns. `once` is a lock for calls with the same key, in every process that shares the
-        ledger. `without_key` tells the user how to proceed without a key."""
+        `settings.concurrency` turns. `once` locks calls with the same key, across all processes that share the ledger.
+        `without_key` tells the user how to proceed without a key."""
         if settings.model == "none":
-            raise ConfigError("llm.model is none: to build with a model, set it to one such as o4-mini")
+            raise ConfigError("llm.model is none; to build with a model, set llm.model, for example to o4-mini")
         self._settings = settings
         self._notify = notify
         self._prices = Prices(settings.prices)
@@ -158,8 +158,8 @@ class LanguageModel:
         self._turn = turn or (lambda: slots)
         self._once = once
         self._changed = threading.Condition()
-        self._under_way: Counter[str] = Counter()  # calls by paper
-        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while a question is pending
+        self._under_way: Counter[str] = Counter()  # in-flight calls per paper
+        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # locks for pending questions
         self._silent = 0  # calls that timed out since the last answer
         self._down: tuple[float, str] | None = None
         self._closed = False
@@ -200,7 +200,7 @@ class LanguageModel:
         try:
             return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, temperature)
         except StoreError:
-            self._require_open()  # the client and its ledger have been closed in the meantime
+            self._require_open()  # the client and its ledger may have been closed in the meantime
             raise
 
     def recall(
@@ -211,7 +211,8 @@ class LanguageModel:
         *,
         check: Callable[[A], str | More | None] = accept,
     ) -> A | None:
-        """Returns the stored first answer to this question, if it is usable. Sends no request and records nothing."""
+        """Returns the stored first answer to this question, if that answer is usable. Sends no request and records
+        nothing."""
         self._require_open()
         system, user = prompt.render(inputs)
         opening: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -329,7 +330,7 @@ class LanguageModel:
         )
 
     def _reply(self, question: Question, request: Request) -> tuple[Reply, bool]:
-        """Returns the answer, and whether it is new. Concurrent calls with the same question wait for a single
+        """Returns the answer, and whether the answer is new. Concurrent calls with the same question wait for a single
         request."""
         with self._changed:
             turn = self._asking.setdefault(request.key, threading.Lock())

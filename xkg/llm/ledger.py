@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LEDGER = "llm.sqlite"
-# `open`: running or interrupted, so it may be billed. `reused`: answered from the cache.
+# `open`: the call is running or was interrupted, so it may be billed. `reused`: the answer came from the cache.
 Outcome = Literal["open", "ok", "invalid", "refused", "cut", "failed", "reused"]
 
 # `dollars` is NULL if the price was unknown, and an estimate while `outcome` is open.
@@ -43,7 +43,7 @@ _SCHEMA = {
         seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
     "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
     "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
-    # Running totals for all calls. A trigger updates them, so every version of xkg keeps them current.
+    # Running totals for all calls. A trigger updates the totals, so every version of xkg keeps them current.
     "sums": """CREATE TABLE IF NOT EXISTS sums AS
         SELECT model, dollars IS NULL AS unpriced, TOTAL(input_tokens) AS input_tokens,
             TOTAL(cached_tokens) AS cached_tokens, TOTAL(output_tokens) AS output_tokens, TOTAL(dollars) AS dollars
@@ -195,7 +195,7 @@ class Ledger:
         self._transaction(lambda db: db.execute(update, (key,)))
 
     def forget(self, keys: Iterable[bytes]) -> None:
-        """Deletes answers, so that their questions are asked again. Their costs stay in the ledger."""
+        """Deletes answers, so that their questions are asked again. The costs stay in the ledger."""
         rows = [(key,) for key in keys]
         self._transaction(lambda db: db.executemany("DELETE FROM answers WHERE key = ?", rows))
 

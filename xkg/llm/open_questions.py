@@ -32,7 +32,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """An open question. `given_ago` is the number of seconds since a caller last received it, or None."""
+    """An open question. `given_ago` is the number of seconds since a caller last received the question, or None."""
 
     id: str
     job: int
@@ -101,7 +101,7 @@ class OpenQuestions:
 
     def schema(self, job: int, id: str) -> Mapping[str, Any]:
         """Returns the answer schema for an open question. Raises `UnknownIdError` if the job has no such question, and
-        `InputError` if it has already been answered."""
+        `InputError` if the question has already been answered."""
         with self._reading() as db:
             row = db.execute("SELECT job, schema, answer IS NOT NULL FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] != job:

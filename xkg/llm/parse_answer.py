@@ -27,7 +27,7 @@ _SPARE_COMMA = re.compile(r'("(?:[^"\\]|\\(?s:.)?)*+"?)|,(?=\s*+[}\]])')
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
 # Where the text before an answer may end: at a fence, or at a closing thought tag in any model's syntax.
 _ENDED = re.compile(r"^[ \t]*```|</[\w:]{1,30}>|◁/\w{1,30}▷|\[/[A-Z]{1,30}\]|<\|\w{1,30}\|>|assistantfinal", re.M)
-# Schema keywords that strict structured output rejects. Validation here still enforces them.
+# Schema keywords that strict structured output rejects. Our own validation still enforces these keywords.
 _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
 
 

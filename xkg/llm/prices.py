@@ -33,8 +33,8 @@ class Prices:
         self._own = own
 
     def of(self, model: str) -> Price | None:
-        """Returns a model's price, or None if it is unknown. Unless it has its own price, a dated snapshot has its
-        model's price, and a gateway name (`openai/o4-mini`) has the price of the model after the slash."""
+        """Returns a model's price, or None if it is unknown. Unless they have their own price, dated snapshots have
+        their model's price, and gateway names (`openai/o4-mini`) have the price of the model after the slash."""
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:

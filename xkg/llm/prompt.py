@@ -19,10 +19,10 @@ data cannot forge; the system message explains the marks.
 
 Endpoints charge less for a prefix that a question shares with an earlier question, so the text that all questions share
 comes first. The text after the last input is moved to the end of the system message, and an input's marks do not depend
-on any text after it. A prompt file lists the inputs shared by many of a paper's questions first. If several prompt
-files share their first input, they have no system message (an empty line above `===`) and nothing is moved, so their
-questions are identical up to the end of that input. They also share one answer type, since endpoints put its schema
-before the system message.
+on any text after it. A prompt file lists the inputs shared by many of a paper's questions first. Prompt files that
+share their first input have no system message (an empty line above `===`), and nothing is moved. Their questions are
+therefore identical up to the end of that input. Such prompts also share one answer type, since endpoints put the
+answer's schema before the system message.
 """
 
 import hashlib
@@ -109,7 +109,7 @@ def shown_later(text: str) -> str:
 
 @cache
 def load_prompt(path: Path) -> Prompt:
-    """Parses a prompt file. Raises `XkgError` if it is not a valid prompt, which is a bug in xkg."""
+    """Parses a prompt file. Raises `XkgError` if the file is not a valid prompt, which is a bug in xkg."""
     text = path.read_text(encoding="utf-8")
     match = re.fullmatch(r"---\n(.*?)\n---\n(.*?)\n===\n(.*)", text, re.S)
     if match is None:

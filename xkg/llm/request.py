@@ -39,8 +39,8 @@ _PARTS = ("text", "function", "arguments")
 @dataclass(frozen=True)
 class Accepted:
     """The request shape for a model: whether the schema is a parameter (otherwise it is in the prompt), whether to send
-    a temperature and a system message, and whether to stream. `limit` is the parameter for the number of answer tokens,
-    and `room` its value."""
+    a temperature and a system message, and whether to stream. `limit` is the name of the parameter that caps the answer
+    tokens, and `room` is the value to pass."""
 
     schema: bool = True
     temperature: bool = True
@@ -104,7 +104,8 @@ class Accepted:
         """Returns the next shape after an error that mentions the parameter `limit`."""
         if self.limit is None:
             return replace(self, limit=limit)
-        # The error for a rejected value contains it, or lower values: the model's maximum, or the rest of its context.
+        # The error for a rejected value contains that value, or lower ones: the model's maximum, or the room left in
+        # its context.
         numbers = [int(number.replace(",", "")) for number in _NUMBER.findall(words)]
         half = self.room // 2 if self.room in numbers and self.room > _LEAST_ROOM else 0
         if room := max((number for number in numbers if number < self.room), default=half):
@@ -119,7 +120,8 @@ def with_schema(question: str, schema: Mapping[str, Any]) -> str:
 
 
 def whole_of_stream(body: bytes) -> Any:
-    """Returns the completion in a body of server-sent events, with the `error` that ended it. Raises `ValueError`."""
+    """Returns the completion in a body of server-sent events, with any `error` that ended the stream. Raises
+    `ValueError`."""
     pieces: dict[str, list[str]] = {}
     last: dict[str, Any] = {}
     finish = None
@@ -140,7 +142,7 @@ def whole_of_stream(body: bytes) -> Any:
 
 
 def text_of(content: Any) -> str:
-    """Returns a message's text. Some endpoints split it into parts, or parse it."""
+    """Returns a message's text. Some endpoints split the text into parts, or parse it."""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict)]
         texts = "".join(text_of(part) for part in parts if part.keys() & _PARTS)

@@ -111,8 +111,8 @@ class RepositoryAddress(NamedTuple):
 
 
 def address(url: str) -> Address:
-    """Parses an address. Raises `ValueError` unless it is an https, http, ssh or git address that all programs parse
-    alike."""
+    """Parses an address. Raises `ValueError` unless the text is an https, http, ssh or git address that all programs
+    parse alike."""
     plain = re.split(r"[?#]", url, maxsplit=1)[0]
     if not plain.isprintable() or " " in plain or "\\" in plain:
         raise ValueError("it contains characters that are not allowed in an address")

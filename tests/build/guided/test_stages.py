@@ -211,7 +211,7 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
         modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a),
     )
     assert built.bundle.paper.state == "complete"
-    assert "which it was shown" in hidden(built.bundle)[CLIPPING]
+    assert "the model found no code for the technique" in hidden(built.bundle)[CLIPPING]
     assert apply(built.bundle, {}, None) == built.bundle
     damping = built.bundle.code_of(DAMPING)
     assert damping is not None

@@ -1,4 +1,5 @@
-"""The data model for a parsed repository (`Codebase`). `parse_repository` creates it; grounding and slicing use it."""
+"""The data model for a parsed repository (`Codebase`). `parse_repository` creates a codebase; grounding and slicing use
+it."""
 
 from typing import Literal
 
@@ -75,8 +76,8 @@ class Skipped(Value):
 
 class Codebase(Value):
     """`files` lists every path in the commit. `requirements` and `declared` come from `read_requirements`. `roots` are
-    the folders that the repository imports under its own name (see `root_packages`). `settings` are the values in its
-    configuration files."""
+    the folders that the repository imports under its own name (see `root_packages`). `settings` are the values in the
+    repository's configuration files."""
 
     repository: Repository
     files: tuple[str, ...] = ()
@@ -101,8 +102,7 @@ class Codebase(Value):
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# How many times symbols may cover each line, on average. Usually, the module, a class and a method each cover a line
-# once.
+# Maximum number of symbols that cover a line, on average. Usually, a module, a class and a method cover each line.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 

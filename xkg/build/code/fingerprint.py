@@ -19,7 +19,7 @@ _RUN = 3
 # Shorter bodies ("return self.x") are often similar by chance.
 _FEWEST_RUNS = 12
 _AT_ONCE = 4096
-_BLOCK = 64  # runs; divides _AT_ONCE
+_BLOCK = 64  # in runs; must divide _AT_ONCE
 
 _REST = rb"""
     | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
@@ -36,8 +36,8 @@ _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=
 
 
 def fingerprinted(module: Module) -> Module:
-    """Returns the module with `fingerprint` set for every symbol except constants; it is '' if the body is too
-    short."""
+    """Returns the module with `fingerprint` set for every symbol except constants. Fingerprints of very short bodies
+    are ''."""
     runs, lines = _runs(module)
     minima = _Minima(runs)
     symbols = []

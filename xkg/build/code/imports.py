@@ -76,7 +76,7 @@ class ModuleIndex:
             if candidate is None or candidate == importer:
                 continue
             share = sum(self.defines(candidate, a) for a in named) / len(named) if named else None
-            if standard:  # a file with a standard module's name shadows it only for scripts in the same folder
+            if standard:  # a file with a standard module's name shadows the module only for scripts in the same folder
                 accepted = share == 1 and not (in_package and root == folder)
             elif candidate.endswith("/"):
                 accepted = bool(share) or (share is None and "." in module)

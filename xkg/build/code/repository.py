@@ -26,17 +26,17 @@ from xkg.errors import InputError
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 
-_AT_ONCE = 8_000_000  # bytes of files
+_AT_ONCE = 8_000_000  # total bytes of the files in memory
 
 
 def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
     """Parses a checkout in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is
-    called with the path of the current file, or '' for work on all files. Files in `without` are skipped for the
-    reasons given there.
+    called with the path of the current file, or '' for work on all files. Files in `without` (path → reason) are
+    skipped.
 
-    Raises `InputError`, listing the checkout's languages, if it has no readable source."""
+    Raises `InputError`, listing the checkout's languages, if the checkout has no readable source."""
     skipped = Skips()
     paths = {f.path for f in checkout.files}
     known = [f for f in checkout.files if f.path not in without]

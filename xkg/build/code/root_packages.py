@@ -1,5 +1,5 @@
 """Finds the packages that a repository imports under its own name, such as `from fre.common.typing import Data` if the
-file `common/typing.py` is at the top of the repository, whatever its folder is called.
+file `common/typing.py` is at the top of the repository, whatever the repository's folder is called.
 
 A folder matches such a name if it contains most of the modules that the repository imports under the name, and these
 modules define the imported names.
@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# If a file name occurs in more folders than this, it is not evidence for any of them. The repository's top folder is
-# always tried.
+# If a file name occurs in more folders than this, it is not evidence for any of these folders. The repository's top
+# folder is always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000
 
 
 class UnresolvedImport(NamedTuple):
-    """One name in an absolute import, as in `Import`. `uses` are the attributes that the importer reads from it; for a
-    star import, the names that nothing else in the importer defines."""
+    """One name in an absolute import, as in `Import`. `uses` are the attributes of the imported name that the importer
+    reads, or, for a star import, the names that nothing else in the importer defines."""
 
     module: str
     attribute: str | None
@@ -37,15 +37,15 @@ def root_packages(
     absent.
 
     `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
-    the repository instead of defining them (`*`: an unknown number of names); they are not evidence that the file is
-    the imported one. `declared` are the repository's own packages, in lower case. `required` returns whether an import
-    name is an external package that the repository requires; it is None if the repository does not list its
+    the repository instead of defining them (`*`: an unknown number of names). Such names are not evidence that the file
+    is the imported module. `declared` are the repository's own packages, in lower case. `required` returns whether an
+    import name is an external package that the repository requires; it is None if the repository does not list its
     requirements.
 
-    One matching module is enough if the name is declared, or is the name of the repository or of the folder; if the
-    repository as a whole is a package; if it requires other packages; or if the module is in a folder with that name
-    and no module is missing. Otherwise, two matching modules are needed. A package that the repository requires is
-    treated as its own only if no module is missing."""
+    One matching module is enough for a declared name. One is also enough for any other name that the repository does
+    not require, in the following cases: the repository lists its requirements; the repository or folder has that name;
+    the whole repository is a package; or a module is in a subfolder and none is missing. Otherwise, two matching
+    modules are needed. A package that the repository requires is treated as its own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)

@@ -14,7 +14,7 @@ import yaml
 
 from xkg.value import Value
 
-LARGEST_FILE = 200_000  # bytes; larger files contain data
+LARGEST_FILE = 200_000  # bytes; larger files are assumed to contain data
 MOST_FILES = 150
 _MOST_BYTES = 1_500_000
 _MOST_IN_FILE = 300

@@ -105,7 +105,7 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     if ending in _BINARY:
         skipped.add("binary", path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
-        return False  # it was read only because it could be a pointer
+        return False  # the file was read only because it could be a pointer
     if not ending and not re.match(rb"#![^\n]*\bpython", content):
         return False  # a file without a suffix is Python only if its first line says so
     if ending == "m" and _OBJECTIVE_C.search(content):

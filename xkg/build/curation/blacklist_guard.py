@@ -16,8 +16,8 @@ from xkg.files import private_folder, write_whole
 
 class BlacklistGuard:
     """`cache` is the folder for fetched repositories. `folder` stores the fingerprints of blacklisted repositories, so
-    that each is fetched only once; nothing else from them is used. `note` receives one line for each repository that
-    cannot be fetched, because copies of it cannot be recognised."""
+    that each repository is fetched only once; nothing else from blacklisted repositories is used. `note` receives one
+    line for each repository that cannot be fetched, since copies of that repository cannot be recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None
@@ -51,7 +51,7 @@ class BlacklistGuard:
         return None
 
     def fetched(self, url: str, commit: str | None = None) -> str | None:
-        """Like `copy`, but for an address. Raises `InputError` if it cannot be fetched."""
+        """Like `copy`, but for an address. Raises `InputError` if the repository cannot be fetched."""
         if (named := self.repository(url)) is not None or not self.fingerprints():
             return named
         return self.copy(fetch_repository(f"{url}@{commit}" if commit else url, self._cache))

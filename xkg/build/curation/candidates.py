@@ -26,8 +26,8 @@ _FOUND = 8
 
 
 class Candidate(Value):
-    """A paper that may be worth building. `use` is the weight of the target's mentions of it, or 0 if the target does
-    not cite it; `suggested` is a model's suggestion from the web."""
+    """A paper that may be worth building. `use` is the weight of the target's citations of the paper, or 0 if the
+    target does not cite the paper; `suggested` is a model's suggestion from the web."""
 
     title: str
     reference: Reference | None = None
@@ -53,8 +53,8 @@ def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
 def found_by_search(
     known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Candidate]:
-    """Returns new papers found by searching for the target's title, which states its subject, in the first index that
-    answers."""
+    """Returns new papers found by searching for the target's title, which states the target's subject, in the first
+    index that answers."""
     for index in sorted(indexes, key=lambda each: each.is_slow):
         try:
             found = index.search(document.title, _FOUND)

@@ -187,9 +187,9 @@ def _chosen(
     document: Document,
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """Returns the papers that the model chose, in its order and with its reasons, then the others as dropped. Empty if
-    the model returns no answer."""
-    # The prompt cannot include all candidates; those found by a model come first.
+    """Returns the papers that the model chose, in the model's order and with its reasons, then all other papers as
+    dropped. Empty if the model returns no answer."""
+    # The prompt cannot include all candidates, so candidates found by a model come first.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
     choices = guide.choose(document, techniques, [paper for _, paper in ranked])
@@ -248,7 +248,7 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
     """Puts references first, with a found paper after every few references. Since a search always finds something,
     these found papers must be at least as similar to the target as half of the references. Found papers that are at
-    least as similar as a quarter of the references come last, if there is room; the others are dropped."""
+    least as similar as a quarter of the references come last, if there is room. All other found papers are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])

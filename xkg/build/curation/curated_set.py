@@ -38,8 +38,8 @@ class RepositoryRecord(Value):
     default_branch: str | None = None
 
     def on(self, repository: Repository) -> Repository:
-        """Returns the repository with this record added. It follows the default branch if the newest commit was
-        fetched."""
+        """Returns the repository with this record added. The repository follows the default branch if the newest commit
+        was fetched."""
         newest = self.commit is not None and repository.reference == self.commit
         update = {
             "is_official": repository.is_official or self.is_official,
@@ -54,8 +54,8 @@ class RepositoryRecord(Value):
 
 class ChosenRepository(Value):
     """A repository and the evidence for and against it being the paper's own, one line each. `is_official` is None if
-    that is uncertain, `is_named` is true if the paper calls the repository its own, and `found` says how its address
-    was found. Stars, dates and size are as in `RepositoryFacts`."""
+    the ownership is uncertain, `is_named` is true if the paper calls the repository its own, and `found` says how the
+    address was found. Stars, dates and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -90,10 +90,11 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """A candidate, ranked by `score`; `scores` are its components, all in 0..1. `technique` is the technique that it
-    supports. `origin` is a citation, an index search, or a model's web search. `identified` says how its arXiv id was
-    found, and `why` contains the model's explanation or the facts behind its rank. `dropped` is the reason it was left
-    out, or None if it was not. `repositories` lists all repositories examined, the paper's own first."""
+    """A candidate, ranked by `score`; `scores` are the components of the score, all in 0..1. `technique` is the
+    technique that the paper supports. `origin` is a citation, an index search, or a model's web search. `identified`
+    says how the paper's arXiv id was found, and `why` contains the model's explanation or the facts behind the paper's
+    rank. `dropped` is the reason why the paper was left out, or None if it was chosen. `repositories` lists all
+    repositories examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None

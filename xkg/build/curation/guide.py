@@ -82,9 +82,9 @@ class Choice(NamedTuple):
 
 
 class Guide:
-    """Asks the language model `model`; `searches` is true if it can search the web. If its answer is unusable, `note`
-    receives a line and the method returns None, so that the facts alone decide. Raises `ModelUnavailableError` and
-    `BudgetError`."""
+    """Asks the language model `model`; `searches` is true if the model can search the web. If an answer is unusable,
+    `note` receives a line and the method returns None, so that the facts alone decide. Raises `ModelUnavailableError`
+    and `BudgetError`."""
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches

@@ -20,7 +20,8 @@ _YEARS = 3
 
 
 class Identified(NamedTuple):
-    """`paper` is None if no index contains the reference; `how` says how it was found, or what the nearest match is."""
+    """`paper` is None if no index contains the reference; `how` says how the paper was found, or what the nearest match
+    is."""
 
     paper: FoundPaper | None
     how: str
@@ -88,8 +89,8 @@ def _by_titles(
 
 
 def _agrees(reference: Reference, paper: FoundPaper) -> bool:
-    """Whether authors or year confirm that a paper with this title is the one cited: several papers are called "Deep
-    Learning"."""
+    """Whether the authors or year confirm that a paper with this title is the cited paper, since titles are not unique:
+    several papers are called "Deep Learning"."""
     surname = first_surname(reference)
     if surname and paper.authors:
         return surname.split()[-1].casefold() in paper.authors[0].casefold()

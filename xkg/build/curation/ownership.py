@@ -44,7 +44,8 @@ _LARGE_KB = 1_000_000
 
 
 class PaperIdentity(NamedTuple):
-    """The data that identifies a paper in a README. `published` is the date of its first version (YYYY-MM-DD)."""
+    """The data that identifies a paper in a README. `published` is the date of the paper's first version
+    (YYYY-MM-DD)."""
 
     title: str
     authors: Sequence[str]
@@ -81,7 +82,7 @@ def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None
 
 
 _Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
-"""The points for a fact, what it ties the repository to (this paper, its authors, both or neither), and its line of
+"""The points for a fact, what the fact ties the repository to (this paper, its authors, both or neither), and a line of
 evidence."""
 
 
@@ -178,8 +179,8 @@ def _is_title(one: str, other: str) -> bool:
 
 
 def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
-    """Whether the repository is named after the part of the title before its colon, or after consecutive words in
-    it."""
+    """Whether the repository is named after the part of the title before the colon, or after consecutive words in the
+    title."""
     words = re.sub(r"[\W_]+", " ", facts.full_name.partition("/")[2]).casefold().split()
     head, colon, _ = title.partition(":")
     in_title = " ".join(re.findall(r"[^\W_]+", title.casefold()))

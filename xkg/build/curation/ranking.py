@@ -35,7 +35,7 @@ _USE_SHARE = 0.5
 
 class Ranked(Value):
     """`score` is the mean of `use` (how the target cites the paper) and `nearness` (similarity to the target and to its
-    technique with this index). Both are in 0..1, relative to the best paper in the list."""
+    technique with this index). All values are in 0..1, relative to the best paper in the list."""
 
     score: float
     use: float
@@ -44,7 +44,7 @@ class Ranked(Value):
 
 
 def weight_of_use(mentions: Sequence[Mention]) -> float:
-    """Returns the weight of the citations of a paper, or 0 if it is not mentioned."""
+    """Returns the weight of the citations of a paper, or 0 if the paper is not mentioned."""
     total = 0.0
     for mention in mentions:
         weight = _OF_ROLE.get(mention.role, _OTHER_ROLE) / math.sqrt(mention.together)

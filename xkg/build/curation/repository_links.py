@@ -31,9 +31,9 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """`name` is as in `RepositoryAddress`. `role` is `own` if the surrounding words say so, `cited` in the
-    bibliography, `suggested` if the link comes from a model instead of the paper, and `named` otherwise. `words` are
-    the surrounding words, or the model's."""
+    """`name` is as in `RepositoryAddress`. `role` is `own` if the surrounding words claim the repository as the paper's
+    own, `cited` in the bibliography, `suggested` if the link comes from a model instead of the paper, and `named`
+    otherwise. `words` are the surrounding words, or a note on the model."""
 
     url: str
     name: str
@@ -42,7 +42,7 @@ class RepositoryLink(NamedTuple):
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
-    """Returns each repository once: the paper's own repositories first, then the others in order of appearance.
+    """Returns each repository once: the paper's own repositories first, then all others in order of appearance.
     Repositories after the offset `bibliography` are treated as cited."""
     found: dict[str, RepositoryLink] = {}
     order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}

@@ -16,8 +16,8 @@ from xkg.errors import InputError
 _SEARCHED = 4
 _MOST_LINKS = 6
 _CERTAIN = 10.0
-"""The search stops at a repository with at least this many points. With fewer, it may belong to a later paper by the
-same authors."""
+"""The search stops at a repository with at least this many points. A repository with fewer points may belong to a later
+paper by the same authors."""
 _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
@@ -62,8 +62,8 @@ class RepositorySearch:
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
         """Returns all examined repositories: the paper's own first, then the most likely. `links` are from the paper's
-        abstract. `later` returns the links in its text, and is called if neither the abstract nor a search yields the
-        paper's own."""
+        abstract. `later` returns the links in the paper's text, and is called if neither the abstract nor a search
+        yields the paper's own repository."""
         looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
         unanswered = None
@@ -80,7 +80,7 @@ class RepositorySearch:
         self, paper: PaperIdentity, links: Sequence[RepositoryLink], seen: set[str]
     ) -> Iterator[ChosenRepository]:
         for link in [each for each in links if each.role != "cited"][:_MOST_LINKS]:
-            # A search result is examined again if the paper calls it its own.
+            # A search result is examined again if the paper claims the repository as its own.
             if link.name not in seen or link.role == "own":
                 seen.add(link.name)
                 yield self._judged(link.url, paper, link)
@@ -94,7 +94,7 @@ class RepositorySearch:
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
-        """Returns the host's results for title and arXiv id, and the reason if the host could not be searched."""
+        """Returns the host's results for the title and arXiv id, or the reason why the host could not be searched."""
         if self._host is None or self._busy is not None:
             return (), self._busy
         try:
@@ -111,7 +111,7 @@ class RepositorySearch:
         try:
             facts = self._facts(url)
         except InputError as error:
-            if self._busy is None:  # otherwise already noted
+            if self._busy is None:  # otherwise, the problem was already noted
                 self._failed(f"could not examine {url}: {error}", error)
             return ChosenRepository(url=url, evidence=(f"it could not be examined: {error}",), found=found)
         if facts is None:
@@ -146,7 +146,7 @@ class RepositorySearch:
         )
 
     def _facts(self, url: str) -> RepositoryFacts | None:
-        """Facts about a repository, or None if it does not exist. Raises `InputError` if that cannot be determined."""
+        """Facts about a repository, or None if it does not exist. Raises `InputError` if the facts are unavailable."""
         name = github_name(url)
         if name is not None and self._host is not None:
             if self._busy is not None:

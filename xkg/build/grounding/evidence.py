@@ -19,8 +19,8 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The maximum weight of a word. It mainly limits words missing from the repository, because a technique's names in the
-# paper and in the code often differ by one word.
+# The maximum weight of a word. The limit mainly affects words missing from the repository, because a technique's names
+# in the paper and in the code often differ by one word.
 _UNSEEN = 0.8
 _CALLED = 0.8
 # A name such as "batch step" is too general if the combined `rarity` of its words is below this.

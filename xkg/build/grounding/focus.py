@@ -23,7 +23,7 @@ def focus(
     """Returns up to three of the `working_ranges` in `symbol` that implement technique i of `search`, best first.
 
     The ranges come from the whole symbol if it is named after the technique, or if it is a short function and `part` is
-    None. Otherwise, they come from `part`, if given, or from the best blocks. A stub has no ranges."""
+    None. Otherwise, the ranges come from `part`, if given, or from the best blocks. A stub has no ranges."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
     lines = entry.text.split("\n")

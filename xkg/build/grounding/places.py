@@ -24,7 +24,8 @@ class RankedPlace:
 
 
 def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int) -> list[RankedPlace]:
-    """At most `limit` places for technique i of `search`, best first. `ranked` are its candidates, best first."""
+    """At most `limit` places for technique i of `search`, best first. `ranked` are the technique's candidates, best
+    first."""
     entries = search.index.symbols.entries
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()

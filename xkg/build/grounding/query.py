@@ -46,9 +46,9 @@ class TechniqueQuery:
 
     `forms` contains the stems of the name and of each alias. `acronyms` maps short names (as stems) to confidences, and
     `definition` maps the definition's stems to weights. `text` is the text to embed. `symbols` contains the symbols in
-    the technique's equations, spelled like identifiers. `numbers` contains its equation and algorithm numbers, in the
-    format of `numbered.references`. `cited` is true if the paper describes the technique only in sections on other work
-    or experiments."""
+    the technique's equations, spelled like identifiers. `numbers` contains the technique's equation and algorithm
+    numbers, in the format of `numbered.references`. `cited` is true if the paper describes the technique only in
+    sections on other work or experiments."""
 
     technique: str
     forms: tuple[tuple[str, ...], ...]

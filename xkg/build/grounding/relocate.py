@@ -4,8 +4,8 @@ Name and path identify most symbols; a renamed or moved symbol is recognised by 
 without a good match is reported as missing: wrong lines are worse than none.
 
 Files and symbols are compared only if they share a name, a path suffix or a fingerprint band. In a repository of 3,000
-files, each file is therefore compared with only about fifteen others. A band is three digits at a fixed position. One
-in sixteen fingerprint pairs that agree in half of their digits has no band in common."""
+files, each file is therefore compared with only about fifteen other files. A band is three fingerprint digits at a
+fixed position. Of the fingerprint pairs that agree in half of their digits, one in sixteen has no band in common."""
 
 import difflib
 from collections import Counter

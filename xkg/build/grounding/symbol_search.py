@@ -19,7 +19,7 @@ class SymbolSearch:
     """Searches a codebase for all techniques in one batch.
 
     `lexical[i]` contains BM25 scores for the words in the name and definition of technique i, `named[i]` contains BM25
-    scores for the name alone, and `similarity[i]` contains cosine similarities. All of them map ids of symbols, or of
+    scores for the name alone, and `similarity[i]` contains cosine similarities. All three map ids of symbols, or of
     parts of symbols, to scores, best first."""
 
     def __init__(

@@ -1,8 +1,8 @@
 """Answers about the code of several techniques: their modules, and later the review of these modules.
 
 Both questions share one answer type and begin with the same text, because endpoints charge less for a prefix that they
-have seen before, and the answer format is part of the prefix. (There are no docstrings on answer types because they
-would be sent with every question, and the prompts already say this.)"""
+have seen before, and the answer format is part of the prefix. (Answer types have no docstrings, because these would be
+sent with every question, and the prompts already explain the fields.)"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Compared(AnswerType):
     remark: str
 
 
-# The comparison for each statement in the definition, then other faults; no faults if the module is faithful.
+# Compares each statement in the definition with the code, then lists other faults. A faithful module has no faults.
 class Verdict(AnswerType):
     technique: int
     compared: str
@@ -57,7 +57,7 @@ class CodeAnswer(Asking):
 
 @dataclass(frozen=True)
 class Shared:
-    """The inputs with which both questions begin, and each technique's number in them, keyed by technique id."""
+    """The inputs that both questions begin with, and each technique's number in these inputs, keyed by technique id."""
 
     inputs: Mapping[str, str]
     numbers: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Splits a definition into numbered statements. A module must implement each one or say why it does not."""
+"""Splits a definition into numbered statements. A module must implement each statement or state why it does not."""
 
 import re
 

@@ -19,8 +19,8 @@ def prompt(name: str) -> Prompt:
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes or could include. `proven` is whether its own test proves it.
-    `sources` are the symbols that it was made from."""
+    """A component whose code a draft's module includes or could include. `proven` is whether the component's own test
+    proves it. `sources` are the symbols that the component was made from."""
 
     name: str
     implementation: str
@@ -31,18 +31,18 @@ class UsedComponent(Value):
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
     documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
-    statements or names it contains, and `excerpt` contains the lines that the model saw, including lines that it
-    requested.
+    statements or names the module contains, and `excerpt` contains the lines that the model saw, including lines that
+    it requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
-    the module's own code was written; it is empty if that is the whole `excerpt`. `uncalled` lists components that the
-    module does not call; their code is in `ready`. `absent` lists the components without code.
+    the module's own code was written; it is empty if they make up the whole excerpt. `uncalled` lists components that
+    the module does not call; their code is in `ready`. `absent` lists the components without code.
 
     `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
-    that the module does not simply copy from its source lines, one per entry; it is empty if the module was repaired
-    later. `by_definition` maps functions and classes written from the definition alone to the numbers of its
-    statements. `looked` contains the lines that the author or a review requested, and `opened` the ids of the symbols
-    in these lines. `searched` is whether the author or a review searched the repository."""
+    that the module does not simply copy from its source lines, one per entry; `declared` is empty if the module was
+    repaired later. `by_definition` maps functions and classes written from the definition alone to the numbers of the
+    definition's statements. `looked` contains the lines that the author or a review requested, and `opened` the ids of
+    the symbols in these lines. `searched` is whether the author or a review searched the repository."""
 
     technique: str
     name: str

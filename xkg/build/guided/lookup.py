@@ -1,7 +1,7 @@
 """Shows a model the repository lines that it asks for before it answers.
 
-An answer may list places to open and texts to search for. Both are looked up in the parsed repository in memory; an
-answer can never cause a file to be read."""
+An answer may list places to open and texts to search for. Places and texts are looked up in the parsed repository in
+memory; an answer can never cause a file to be read."""
 
 import textwrap
 from itertools import chain
@@ -19,8 +19,8 @@ _LONGEST_LINE = 160
 _LONGEST_NAME = 300
 
 
-# An answer that may ask for more first. `open` lists places: `file.py`, `file.py:10-40`, `file.py::Name` or `Name`.
-# `search` lists texts to find in files and configurations.
+# An answer that may first ask to see more code. `open` lists places: `file.py`, `file.py:10-40`, `file.py::Name` or
+# `Name`. `search` lists texts to find in files and configurations.
 class Asking(AnswerType):
     open: tuple[str, ...] = ()
     search: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
 """Estimates the language model calls in a build and their cost, without making any.
 
-The stages themselves run on the outputs of earlier builds. Static analysis replaces missing answers, so the prompts are
-counted for this paper and this repository. If the techniques are not known yet, the counts are scaled to the number of
-techniques that a model is expected to find and write code for."""
+The stages themselves run on the outputs of earlier builds. Static analysis replaces missing answers, so the counted
+prompts are specific to this paper and repository. If the techniques are not known yet, the counts are scaled to the
+number of techniques that a model is expected to find and write code for."""
 
 import math
 import threading
@@ -25,25 +25,26 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code): tokens per answer (for code, per technique in
-# the answer); techniques in a paper of ordinary length, since static analysis finds fewer techniques if they are
-# defined in prose; and, for each question that writes code, the calls in later stages, with input tokens relative to
-# that question. These, the answer about the paper and `_TOGETHER` come from recorded answers for only four papers (6 to
-# 13 techniques with code).
+# These numbers were measured on ten builds (6 to 14 techniques, 6 to 11 of them with code). `_OUTPUT` is the number of
+# tokens per answer (for code, per technique in the answer). `_USUAL_TECHNIQUES` is the number of techniques in a paper
+# of ordinary length; static analysis finds fewer if techniques are defined in prose. `_AFTER` contains the calls in
+# later stages for each question that writes code, with input tokens relative to that question. `_AFTER`, `_TOGETHER`
+# and the size of the paper answer are based on recorded answers for only four papers (6 to 13 techniques with code).
 _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
-# Of 48 answers that write code, 15 were unusable and had to be requested again.
+# Of 48 answers with code, 15 were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
-# If static analysis finds more techniques than this, some are parts of the same technique; a model is asked for 5 to
-# 12.
+# If static analysis finds more techniques than this, some of them are parts of the same technique; the prompt asks the
+# model for 5 to 12 techniques.
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
-# Techniques per question that writes code, and its input tokens; static analysis locates whole files.
+# The techniques and input tokens per question that writes code. Static analysis would overestimate the tokens, because
+# it locates whole files.
 _TOGETHER = 5.0
 _CODE_PROMPT = 7_500
 _AFTER = {"debug": (1.0, 0.6, 500), "check": (2.5, 0.8, 1200)}
-# In these stages, one question covers all techniques; if it has no answer, it is repeated with fewer techniques.
+# In these stages, one question covers all techniques. A question without an answer is repeated with fewer techniques.
 _BATCHED = frozenset({"ground", "modularize"})
 
 

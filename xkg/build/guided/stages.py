@@ -25,7 +25,7 @@ from xkg.llm.client import LanguageModel
 from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
 
-# Nothing more is known, since other lines were not examined.
+# The reason cannot be more specific, because other lines were not examined.
 NOT_AMONG_THE_NEAREST = "not found among the lines ranked highest by a search of the repository"
 
 
@@ -51,7 +51,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
 
 class GuidedBuild:
-    """The guided stages for one paper and their results so far. Call them in order."""
+    """The guided stages for one paper and their results so far. Call the stages in order."""
 
     def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened

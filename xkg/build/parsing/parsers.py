@@ -46,7 +46,7 @@ _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
 
 class Parsers:
     """A client for the parsing process, which never outlives this object. Safe to use from several threads. `tasks`
-    lists additional modules whose `TASKS` it may run (`xkg.build.parsing.typed_tasks.tasks`)."""
+    lists additional modules whose `TASKS` the process may run (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
         self._worker = ConfinedWorker((_TASKS, *tasks))
@@ -94,7 +94,7 @@ class Parsers:
 
     def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
         """Returns the answer from one of the functions in `tasks`. Raises `WorkerDiedError` if there is no answer, or
-        an answer that the function cannot have returned."""
+        if the function could not have returned the answer."""
         answer = self._worker.call(named(task), arguments(given), bounds)
         try:
             return answer_of(task, answer)
@@ -136,9 +136,9 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """Repeats `attempt` without the files that end the process, starting without those in `known`. Returns its result
-    and these files with the reasons. Raises `UnsafeInputError` if there are too many such files, if something else ends
-    the process, or if all files together exceed the limits."""
+    """Repeats `attempt` without the files that kill the process, starting without the files in `known`. Returns the
+    result, and the excluded files with reasons. Raises `UnsafeInputError` if there are too many such files, if
+    something else ends the process, or if all files together exceed the limits."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:
@@ -156,7 +156,7 @@ def without_deadly(
 
 
 def deadly(codebase: Codebase) -> str:
-    """Returns a summary of the files that ended the parsing process, or '' if there are none."""
+    """Returns a summary of the files that killed the parsing process, or '' if there are none."""
     return "; ".join(
         f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
         for skipped in codebase.skipped

@@ -55,7 +55,7 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 def _import_encodings() -> None:
     """Imports every encoding that a file may declare, because Python imports an encoding when it is first used."""
     for module in pkgutil.iter_modules(encodings.__path__):
-        if module.name not in ("mbcs", "oem"):  # these exist only on Windows
+        if module.name not in ("mbcs", "oem"):  # these encodings exist only on Windows
             importlib.import_module(f"encodings.{module.name}")
 
 

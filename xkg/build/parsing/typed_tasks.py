@@ -32,7 +32,7 @@ def arguments(given: Mapping[str, object]) -> Any:
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """Returns a function's return value. Raises `ValueError` for bytes that the function cannot have returned."""
+    """Returns a function's return value. Raises `ValueError` for bytes that the function could not have returned."""
     return cast(T, _returned(function).validate_json(answer))
 
 

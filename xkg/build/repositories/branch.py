@@ -1,7 +1,7 @@
 """Adds a branch with new commits to the user's repository.
 
-Git itself never runs in the user's repository. It creates a pack in our own directory, unaffected by the user's hooks,
-filters or configuration. Then the pack and one reference are added to the user's repository as files."""
+Git itself never runs in the user's repository. Instead, git creates a pack in our own directory, unaffected by the
+user's hooks, filters or configuration. Then the pack and one reference are added to the user's repository as files."""
 
 import contextlib
 import os
@@ -34,9 +34,9 @@ class NewCommit(NamedTuple):
 def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Creates commits in a temporary git directory. Yields this directory and the ids of the commits, and removes the
-    directory at the end. The parent of the first commit is `parent`; the parent of each later commit is the previous
-    one. The packs omit objects that `directory` already has. Raises `GitError`."""
+    """Creates commits in a temporary git directory. Yields this directory and the commit ids, and removes the directory
+    afterwards. The parent of the first commit is `parent`; the parent of each later commit is the previous commit. The
+    packs omit objects that `directory` already has. Raises `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):
         message = commit.message.encode("utf-8", "replace")

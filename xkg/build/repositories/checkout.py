@@ -29,7 +29,7 @@ from xkg.text.address import RepositoryAddress, repository_address
 
 MAX_FILES = 200_000
 _MOST_SLASHES = 4  # in a branch name
-_MOST_CODE = 500  # maximum files whose last change is looked up
+_MOST_CODE = 500  # maximum number of files whose last change is looked up
 
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
 _SUBMODULE = re.compile(r"(?m)^[ \t]*path[ \t]*=([^\r\n]*)")
@@ -46,11 +46,12 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or the current files in a folder. `notes` tell the user which of these was read.
+    """A repository at one commit, or the current files in a folder. `notes` tell the user what was read.
 
-    `committed` is the date of the commit (YYYY-MM-DD), and `written` the date on which its Python files were last
-    changed; both are None for a folder's files. `read` yields (path, bytes) in the requested order. It yields None
-    instead of the bytes for a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most)."""
+    `committed` is the date of the commit (YYYY-MM-DD), and `written` the date on which the repository's Python files
+    were last changed; both dates are None for a folder's files. `read` yields (path, bytes) in the requested order. For
+    a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most), `read` yields None instead of
+    the bytes."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -74,10 +75,10 @@ def fetch_repository(
     directory, each optionally followed by `@commit` (a full or abbreviated commit, a branch or a tag; the default is
     HEAD).
 
-    A shallow clone of each URL and commit is stored as a bare repository under `cache`, and reused. It omits files that
-    are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside `roots` (None:
-    no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not reachable, is
-    empty, or does not contain the commit."""
+    A shallow clone of each URL and commit is stored as a bare repository under `cache`, and reused. The clone omits
+    files that are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside
+    `roots` (None: no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not
+    reachable, is empty, or does not contain the commit."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; pass an https URL, a folder or a git directory")
@@ -120,7 +121,7 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     """Returns the current files in a folder, whatever its commit: tracked and unignored files in a git work tree,
     otherwise all files. The id is `local:<name>`, because contents are only read on request; `commit` is None. A git
-    directory, or a clone that was never checked out, has no such files, so its HEAD commit is read. `roots` has the
+    directory, or a clone that was never checked out, has no current files, so its HEAD commit is read. `roots` has the
     same meaning as in `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
@@ -182,8 +183,8 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """Returns the address of a page, with its branch name completed. A branch name may contain slashes, and the
-    reference contains only its first part."""
+    """Completes the branch name in the address of a page. A branch name may contain slashes, but the reference contains
+    only the part before the first slash."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -260,8 +261,8 @@ def _plain(path: Path) -> tuple[str, ...]:
     """Returns notes on a folder that is read as a plain folder although it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
-            "the folder's .git was not used: it is not a git directory, or points to one elsewhere that does not "
-            "point back to the folder (core.worktree); the folder's current files were read",
+            "the folder's .git was not used: it is not a git directory, or points to a directory elsewhere that does "
+            "not point back to the folder (core.worktree); the folder's current files were read",
         )
     if git_directory.is_bare_data(path):
         return ("a bare repository inside a work tree is treated as data: its current files were read",)
@@ -359,8 +360,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """Returns a folder's files. If `named` is set, they are identified by a hash over paths, kinds and contents (sizes
-    for files that are too large to read)."""
+    """Returns a folder's files. If `named` is set, the files are identified by a hash over paths, kinds and contents
+    (sizes for files that are too large to read)."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
@@ -368,7 +369,7 @@ def _as_it_lies(
         name_in_checkout = os.fsencode(raw).decode("utf-8", "replace").replace(os.sep, "/")
         try:
             status = (path / raw).lstat()
-        except OSError:  # removed after it was listed
+        except OSError:  # the file was removed after it was listed
             continue
         kind: Literal["file", "link", "submodule"] = "file"
         size: int | None = None

@@ -1,4 +1,4 @@
-"""Caches shallow clones of remote repositories, one for each commit, however the address is spelled."""
+"""Caches shallow clones of remote repositories, with one clone per commit, however the address is spelled."""
 
 import contextlib
 import hashlib
@@ -15,7 +15,7 @@ from xkg.model import slug
 from xkg.text.address import repository_address
 
 MAX_READ_BYTES = 2_000_000  # larger files are listed during a build, but never read
-LARGEST_BYTES = 50 << 20  # applies to data in a repository whose code is run
+LARGEST_BYTES = 50 << 20  # the limit for data files in a repository whose code is run
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 

@@ -32,7 +32,8 @@ class RepositoryFingerprint(Value):
 
 
 def fingerprint(checkout: Checkout, roots: frozenset[str] = frozenset()) -> RepositoryFingerprint:
-    """Returns the fingerprint of a repository's code and data. Prose is included only if there is little else."""
+    """Returns the fingerprint of a repository's code and data. Prose is included only if there is little code or
+    data."""
     paths = [
         file.path
         for file in checkout.files

@@ -1,14 +1,14 @@
 """Runs git on untrusted repositories.
 
-Git executes commands specified in a repository's files, so it never sees these files. It works in our own git
-directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). It does not
-see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that git
-needs.
+Git executes commands specified in a repository's files, so it never sees these files. Instead, git works in our own git
+directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). Git does
+not see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that
+git needs.
 
 Git is confined like untrusted code (`sandbox.isolation.programs`): it has none of our environment variables, no write
-access, limits on time, memory and output, and no network access unless it fetches; if root starts it, it runs as
-nobody. A fetch can reach only the host in its address, so it cannot follow redirects to other hosts, and only the
-fetched packs are kept."""
+access, limits on time, memory and output, and no network access except for fetches. If root starts git, it runs as
+nobody. A fetch can reach only the host in its address, so it cannot follow redirects to other hosts. Only the fetched
+packs are kept."""
 
 import contextlib
 import errno
@@ -75,7 +75,7 @@ _VARIABLES = {
 
 _PLAIN = {
     "response 502": "no server is answering there",  # the status is from our proxy
-    # GitHub returns this for everything that is not public.
+    # GitHub returns this error for every repository that is not public.
     "could not read Username": "it asks for a password, so it is private, renamed or deleted",
 }
 """User-friendly versions of Git's fetch errors, keyed by a substring of the last line."""
@@ -110,8 +110,8 @@ class TooLargeError(GitError):
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """Returns the commit for an object id (which may be abbreviated or belong to a tag), or None if there is none.
-    Raises `GitError`."""
+    """Returns the commit for an object id (which may be abbreviated or belong to a tag), or None if there is no such
+    commit. Raises `GitError`."""
     output = read_from(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
     head, _, content = output.partition(b"\n")
     words = head.split()
@@ -145,8 +145,8 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """Yields the content of each blob in order, or None for blobs that are absent or damaged, and for all blobs after
-    too many damaged blobs. Raises `GitError`."""
+    """Yields the content of each blob in order, or None for blobs that are absent or damaged. After too many damaged
+    blobs, all further blobs are None. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
@@ -172,7 +172,7 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
         (own / "info").mkdir()
         (own / "info" / "exclude").write_bytes(_excluded(directory))
         ran = run_git(arguments, own, folder=tree)
-        if not ran.ok and ran.ended == "exited":  # a sparse index needs the trees of its folders
+        if not ran.ok and ran.ended == "exited":  # if the index is sparse, git needs the folders' tree objects
             ran = run_git(arguments, own, folder=tree, objects=directory.objects)
         return [name for name in succeeded(ran).split(b"\0") if name]
 
@@ -248,8 +248,8 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """Creates an empty git directory of our own, which is removed at the end. Other users can read it, because git may
-    run under a different uid."""
+    """Creates an empty git directory of our own, which is removed when the context exits. Other users can read the
+    directory, because git may run under a different uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
@@ -283,7 +283,7 @@ def run_git(
     host: tuple[str, int] | None = None,
     writes: bool = False,
 ) -> ProgramResult:
-    """Runs git in a directory from `own_directory`, adding links to `objects` in it. If git `writes`, the caller must
+    """Runs git in a directory from `own_directory`, adding links to `objects` there. If git `writes`, the caller must
     have made the directory writable for the sandbox's user."""
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(own)}

@@ -6,8 +6,8 @@ files, `commondir`, alternates and links are resolved, and checks apply to the r
 A directory elsewhere (for a linked work tree, a submodule or `--separate-git-dir`) is read only if it points back to
 the folder, because git writes references in both directions. An attacker can put a `.git` that points to a repository
 on this machine into a folder, but cannot write into that repository. A link that leads out of a git directory is never
-followed. Alternates are followed even though they have no reference back (`clone --shared`); if `roots` is given, they
-must be under it like everything else.
+followed. Alternates are followed even though they have no reference back (`clone --shared`); if `roots` is given,
+alternates must be under one of the roots, like everything else.
 
 A bare repository inside another work tree is treated as data, not as a repository."""
 
@@ -32,8 +32,8 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """`folder` contains HEAD and the index, and `common` everything else; they differ only for a linked work tree.
-    `objects` are the object directories, its own first."""
+    """`folder` contains HEAD and the index, and `common` everything else; these two folders differ only for a linked
+    work tree. `objects` are the object directories, the repository's own first."""
 
     folder: Path
     common: Path
@@ -46,7 +46,7 @@ class GitDirectory:
 
     @property
     def origin(self) -> str:
-        """The address that it was cloned from, or "" if there is none."""
+        """The address that the repository was cloned from, or "" if there is none."""
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
@@ -90,8 +90,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """Returns the git directory for a resolved folder, or None if it does not have one that may be read. If `roots` is
-    given, all directories that it points to must be under one of the roots."""
+    """Returns the git directory for a resolved folder, or None if the folder has no git directory that may be read. If
+    `roots` is given, all directories that the git directory points to must be under one of the roots."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -133,7 +133,7 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 def link_objects(source: Path, target: Path) -> None:
     """Fills our object directory `target` with links to the packs and loose objects in `source`, but not to anything
-    that git could execute or block on (alternates, links, pipes). Raises `InputError` if there are too many."""
+    that git could execute or block on (alternates, links, pipes). Raises `InputError` if there are too many files."""
     (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):

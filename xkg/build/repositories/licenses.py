@@ -48,9 +48,9 @@ def spdx(text: str) -> str:
 def file_licenses(
     license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """Returns the licences of `files` (path and text) that differ from the repository's, keyed by path: from the SPDX
-    tag in a file's header, otherwise from the nearest parent in `folders`, which maps folders with a licence file to
-    that licence."""
+    """Returns the licences of `files` (path and text) that differ from the repository's licence, keyed by path. The
+    licence comes from the SPDX tag in a file's header, or else from the nearest parent in `folders`, which maps folders
+    with a licence file to that licence."""
     found = {}
     for path, text in files:
         parents = [path[:end] for end, character in enumerate(path) if character == "/"]

@@ -21,10 +21,10 @@ class Unmatched(NamedTuple):
 
 class Scope(NamedTuple):
     """The parts of an implementation and an excerpt to compare: the statements that begin on these `lines`, and the
-    first `excerpt_lines` lines. The rest is used only to find the names of the programs' own functions. Statements on a
-    line in `calls` only call a component; they need no counterpart, since the source contains the component's
-    statements there. Lines in `by_definition` were written from a definition, since the source contains nothing
-    similar."""
+    first `excerpt_lines` lines. The remaining code is used only to find the names of the programs' own functions.
+    Statements on a line in `calls` only call a component; they need no counterpart, since the source contains the
+    component's statements there. Lines in `by_definition` were written from a definition, since the source contains
+    nothing similar."""
 
     lines: Set[int]
     excerpt_lines: int
@@ -136,7 +136,7 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
 
 
 def _groups(j: int, count: int) -> Iterator[list[int]]:
-    """Yields a candidate with its neighbours, since a computation may be split into different steps."""
+    """Yields a candidate with its neighbours, since the same computation may be split into steps differently."""
     yield [k for k in (j, j - 1) if k >= 0]
     yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < count]
 

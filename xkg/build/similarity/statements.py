@@ -182,7 +182,8 @@ class _Reader:
         for part in parts:
             found += operations(part, self._own) if part is not None else Counter()
         if not any(name[0] in "cn" for name in found):
-            # A loop over a plain variable, or a call to one of the program's own functions, is not specific enough.
+            # A loop over a plain variable, or a call to one of the program's own functions, is not specific enough to
+            # compare.
             return
         found += Counter([head] if head else [])
         line = self._before + node.lineno

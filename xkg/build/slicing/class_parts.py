@@ -1,5 +1,6 @@
-"""Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and any
-members that set attributes they read. All other members are replaced with comments that contain their signatures."""
+"""Selects the class members that a slice needs: the requested members, everything that they reach, the constructors,
+and any members that set attributes that these members read. All other members are replaced with comments that contain
+their signatures."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -69,9 +70,9 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 
 class KeptLines(ABC):
-    """The part of a top-level class or function that is kept. If `whole` is set, all of it is kept; otherwise,
-    everything that the inner statements in `roots` need. `gaps` contains the omitted lines, in order, and `mentions`
-    the attributes that the kept part mentions."""
+    """The part of a top-level class or function that is kept. If `whole` is set, the whole definition is kept;
+    otherwise, only what the inner statements in `roots` need. `gaps` contains the omitted lines, in order, and
+    `mentions` the attributes that the kept part mentions."""
 
     def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
         self.node = node
@@ -151,7 +152,7 @@ class ClassParts(KeptLines):
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
-        """The kept members, or None if they reach attributes by computed names."""
+        """The kept members, or None if the kept members reach attributes by computed names."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member
@@ -191,7 +192,7 @@ class ClassParts(KeptLines):
     def _left_out(self, kept: Collection[ast.stmt]) -> Iterator[Gap]:
         body = self.node.body
         remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines)]
-        if not any(isinstance(m, Function) for m in remaining):  # only its name is used
+        if not any(isinstance(m, Function) for m in remaining):  # only the class's name is used
             remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:

@@ -1,8 +1,8 @@
 """Combines components and the code that calls them into one complete module.
 
 Components and new code become modules in a temporary package, in which the new code imports the names that it uses. The
-result is a slice of the new code. It contains only reachable definitions, in an order in which they can run, with
-merged imports and distinct names. Definitions shared by several components occur once."""
+result is a slice of the new code. The slice contains only reachable definitions, in an order in which they can run,
+with merged imports and distinct names. Definitions shared by several components occur once."""
 
 import ast
 import hashlib
@@ -71,9 +71,9 @@ class _Module:
 
 
 def compose(new: str, parts: Sequence[Part]) -> Composed:
-    """Returns the new code, preceded by the definitions in the parts that it reaches. Undefined names in the new code
-    refer to the parts (see `interfaces`). A comment above each section states its origin. New code that uses no part is
-    returned unchanged."""
+    """Returns the new code, preceded by all definitions from the parts that the new code reaches. Undefined names in
+    the new code refer to the parts (see `interfaces`). A comment above each section states its origin. New code that
+    uses no part is returned unchanged."""
     try:
         return _compose(new, parts)
     except RecursionError:
@@ -194,7 +194,7 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
     """A canonical text for each function, class and constant in a module, so that identical definitions compare equal.
-    It is based on the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
+    The text is based on the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}

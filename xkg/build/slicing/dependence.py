@@ -35,7 +35,7 @@ from xkg.build.slicing.scoping.statement_effects import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement, identified by its module's path and its index there."""
+    """A statement, identified by its module's path and its index in that module."""
 
     path: str
     index: int
@@ -59,8 +59,8 @@ _FAR = 3
 
 
 class Dependence:
-    """The statements in a slice. It grows from the seeds, nearest dependencies first, until nothing is missing or
-    `max_lines` is reached.
+    """The statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is missing
+    or `max_lines` is reached.
 
     `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
     in `outlined` files are always cut. `parts` contains the kept lines of classes and functions; if `whole_classes` is
@@ -198,7 +198,7 @@ class Dependence:
         return FunctionParts(node, roots, lines, foreign)
 
     def _foreign_names(self, path: str) -> frozenset[str]:
-        """The names in a module that it imports from outside the repository."""
+        """The names that a module imports from outside the repository."""
         if path not in self._foreign:
             imported = {bound_name(a) for s in self.scope(path).statements for n, _ in s.imports for a in n.names}
             found = {name for name in imported if isinstance(self.program.lookup(path, name), External)}
@@ -282,7 +282,7 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value. It becomes a namespace with everything that the module defines or
+        """Includes a module that is used as a value. The module becomes a namespace with everything that it defines or
         re-exports."""
         if path in self.namespaces:
             return
@@ -307,8 +307,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value by the time statement `position` runs (by the end, if it is
-        None), and the statements that changed the value since."""
+        """The statements that may have bound a name's value by the time statement `position` runs (by the end of the
+        module, if `position` is None), and the statements that changed the value since."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)

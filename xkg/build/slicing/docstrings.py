@@ -9,7 +9,7 @@ from xkg.build.code.languages.python import parse_ast
 _LONGEST = 5  # lines
 _BLANK = re.compile(r"\A\s*+\Z")
 _ANY = re.compile(r"")
-# Headings in numpy-, Google- and Sphinx-style docstrings. Nothing below them is part of the definition.
+# Headings in numpy-, Google- and Sphinx-style docstrings. Nothing below these headings is part of the definition.
 _OUTSIDE = re.compile(
     r"\A\s*+(?:>>>|(?:Examples?|See Also|References|Usage):{0,2}\s*+$|\.\. (?:seealso|rubric)::)", re.I
 )

@@ -28,7 +28,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     for place, references in need.included.items():
         identifiers |= need.scope(place.path).identifiers
         for reference in references:
-            use = reference.use  # a function's own import is removed, which frees its name
+            use = reference.use  # a function's own import is removed, which frees the imported name
             enclosing.setdefault(reference.target, set()).update(use.enclosing - ({use.name} if use.local else set()))
     claimed = {*need.builtins, *need.missing}
     for references in need.included.values():

@@ -27,8 +27,8 @@ class _Unit:
 
 
 class FunctionParts(KeptLines):
-    """The part of a function that is kept. If `whole` is set, all of it is kept; otherwise, the statements in `roots`,
-    the statements they need, and return statements that use only their values."""
+    """The part of a function that is kept. If `whole` is set, the whole function is kept; otherwise, the statements in
+    `roots`, the statements that these need, and return statements that use only values from these statements."""
 
     def __init__(
         self, node: ast.stmt, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]

@@ -30,7 +30,7 @@ def outline(name: str, node: ast.stmt) -> Iterator[str]:
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """A function's heading on one line, without decorators."""
+    """A function's signature on one line, without decorators."""
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"{'async ' * isinstance(node, ast.AsyncFunctionDef)}def {node.name}({ast.unparse(node.args)}){returns}"
 

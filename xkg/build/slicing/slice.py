@@ -50,7 +50,7 @@ class Slice(Value):
     empty and `refused` states the reason. `derived_from` lists the ids of the requested symbols, then of all other
     symbols in the module, in order. `packages` lists top-level imports from outside the standard library.
 
-    `missing` maps undefined names to the reason. `cut` lists the ids of dependencies beyond the length limit, and
+    `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
     `outlines` lists their signatures. `gaps` maps paths to the lines left out of included definitions, in order.
     `notes` describes code that static slicing cannot follow."""
 
@@ -78,9 +78,9 @@ def slice_symbols(
     """Returns one self-contained module for the symbols.
 
     A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
-    methods and attributes that are reached, with the signatures of the rest as comments. For a module or function whose
-    id is in `lines`, it contains only the statements on those lines and their dependencies. Functions and methods in
-    `ready` are left out unless they are requested.
+    methods and attributes that are reached, with the signatures of all other members as comments. If the id of a module
+    or function is in `lines`, only the statements on those lines and their dependencies are included. Functions and
+    methods in `ready` are left out unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
@@ -264,7 +264,7 @@ class _Slicer:
         for external in self.need.externals:
             package = external.module if external.attribute is None else f"{external.module}.{external.attribute}"
             if external.attribute is None and external.alias == external.module:
-                continue  # `_submodules` covers these
+                continue  # `_submodules` covers these imports
             top = package.partition(".")[0]
             for module in self._imported(f"{package}."):
                 yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in claimed else "")

@@ -135,7 +135,7 @@ class ArxivSource:
         return self._file(record)
 
     def _save(self, record: _Record, kind: str, path: Path, largest: int) -> bool:
-        """Downloads a file of this kind to `path`. Returns False if arXiv does not have it."""
+        """Downloads a file of this kind to `path`. Returns False if arXiv does not have the file."""
         status = self._web.save(self._address(record, kind), largest, path)
         if status != 200 and status not in ABSENT:
             raise UnreachableError(f"{self._address(record, kind)} returned status {status}; try later, or {REMEDY}")
@@ -145,7 +145,8 @@ class ArxivSource:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
     def _stored(self, requested: ArxivId) -> _Record | None:
-        """Returns the newest version stored intact, or the requested version if it is stored intact."""
+        """Returns the requested version, or the newest if none is requested, provided that the stored file is
+        intact."""
         stem = _stem(requested)
         records: list[_Record] = []
         for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):
@@ -153,7 +154,7 @@ class ArxivSource:
                 record = _Record.model_validate_json(path.read_bytes())
                 if sha256_of(self._folder / record.file) == record.sha256:
                     records.append(record)
-            except (OSError, ValidationError):  # fetch it again
+            except (OSError, ValidationError):  # fetch the file again
                 continue
         return max(records, key=lambda record: int(record.version[1:]), default=None)
 

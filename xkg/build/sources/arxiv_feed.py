@@ -32,9 +32,9 @@ class Feed:
         self._web, self._url = web, url
 
     def entries(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[arxiv.Result]:
-        """Yields at most `most` entries from one request: the entries with these `ids`, or the results of `query` by
-        relevance. Raises `UnreachableError`, and `arxiv.HTTPError` if arXiv rejects the request (`ABSENT`, or 400 for a
-        malformed id)."""
+        """Yields at most `most` entries from one request: the entries with these `ids`, or the results of `query` in
+        order of relevance. Raises `UnreachableError`, and `arxiv.HTTPError` if arXiv rejects the request (`ABSENT`, or
+        400 for a malformed id)."""
         client: Any = arxiv.Client(page_size=most, delay_seconds=0, num_retries=0)
         client.query_url_format = self._url + "/api/query?{}"
         client._session = _Session(self._web, self._url)

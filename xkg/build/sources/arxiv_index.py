@@ -42,7 +42,7 @@ class ArxivIndex:
         ]
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
-        """Returns results by arXiv's relevance: papers that match more words, and rarer words, come first."""
+        """Returns results in arXiv's relevance order: papers that match more words, or rarer ones, come first."""
         words = [word for word in _words(query).split() if word.lower() not in _COMMON]
         return list(self._ask(query=" OR ".join(f"all:{word}" for word in words), most=k)) if words else []
 

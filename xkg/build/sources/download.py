@@ -1,4 +1,4 @@
-"""HTTP requests that are paced, retried if that may help, limited in size and time, and redirected only to known
+"""HTTP requests that are paced, retried if a retry may help, limited in size and time, and redirected only to known
 hosts."""
 
 import json
@@ -18,7 +18,7 @@ from xkg.retry_after import seconds_to_wait
 from xkg.text.address import address, canonical_host
 
 _TRIES = 4
-_CONNECT, _SILENCE = 10.0, 30.0  # seconds to connect, and seconds without a byte
+_CONNECT, _SILENCE = 10.0, 30.0  # seconds to connect, and seconds without receiving a byte
 _LONGEST_WAIT = 60.0  # a longer Retry-After is an error for the user
 _AGAIN = frozenset((429, 500, 502, 503, 504))
 _REDIRECTED = frozenset((301, 302, 303, 307, 308))

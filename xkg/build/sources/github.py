@@ -2,8 +2,8 @@
 
 Without `GITHUB_TOKEN`, GitHub allows 60 requests an hour and 10 searches a minute
 (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api), so responses are cached with their
-ETag. With a token, cached responses are revalidated, which costs nothing if they are unchanged; without a token, they
-are valid for a day."""
+ETag. With a token, cached responses are revalidated, which costs nothing for unchanged responses; without a token,
+responses are valid for a day."""
 
 import hashlib
 import os
@@ -44,8 +44,8 @@ _NO_REPOSITORIES = frozenset(
 
 class RepositoryFacts(Value):
     """Facts about a repository from its host; unknown facts are '' or None. Dates are YYYY-MM-DD, `source` is the full
-    name of the repository it was forked from, and `size_kb` includes its whole history. `committers` are the names of
-    recent committers, if requested (`GitHub.committers`)."""
+    name of the repository that a fork was made from, and `size_kb` includes the whole history. `committers` are the
+    names of recent committers, if requested (`GitHub.committers`)."""
 
     url: str
     full_name: str
@@ -91,7 +91,7 @@ class GitHub:
     """The repositories on GitHub, or on a server with GitHub's API at `url`. Responses are cached in `folder`.
 
     All methods raise `InputError` with a one-line message if GitHub cannot be reached, `BusyError` if its rate limit is
-    exhausted, and `ConfigError` if it rejects the token."""
+    exhausted, and `ConfigError` if GitHub rejects the token."""
 
     def __init__(self, folder: Path, url: str = URL, *, clock: Clock = CLOCK) -> None:
         self._token = os.environ.get("GITHUB_TOKEN", "").strip()
@@ -157,7 +157,7 @@ class GitHub:
                 found = self._github.get_repo(full_name).get_commits()
                 names = [commit.commit.author.name for commit in islice(found, _COMMITS)]
             except GithubException as error:
-                if error.status in (404, 409):  # gone, or empty
+                if error.status in (404, 409):  # the repository is gone or empty
                     return ()
                 raise
         return tuple(dict.fromkeys(name[:200] for name in names if name))
@@ -177,7 +177,7 @@ class GitHub:
         if reply.status == 200 and (etag := reply.headers.get("etag", stored.etag if stored else "")):
             kept = {name: value for name, value in reply.headers.items() if name in ("link", "content-type", "etag")}
             fresh = _Stored(etag=etag, at=self._clock.now(), headers=kept, body=reply.body.decode("utf-8", "replace"))
-            with suppress(OSError):  # without a writable cache, there are only more requests
+            with suppress(OSError):  # without a writable cache, responses are just requested again
                 private_folder(self._folder.parent)
                 private_folder(self._folder)
                 write_whole(path, fresh.model_dump_json().encode())

@@ -86,7 +86,7 @@ class Works(pyalex.Works):  # type: ignore[misc]
             raise UnreachableError("OpenAlex requires a key; set OPENALEX_API_KEY, or curation.openalex=none")
         results, meta = (value.get("results"), value.get("meta")) if isinstance(value, dict) else (None, None)
         if status != 200 or not isinstance(results, list) or not isinstance(meta, dict):
-            raise UnreachableError(f"{self._base.netloc} returned status {status}, unlike OpenAlex; {_REMEDY}")
+            raise UnreachableError(f"{self._base.netloc} does not respond like OpenAlex (status {status}); {_REMEDY}")
         return pyalex.api.OpenAlexResponseList(
             [work for work in results if isinstance(work, dict)],
             {"next_cursor": None, **meta},

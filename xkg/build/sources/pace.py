@@ -1,4 +1,4 @@
-"""The pause between requests to one server, shared by all of a user's processes.
+"""The pause between requests to a server, shared by all of a user's processes.
 
 If several machines work together, the system that they share (a Ray cluster, a Neo4j server) also coordinates their
 turns (`share`).

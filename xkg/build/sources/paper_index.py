@@ -27,9 +27,9 @@ class FoundPaper(Value):
 
 
 class PaperIndex(Protocol):
-    """An index of papers. All methods raise `InputError` with a one-line message if it cannot be searched because it is
-    unreachable, is busy for too long, returns an unexpected response or requires a key. `is_slow` is true if its rules
-    allow so few requests that it should be searched only if no other index can be."""
+    """An index of papers. All methods raise `InputError` with a one-line message if the index is unreachable, is busy
+    for too long, returns an unexpected response or requires a key. `is_slow` is true if the index allows so few
+    requests that it should be searched only as a last resort."""
 
     name: str
     is_slow: bool

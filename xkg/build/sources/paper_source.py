@@ -81,7 +81,7 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
     path = Path(spec)
     try:
         there = path.exists()
-    except (OSError, ValueError):  # too long for a path, or contains a NUL
+    except (OSError, ValueError):  # the text is too long for a path, or contains a NUL
         there = False
     if there:
         return PaperFile(path=path)

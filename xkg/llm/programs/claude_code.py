@@ -19,7 +19,7 @@ class ClaudeCode(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Disables all tools except search, and all MCP servers, hooks, plugins, skills and memories (`--safe-mode`).
+        """Disables all MCP servers, hooks, plugins, skills and memories (`--safe-mode`), and all tools except search.
         The session is not saved."""
         return Start(
             [

@@ -18,7 +18,7 @@ class Command(Program):
     searches = False
 
     def __init__(self, line: str) -> None:
-        """`line` is split like a shell command. File paths in it may be relative to the working folder. Raises
+        """`line` is split like a shell command. File paths in the command may be relative to the working folder. Raises
         `ConfigError`."""
         try:
             words = shlex.split(line)
@@ -27,7 +27,7 @@ class Command(Program):
                 f"--llm command:{line!r} cannot be split into words ({error}): close its quotes"
             ) from None
         if not words:
-            raise ConfigError("--llm command: contains no command: write command:'python answer.py'")
+            raise ConfigError("--llm command: contains no command; write, for example, command:'python answer.py'")
         # The command runs in another folder, so its paths must be absolute.
         self.executable, *self._arguments = (str(Path(w).absolute()) if Path(w).is_file() else w for w in words)
         self.title = Path(self.executable).name

@@ -22,7 +22,7 @@ PLAIN_VARIABLES = frozenset(
 )
 """Environment variables without secrets. Variables that begin with `LC_` or `XDG_` are also passed."""
 _PLAIN_BEGINNINGS = ("LC_", "XDG_", "NODE_EXTRA_CA_CERTS")
-# Windows cannot start a program without these.
+# Windows cannot start a program without these variables.
 _WINDOWS = frozenset("SYSTEMROOT PATHEXT COMSPEC APPDATA LOCALAPPDATA USERPROFILE TEMP TMP".split())
 _LOGIN_SECONDS = 20.0
 

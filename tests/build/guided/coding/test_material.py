@@ -69,14 +69,14 @@ def test_further_places_stay_and_their_dependencies_are_named_where_there_is_no_
     assert short(found.used) == ["decay", "main", "alone"]
     assert "def main" in found.code
     assert "# def part59()" in found.code
-    assert any("Left out for room" in remark and "part" in remark for remark in found.remarks)
+    assert any("omitted to save space" in remark and "part" in remark for remark in found.remarks)
 
 
 def test_places_without_room_are_named() -> None:
     found = material_of("rates.py::decay", "huge.py::huge", "rates.py::alone")
     assert short(found.used) == ["decay", "alone"]
     assert "# also located: huge.py:1-1402 huge" in found.code
-    assert "Also located, and left out for room: huge.py::huge" in found.remarks
+    assert "Also located, but omitted to save space: huge.py::huge" in found.remarks
     assert found.is_cut
 
 
@@ -91,7 +91,7 @@ def test_a_long_slice_is_cut_to_the_limit_and_says_what_is_missing() -> None:
     found = material_of("long.py::main")
     assert len(found.code.encode()) <= MAX_BYTES
     assert "def main" in found.code
-    assert any("Left out" in remark and "part" in remark for remark in found.remarks)
+    assert any("omitted to save space" in remark and "part" in remark for remark in found.remarks)
     huge = material_of("huge.py::huge")
     assert len(huge.code.encode()) <= MAX_BYTES
     assert huge.code.endswith("\n")
@@ -127,7 +127,7 @@ def test_long_docstrings_do_not_cost_a_place_the_functions_that_it_calls() -> No
     text += documented("inner", "", 90, 80)
     found = material(codebase_of({"a.py": text}), [symbol("a.py::outer")])
     assert all(f"def {name}(x):" in found.code for name in ("outer", "middle", "inner"))
-    assert not any("Left out" in remark for remark in found.remarks)
+    assert not any("omitted to save space" in remark for remark in found.remarks)
     assert "Remark 70 about" in found.code.partition("def outer")[2]
     assert "Remark 70 about" not in found.code.partition("def outer")[0]
 
@@ -139,7 +139,7 @@ def test_what_the_best_place_needs_comes_before_what_others_need() -> None:
     places = [symbol(f"a.py::{name}") for name in ("core", "other")]
     found = material(codebase_of({"a.py": text}), places)
     assert all(f"def {name}(x):" in found.code for name in ("core", "spline", "bins", "other"))
-    [remark] = [each for each in found.remarks if "Left out for room" in each]
+    [remark] = [each for each in found.remarks if "omitted to save space" in each]
     assert "tables" in remark
     assert found.is_cut
 

@@ -1,11 +1,11 @@
 """The grammars for all languages except Python, each with a query that finds definitions.
 
-A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if it is
-defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are not symbols:
-they only prefix the names of inner definitions, and definitions in `members` are methods. A definition begins at its
-enclosing `wrapper`, if any; an `attribute` precedes it; `comment` and `documentation` above it describe it. The
-`tags.scm` files in the wheels lack the line ranges of C functions and the owners of methods, and CUDA, Julia and C#
-have no such file."""
+A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if the
+owner is defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are not
+symbols: they only prefix the names of inner definitions, and definitions in `members` are methods. A definition begins
+at its enclosing `wrapper`, if any. An `attribute` precedes a definition. A `comment` or `documentation` above a
+definition describes it. The `tags.scm` files in the wheels lack the line ranges of C functions and the owners of
+methods, and CUDA, Julia and C# have no such file."""
 
 import re
 from collections.abc import Mapping
@@ -130,7 +130,7 @@ _TYPESCRIPT = Grammar(
 )
 _TSX = replace(_TYPESCRIPT, function="language_tsx")
 
-# --- the others -------------------------------------------------------------------------------------------------------
+# --- other languages --------------------------------------------------------------------------------------------------
 
 _JULIA = Grammar(
     "julia",
@@ -268,7 +268,7 @@ SUFFIXES = frozenset(_BY_SUFFIX)
 
 
 def load_all() -> None:
-    """Loads the grammars for all languages, for a process that cannot load them later."""
+    """Loads the grammars for all languages, for a process that cannot load grammars later."""
     for grammar in _BY_SUFFIX.values():
         load(grammar)
 

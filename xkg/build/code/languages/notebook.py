@@ -46,8 +46,8 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """Whether the notebook is in Python, according to its metadata (in format 3, each cell's). The default is
-    Python."""
+    """Whether the notebook is in Python, according to its metadata (in format 3, the metadata of each cell). The
+    default is Python."""
     language = (
         metadata.get("language_info", {}).get("name")
         or metadata.get("kernelspec", {}).get("language")

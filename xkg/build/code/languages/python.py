@@ -72,7 +72,7 @@ class Analysis:
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
     """Returns the module with its symbols in line order; imports are not resolved. `broken` means that the grammar
     found errors or this Python cannot parse the text. `wanted` lists module-level assignments that other files use;
-    they become constants too. Does not raise errors for invalid text."""
+    these assignments become constants too. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -265,7 +265,7 @@ def _remarks(string: Node) -> bool:
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Returns names with their attributes inside the f-strings of an expression, as (start, end, path)."""
+    """Returns the names in an expression's f-strings with their attributes, as (start, end, path)."""
     prefix, paths = b"(", []
     source = prefix + expression + b")"
     leaves = _leaves(syntax_root(language(), source) or _nothing())

@@ -26,8 +26,8 @@ _Change = tuple[int, int, bytes]  # start, end, and the replacement
 def as_python3(text: str) -> str:
     """Returns the text in Python 3 syntax, with the same lines. Prints, handlers, raises, numbers, operators and
     renamed builtins are rewritten, and leading tabs become spaces. The text is returned unchanged if the running Python
-    can parse it and it does not call `xrange`, or if the rewritten text does not parse. `/` is kept: Python 2 floors it
-    between integers, but the types are unknown. Does not raise errors for invalid text."""
+    can parse it and `xrange` is not called, or if the rewritten text does not parse. `/` is kept, because Python 2
+    floors only quotients of integers, and the types are unknown. Does not raise errors for invalid text."""
     if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
@@ -48,7 +48,7 @@ def as_python3(text: str) -> str:
 
 def uses_xrange(text: str) -> bool:
     """Whether `xrange` is called but neither imported nor assigned. Code for both Python versions would import or
-    assign it."""
+    assign `xrange`."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 

@@ -40,7 +40,7 @@ class _Definition(Definition):
 @dataclass(frozen=True)
 class _Remark:
     """A comment, attribute or documentation string with its rows and the enclosing symbol. `alone` means that nothing
-    precedes it on its row."""
+    precedes the remark on its row."""
 
     kind: str
     start: int

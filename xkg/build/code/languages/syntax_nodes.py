@@ -14,7 +14,7 @@ def syntax_root(language: Language, source: bytes) -> Node | None:
     time or worse. Read the text of nodes with `node_text`; `Node.text` would copy 64 KB for each."""
     end = time.thread_time() + SECONDS
     # tree-sitter 0.26 never frees the buffers that `read` returns. So every call refills and returns the same buffer,
-    # which is emptied at the end. When tree-sitter asks for more, it no longer uses the earlier content.
+    # which is emptied at the end. When tree-sitter asks for more input, it no longer needs the earlier content.
     chunk = bytearray()
 
     def read(at: int, _: object) -> bytearray:
@@ -31,7 +31,7 @@ def syntax_root(language: Language, source: bytes) -> Node | None:
 
 def matches(query: Query, root: Node) -> Iterator[dict[str, Node]]:
     """Yields the captures for each match of a query, with the node of the whole match first."""
-    # tree-sitter 0.26.1 crashes on a progress callback here; the time is linear in the file.
+    # No progress callback is passed, because tree-sitter 0.26.1 would crash; the time is linear in the file size.
     return ({name: nodes[0] for name, nodes in captures.items()} for _, captures in QueryCursor(query).matches(root))
 
 

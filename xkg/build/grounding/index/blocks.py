@@ -33,7 +33,7 @@ class Block:
 @dataclass
 class _Statement:
     """A statement with the comments above it and its body below. `gap` is true if a blank line or a comment precedes
-    it."""
+    the statement."""
 
     first: int
     last: int

@@ -12,10 +12,10 @@ from xkg.build.grounding.index.identifier_words import Vocabulary, stem, stems, 
 from xkg.build.grounding.index.numbered import references
 from xkg.build.grounding.index.working_lines import made_attributes, working_ranges
 
-# Long bodies mention everything; long names and docstrings are specific.
+# Long bodies mention many unrelated words, but long names and docstrings are specific.
 _FIELDS: Mapping[str, FieldWeight] = {
     "name": FieldWeight(weight=4.0, length=0.5),
-    "joined": FieldWeight(weight=4.0, length=0.0),  # `ExtraGradient` is also "extragradient"
+    "joined": FieldWeight(weight=4.0, length=0.0),  # `ExtraGradient` is also indexed as "extragradient"
     "owner": FieldWeight(weight=2.0, length=0.3),
     "prose": FieldWeight(weight=2.0, length=0.5),
     "signature": FieldWeight(weight=1.0, length=0.5),
@@ -34,7 +34,7 @@ _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
-# The methods that do a class's actual work; other dunder methods only support them.
+# Dunder methods that do a class's actual work; other dunder methods only support these.
 FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 

@@ -8,7 +8,7 @@ from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NOT_SHOWN = "# --- left out for room"
-# Replacing a shorter run would not save enough.
+# Replacing a shorter run of lines would not save enough.
 _SHORTEST_RUN = 5
 _MOST_LINES = 4_000
 _MOST_CODE = 52_100  # bytes for lines, module and test together
@@ -16,8 +16,8 @@ _CUT = "\n… (cut)"
 
 
 def compared_lines(draft: Draft, test: str = "") -> str:
-    """Returns the source lines for a draft's own statements, without lines that its module repeats. They are cut so
-    that they fit into a prompt together with the module and the test."""
+    """Returns the source lines for a draft's own statements, without lines that its module repeats. The result is
+    shortened to fit into a prompt together with the module and the test."""
     lines = unrepeated(draft.own_excerpt or draft.excerpt, draft.implementation, "the module")
     room = _MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in (draft.implementation, test))
     data = lines.encode("utf-8", "replace")
@@ -25,9 +25,9 @@ def compared_lines(draft: Draft, test: str = "") -> str:
 
 
 def unrepeated(text: str, known: str, source: str) -> str:
-    """Returns the text without the signatures of omitted code, and with only the first lines of docstrings. If five or
-    more consecutive lines also occur in `known` (apart from indentation), they are replaced by their first line and `#
-    … 4 lines of the code, to "return x"`, where `source` is the name for `known` in that comment."""
+    """Returns the text without the signatures of omitted code, and with only the first lines of docstrings. Five or
+    more consecutive lines that also occur in `known` (apart from indentation) are replaced by the first line and a
+    comment such as `# … 4 lines of the code, to "return x"`, in which `source` is the name for `known`."""
     parts = _PART.split(text)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
     lines, others = text.rstrip("\n").split("\n"), with_first_lines_of_docstrings(known).split("\n")
@@ -52,8 +52,8 @@ def unrepeated(text: str, known: str, source: str) -> str:
 
 
 def _longest_run(lines: Sequence[str], at: int, others: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
-    """Returns how many lines, starting at `at`, also occur in `others` in the same order; 0 if `others` lacks the first
-    line."""
+    """Returns the number of lines, starting at `at`, that also occur in `others` in the same order; 0 if `others` lacks
+    the first line."""
     longest = 0
     for start in places.get(lines[at].strip(), ()) if not lines[at].startswith("# --- ") else ():
         shift = _margin(lines[at]) - _margin(others[start])

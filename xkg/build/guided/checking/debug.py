@@ -108,10 +108,10 @@ def ask_for_repair(
     test_alone: bool = False,
     may_remove: bool = False,
 ) -> tuple[Debugged, Repair | None]:
-    """Returns the answer to the prompt with this name, if its edits fit the draft and pass the guard; otherwise None,
-    and `failed` is set. The returned state counts the answers that the guard refused. `tried` maps code and test from
-    earlier runs to how they failed. If `test_alone` is set, only the test may change. `may_remove` is passed to
-    `complaint`."""
+    """Asks the model with the prompt of this name. Returns the answer if its edits fit the draft and pass the guard,
+    otherwise None. The returned state has the reason in `failed`, and counts the answers that the guard refused.
+    `tried` maps code and test from earlier runs to how they failed. If `test_alone` is set, only the test may change.
+    `may_remove` is passed to `complaint`."""
     draft, refused = state.draft, 0
 
     def check(answer: Repair) -> str | None:

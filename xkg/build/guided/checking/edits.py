@@ -1,5 +1,5 @@
-"""A model's edits to a draft. Each contains the exact text and its replacement, so that an answer is only as long as
-the change."""
+"""A model's edits to a draft. Each edit contains the exact text and its replacement, so that an answer is only as long
+as the change."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,8 +10,9 @@ from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
 
 
-# `search` is text that occurs exactly once in the file; if it is empty, `replace` is the whole new file. (This is a
-# comment because a docstring of an answer type would be sent with every question, and the prompt already says this.)
+# `search` is text that occurs exactly once in the file. If `search` is empty, `replace` is the whole new file. (This is
+# a comment because a docstring on an answer type would be sent with every question, and the prompt already explains the
+# fields.)
 class Edit(AnswerType):
     file: Literal["implementation", "test", "documentation"]
     search: str
@@ -29,8 +30,8 @@ class EditError(ValueError):
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """Returns the draft after the edits, applied in order, with the components that it now calls. If the module
-    changes, its author's remarks are dropped. Raises `EditError` if a search text does not occur exactly once."""
+    """Applies the edits in order, and returns the draft with the components that its module now calls. If the module
+    changes, the author's remarks are dropped. Raises `EditError` if a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]

@@ -1,5 +1,6 @@
-"""Asks a model to review a module: whether it follows the definition and the source lines, and whether these agree. A
-difference between the paper and the repository is always reported as a departure, not as a fault in the code."""
+"""Asks a model whether a module follows the definition and the source lines, and whether the definition and the source
+lines agree. A difference between the paper and the repository is always reported as a departure, not as a fault in the
+code."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -101,8 +102,8 @@ def _difference(before: str, after: str) -> str:
 
 
 def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
-    """Returns the fraction of the module's statements that were written from the definition alone. They count only if
-    the review agrees: each definition statement that they implement must have the verdict "added"."""
+    """Returns the fraction of the module's statements that were written from the definition alone. A statement counts
+    only if the review agrees: every definition statement that it implements must have the verdict "added"."""
     statements = statements_of(draft.definition)
     by_hand = {each.statement for each in departures if each.kind == "added"}
     added = {n for n, text in enumerate(statements, start=1) if text in by_hand}

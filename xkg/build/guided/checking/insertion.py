@@ -10,14 +10,14 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 
 def callable_components(draft: Draft) -> str:
-    """Returns the code or signatures of the components that a draft could call but does not call; empty if there are
+    """Returns the code or signatures of the components that a draft could call but does not; empty if there are
     none."""
     return rendered(_parts(draft.ready)) if draft.ready else ""
 
 
 def with_called_components(draft: Draft) -> Draft:
-    """Returns the draft, preceded by definitions of the components that its module calls but does not contain.
-    Unchanged if there are none, or if they do not fit together."""
+    """Adds the definitions of components that a draft's module calls but does not contain. Returns the draft unchanged
+    if there are no such components, or if the definitions do not fit together."""
     parts = (*draft.components, *draft.ready)
     composed = compose(draft.implementation, _parts(parts))
     if composed.problem or not composed.used:

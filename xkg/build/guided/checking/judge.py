@@ -53,9 +53,10 @@ def check(
     *,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. One question reviews all proven drafts; it begins like the question that wrote
-    them (`shared`), and may look at other places in the codebase. Drafts that are not faithful are revised once; the
-    review of a revision sees only its changes. Composites then use the revised code of their components.
+    """Checks drafts, `jobs` at a time. One question reviews all proven drafts. The review begins with the same text as
+    the question that wrote the drafts (`shared`), and the model may look at other places in the codebase. Drafts that
+    are not faithful are revised once, and the review of a revision sees only the changes. Composites then use their
+    components' revised code.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error raised by `trial`."""
@@ -73,7 +74,7 @@ def check(
 
 
 def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> Debugged:
-    """Returns the draft with the current code of its components, unless it then proves less."""
+    """Returns the draft with its components' current code, or unchanged if its test would then prove less."""
     draft = state.draft
     new = {c.name: done[c.name].draft.implementation for c in draft.components if c.name in done}
     if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
@@ -118,8 +119,8 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
-    """Returns the draft after one revision based on the findings and debugging in the remaining rounds; it may not be
-    better. If the model gives no usable answer, the draft is unchanged and `failed` is set."""
+    """Returns the draft after one revision based on the findings, and debugging in the remaining rounds. The revised
+    draft is not always better. If the model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -164,8 +165,8 @@ def _review(
 def _answered(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns the review of proven drafts. If there is no usable answer, it is repeated as two questions with half of
-    the drafts each."""
+    """Returns the review of proven drafts. If there is no usable answer, asks again in two questions, each about half
+    of the drafts."""
     if not states:
         return []
     lookup = Lookup(codebase)

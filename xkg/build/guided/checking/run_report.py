@@ -1,4 +1,4 @@
-"""Describes a run for a repair prompt, shortened and without details that vary between runs."""
+"""Describes a run briefly for a repair prompt, without details that vary between runs."""
 
 import re
 
@@ -18,8 +18,8 @@ _FOLDER = re.compile(r"/(?:tmp|scratch|var/tmp|work|run)/[\w./@+-]*")
 
 
 def report(proof: Proof) -> str:
-    """Returns a draft's failure, described for a prompt: cause, last frames in its own code, error. At most `LONGEST`
-    characters."""
+    """Returns a draft's failure, described for a prompt: cause, last frames in its own code, error. The result has at
+    most `LONGEST` characters."""
     evidence = proof.evidence
     lines = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
     printed = _trimmed(steady(evidence.output_end))

@@ -22,13 +22,13 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """Returns the draft with a stronger test, if the new test proves more; otherwise unchanged. A stronger test is
-    requested only if the current test proves nothing, or if it does not fail when a whole statement that does more than
-    convert a value is left out.
+    """Returns the draft with a stronger test if the new test proves more; otherwise, returns the draft unchanged. A
+    stronger test is requested only if the current test proves nothing, or if it still passes when a statement that is
+    not just a conversion is removed.
 
-    The question may only add or strengthen assertions, not change the implementation. A new test that fails is debugged
-    in the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no
-    usable answer."""
+    The model may only add or strengthen assertions, not change the implementation. A new test that fails is debugged in
+    the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no usable
+    answer."""
     draft = state.draft
     proven = state.proof.cause is Cause.PASSES and not _statements_left_out(draft.implementation, state.proof.evidence)
     if proven or state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED, Cause.PASSES):
@@ -74,8 +74,8 @@ def proof_rank(proof: Proof) -> tuple[int, float]:
 
 
 def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
-    """Whether a surviving mutant leaves out a statement. Conversions such as `x = np.array(x)` are ignored, because a
-    test that passes arrays cannot detect them."""
+    """Whether a surviving mutant removes a statement. Conversions such as `x = np.array(x)` are ignored, because a test
+    that passes arrays cannot detect them."""
     lines = {s.line for s in evidence.survivors if s.change.endswith(STATEMENT_LEFT_OUT)}
     tree = parse_ast(implementation) if lines else None
     conversions = {

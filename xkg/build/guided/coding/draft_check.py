@@ -36,8 +36,8 @@ _FILE_CALLS = frozenset(
 
 
 def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
-    """Yields the faults in an implementation. `allowed` are the packages it may import in addition to the standard
-    library."""
+    """Yields the faults in an implementation. `allowed` are the packages that may be imported in addition to the
+    standard library."""
     parsed = check_parsed(source)
     if parsed.level is Level.NONE:
         yield f"implementation: {parsed.reason}"
@@ -148,7 +148,7 @@ def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
-    """Returns the names imported from the implementation, and whether it is imported as a whole."""
+    """Returns the names imported from the implementation, and whether the implementation itself is imported."""
     names: set[str] = set()
     whole = False
     for node in ast.walk(tree):

@@ -14,23 +14,23 @@ from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
-# Maximum bytes of located symbols to show, always including the best place. For other symbols, only the names are
-# shown.
+# Maximum bytes of located symbols to show. The best place is always shown. Symbols beyond the limit are listed by name
+# only.
 MOST_LOCATED = 24_000
 # Maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer,
-# their dependencies may add up to the second limit. The model can open anything that is left out.
+# their dependencies may add up to the second limit. The model can open any code that is left out.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
-# A file that cannot be sliced is shown whole up to this size.
+# A file that cannot be sliced is shown in full up to this size.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
 
 
 @dataclass(frozen=True)
 class Material:
-    """The code shown to the model, as text in `code`. `used` are the located symbols in it; `sources` adds their
-    dependencies. `is_cut` says whether some of their lines were left out. `packages` are third-party imports. `remarks`
-    describe special circumstances, one per line."""
+    """The code shown to the model, as text in `code`. `used` are the located symbols in the code; `sources` adds the
+    dependencies of these symbols. `is_cut` says whether some of the symbols' lines were left out. `packages` are
+    third-party imports. `remarks` describe special circumstances, one per line."""
 
     code: str
     used: tuple[str, ...]
@@ -73,7 +73,7 @@ def material(
     remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
-        remarks.append(f"Left out for room, though it is used: {names}; signatures are at the end of the code")
+        remarks.append(f"Used, but omitted to save space: {names}; signatures are at the end of the code")
     hidden = {identity: of for identity, of in ready.items() if not _is_shown(codebase, cut, identity)}
     for component in dict.fromkeys(hidden.values()):
         names = ", ".join(place_of(symbols[identity].symbol) for identity, of in hidden.items() if of == component)
@@ -86,7 +86,7 @@ def material(
         parts.append(_named(cut.outlines, [symbols[identity].symbol for identity in left_out]))
     if left_out:
         names = ", ".join(place_of(symbols[identity].symbol) for identity in left_out)
-        remarks.append(f"Also located, and left out for room: {names}")
+        remarks.append(f"Also located, but omitted to save space: {names}")
     return Material(
         code="\n".join(parts),
         used=(*used, *verbatim),
@@ -108,8 +108,8 @@ def located_size(codebase: Codebase, located: Sequence[str], lines: Mapping[str,
 def narrowed(
     codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]
 ) -> dict[str, Sequence[LineRange]]:
-    """Returns the lines to show for located symbols that need not be shown whole: the given lines for modules and
-    functions, and otherwise all lines of nested functions. Methods and classes are shown whole."""
+    """Returns the lines to show for symbols that need not be shown in full: the given lines for modules and functions,
+    or else all lines of a nested function. Methods and classes are shown in full."""
     found: dict[str, Sequence[LineRange]] = {}
     for identity in located:
         symbol = codebase.symbols()[identity].symbol

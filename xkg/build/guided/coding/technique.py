@@ -40,8 +40,8 @@ class Model(Protocol):
 
 class Coded(Value):
     """The result for one technique: `code`, with the symbols and lines that it was written from, or the `reason` why
-    there is none. `failed` is the model's failure, and `first` is the level that the first run reached. `repairs` and
-    `refused` count the repairs that were applied and rejected. `final` is False if another run may reach a higher
+    there is none. `failed` is the model's failure, and `first` is the level that the first run reached. `repairs`
+    counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may reach a higher
     level."""
 
     technique: str
@@ -66,8 +66,8 @@ class Coded(Value):
 class CodingContext:
     """The context shared by all techniques; `jobs` techniques are processed at a time. `why` maps techniques to the
     reason for their location, and `lines` maps them to the relevant lines in symbols that also do other things. `runs`
-    is whether this machine can run code. If it cannot, or in a plan, `trials` is None and the highest level is
-    `parsed`."""
+    is whether this machine can run code. If this machine cannot run code, or the build is only planned, `trials` is
+    None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -90,10 +90,10 @@ def code_techniques(
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
     """Returns the code for every technique in `located` (technique → symbols, best first), keyed by technique, and the
     error that left some techniques without code, if any. `progress` is called for each finished technique with the
-    number done, the total and the name; `begun` is called with the name of each technique that begins.
+    number done, the total and the name; `begun` is called with a technique's name when work on that technique begins.
 
     One question writes the code for several techniques, and another reviews it. A composite comes after its components
-    and the other techniques that its definition mentions, in the same question or a later one. Finished techniques are
+    and the other techniques that its definition mentions, in the same or a later question. Finished techniques are
     stored in the context's folder. Raises anything that `Trials` raises."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
@@ -214,7 +214,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """Returns a technique's code, if it runs and the review did not find that it does something else."""
+    """Returns a technique's code if it runs and was not judged to do something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -242,8 +242,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions, which its code
-    also uses. The result contains no dependency cycles."""
+    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions, and that its code
+    may use. The result contains no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -302,7 +302,7 @@ def _coded(
     asked = {identity: planned.task(identity, earlier, group) for identity in group}
     writing = Writing(list(asked.values()), codebase, ask, installed)
     outcomes = writing.answers()
-    made = dict(earlier)  # plus the code written here before its review
+    made = dict(earlier)  # plus the code we write here before it is reviewed
     states: dict[str, Debugged] = {}
     offered: dict[str, set[str]] = {}
 
@@ -311,7 +311,7 @@ def _coded(
         found, offered[identity] = _drafted(writing, task, outcomes[identity]), _parts(task)
         others = offered[identity] - {*asked[identity].inside, *_parts(asked[identity])}
         if isinstance(outcomes[identity], Written) and (others or isinstance(found, str)):
-            # Its components differ from the components that the question listed.
+            # The technique's components differ from the components that the question listed.
             alone = Writing([task], codebase, ask, installed)
             found = _drafted(alone, task, alone.answers(found if isinstance(found, str) else "")[identity])
         if not isinstance(found, Draft) or trial is None:
@@ -353,9 +353,7 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
     if isinstance(written, Declined):
         lines = "some of the lines" if written.left_out else "the lines"
         where = f"in {lines} of {', '.join(written.shown)}"
-        return Coded(
-            technique=identity, reason=f"the model found no code {where}, which it was shown: {written.reason}"
-        )
+        return Coded(technique=identity, reason=f"the model found no code for the technique {where}: {written.reason}")
     if checked is None or context.trials is None:
         parsed = check_parsed(written.implementation)
         reason = parsed.reason or "not run: no sandbox on this machine"
@@ -385,7 +383,8 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """Returns the draft with additional sources: the symbols that were opened for it and from which it took lines."""
+    """Returns the draft with additional sources: the symbols that were opened for the draft and from which its module
+    took lines."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

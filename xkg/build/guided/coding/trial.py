@@ -70,7 +70,7 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """Returns the proof, and its environment extended with the modules that the code turned out to need at run
+        """Returns the proof and its environment, to which it adds any modules that the code turned out to need at run
         time."""
 
         def make(modules: Sequence[str]) -> Environment:
@@ -92,7 +92,7 @@ class Trials:
             return self._make(self._base, lines, day)
 
     def _versions(self) -> list[_Versions]:
-        """Returns requirement lines with their date, in the order in which drafts try them."""
+        """Returns sets of requirement lines, each with a date, in the order in which drafts try them."""
         with self._choosing:
             if self._ordered is None:
                 self._ordered = self._by_imports()

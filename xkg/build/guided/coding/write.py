@@ -27,7 +27,7 @@ from xkg.value import Value
 
 # Packages that every module may import.
 ALWAYS = ("numpy",)
-# Techniques in one question. The answer has about 2,300 tokens for each, and some models stop at 16,000.
+# Maximum techniques in one question. The answer has about 2,300 tokens per technique, and some models stop at 16,000.
 _MOST_TOGETHER = 6
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -44,8 +44,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(Value):
-    """A component's code, ready to be called. `proven` is whether its own test proves it. `sources` and `excerpt` come
-    from its draft; `departures` list how it differs from the paper."""
+    """A component's code, ready to be called. `proven` is whether the component's own test proves it. `sources` and
+    `excerpt` come from the component's draft; `departures` list how the code differs from the paper."""
 
     name: str
     technique: str
@@ -58,7 +58,7 @@ class Component(Value):
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    that it saw. `left_out` says whether some of their lines were not shown."""
+    that the model saw. `left_out` says whether some of their lines were not shown."""
 
     technique: str
     reason: str
@@ -70,7 +70,7 @@ class Task(Value):
     """A technique whose code is to be written from its located symbols (ids, best first, at least one); `why` is the
     reason for the location. `lines` are the relevant lines of symbols that also do other things. `components` have
     code; `inside` lists the components (ids) written by the same question, `absent` the names of components without
-    code. `whole` is the technique that a later question builds from this one and others."""
+    code. `whole` is the technique that a later question builds from this technique and others."""
 
     technique: Technique
     located: tuple[str, ...]
@@ -88,8 +88,8 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """A module that fits its components, and the lines that its author looked at. `allowed` are the packages it may
-    import."""
+    """A module that fits its components, and the lines that its author looked at. `allowed` are the packages that the
+    module may import."""
 
     module: Module
     lookup: Lookup
@@ -101,8 +101,8 @@ Outcome = Written | Declined | str
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
     """Groups techniques (id → bytes of located code), in the given order, so that each group is one question.
-    Techniques in a group share the rules and the common code, so the model reads both only once. Components come before
-    their composites, so that one answer can fit them together."""
+    Techniques in a group share the rules and the common code, so the model reads these only once. Components come
+    before their composites, so that the code in one answer fits together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():
@@ -120,10 +120,9 @@ def size_of(task: Task, codebase: Codebase) -> int:
 
 
 class Writing:
-    """The question that asks for the code for some techniques. A task comes after the tasks for its components. If an
+    """A question that asks for the code for several techniques. A task comes after the tasks for its components. If an
     environment `installed` is given, only its packages can be imported. `made` is the code for components (technique →
-    component) that are `inside` a task but not in this question. `shared` is the text with which the review also
-    begins.
+    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins with.
 
     Raises `UnknownIdError` for a symbol that is not in the codebase."""
 
@@ -155,8 +154,8 @@ class Writing:
         """Returns each technique's module, or the reason why there is none. The model may first look at other places in
         the repository.
 
-        If a technique has no usable module, it is asked about again on its own, with the reason why it was `refused`.
-        Raises anything that `ask` raises except `AnswerError`."""
+        If a module is unusable, another question asks for that technique alone, with the reason why its module was
+        `refused`. Raises anything that `ask` raises except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
@@ -194,8 +193,8 @@ class Writing:
 
     def draft(self, task: Task, written: Written) -> Draft | str:
         """Returns the draft for a module whose task has the code of all its components, or the reason why the module
-        does not fit them. Definitions that it uses from components are inserted before it; the excerpt then includes
-        their sources."""
+        does not fit them. Component definitions that the module uses are inserted at its start, and their sources are
+        added to the excerpt."""
         answer = written.module
         if found := "\n".join(faults(answer, task.parts, written.allowed)):
             return found
@@ -224,7 +223,7 @@ class Writing:
         return written.lookup.added_to(draft)
 
     def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
-        """Returns the faults in a module, whose code is added to `made`."""
+        """Returns the faults in a module, and adds the module's code to `made`."""
         module = _by_number(answer).get(n)
         if module is None:
             return "its module is missing"
@@ -237,7 +236,7 @@ class Writing:
         return material(self._codebase, task.located, self._narrowed([task]), made)
 
     def _narrowed(self, tasks: Sequence[Task]) -> dict[str, Sequence[LineRange]]:
-        """Returns the lines of the located symbols that no task needs whole."""
+        """Returns the lines of the located symbols that no task needs in full."""
         cuts = [narrowed(self._codebase, task.located, task.lines) for task in tasks]
         whole = {symbol for task, cut in zip(tasks, cuts, strict=True) for symbol in task.located if symbol not in cut}
         merged: dict[str, list[LineRange]] = {}
@@ -275,7 +274,7 @@ def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
 
 
 def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
-    """Adds a module's code to the components' code before it has run."""
+    """Adds a module's code, which has not run yet, to the components' code."""
     if source := compose(module.implementation, _parts(task, made)).source:
         identity, name = task.technique.id, task.technique.name
         made[identity] = Component(name=name, technique=identity, implementation=source)

@@ -76,9 +76,9 @@ class GuidedExtraction(Extraction):
 def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
-    """Returns the techniques, findings and resources of a paper, from one question of at most `window` tokens including
-    its answer. Excerpts are the passages cited in the answer. If a definition is refused and a sentence in it is still
-    faulty in the next answer, the sentence is left out. Raises anything that `ask` raises."""
+    """Returns the techniques, findings and resources in a paper, using one question of at most `window` tokens
+    including the answer. Excerpts are the passages cited in the answer. If a definition is refused and one of its
+    sentences is still faulty in the next answer, that sentence is left out. Raises anything that `ask` raises."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -182,8 +182,8 @@ def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...
 def _hidden(
     outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
 ) -> Iterator[Technique]:
-    """Yields procedures outside the method, as hidden techniques below the first technique, each once and with its
-    places in the repository."""
+    """Yields procedures outside the method as hidden techniques below the first technique, each with its places in the
+    repository, without duplicates."""
     top = techniques[0]
     listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
     new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
@@ -289,7 +289,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """Returns the resources that the model lists, plus the addresses of any releases that it omitted."""
+    """Returns the resources that the model lists, plus the addresses of any releases that the model omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

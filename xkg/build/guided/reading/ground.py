@@ -23,8 +23,9 @@ CANDIDATES = 10
 MOST_PLACES = 5
 _MOST_ASKED = 24
 _DEFINITION = 2_600  # characters; definitions are not shortened, since the model would not look for the missing parts
-# Lines shown for symbols that the search ranks first for a technique, and for other symbols. All are shortened further
-# if together they exceed the characters allowed in a question. The model can open the rest.
+# Number of lines shown for symbols that the search ranks first for a technique, and for other symbols. All symbols are
+# shortened further if together they exceed the characters allowed in a question. The model can open the remaining
+# lines.
 _FIRST = 3
 _LINES = 60
 _LINES_OF_OTHERS = 10
@@ -58,9 +59,10 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """The located techniques. `why` maps each technique to the model's sentence about the code that it needs and where
-    this code is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also
-    does other things. `failed` maps techniques without a usable answer to the reason; they are not located."""
+    """The located techniques. `why` maps each technique to the model's sentence about the code that the technique
+    needs: where it is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol
+    also does other things. `failed` maps techniques without a usable answer to the reason; these techniques are not
+    located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -77,11 +79,11 @@ def ground_with_model(
     ask: Ask,
     named: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> GuidedGrounding:
-    """Locates each technique at up to five symbols, or nowhere. The model sees the symbols `named` for it (ids) and the
-    ten that the search ranks best, and may look at other places in the repository before it answers. Scores express its
-    confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques; if there are more, or if there is no
-    usable answer, two questions cover half of them each. Raises `EmbeddingError`, plus anything that `ask` raises
-    except `AnswerError`."""
+    """Locates each technique at up to five symbols, or nowhere. For each technique, the model sees the symbols in
+    `named` (ids) and the ten that the search ranks best, and may look at other places in the repository before it
+    answers. Scores express the model's confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques. If
+    there are more, or if there is no usable answer, two questions each cover half of the techniques. Raises
+    `EmbeddingError`, plus anything that `ask` raises except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
@@ -143,7 +145,7 @@ class _Judge:
     ask: Ask
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
-        """Returns the places for each technique, and the reason for each technique without an answer."""
+        """Returns the places for each technique and, for techniques without an answer, the reason."""
         if len(batch) > _MOST_ASKED:
             return self._halves(batch)
         entries = self._listed(batch)
@@ -265,8 +267,8 @@ def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """Returns the lines of a source that equal one of the quotes, or else begin with it, ignoring whitespace and
-    numbered from `first`. Empty if any quote does not occur."""
+    """Returns the lines in a source that equal one of the quotes or, if none do, begin with it, ignoring whitespace.
+    Lines are numbered from `first`. Empty if any quote is not found."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
@@ -288,11 +290,11 @@ def _reason(judged: Judged) -> str:
     """Returns the model's sentence, plus the parts of the definition that the model did not find in any of the
     places."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
-    return " ".join([*judged.why.split(), *([f"In none of these places: {lacking}"] if lacking else [])])
+    return " ".join([*judged.why.split(), *([f"None of these places contains: {lacking}"] if lacking else [])])
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """Returns the outermost other candidates inside this one: first and last line → number and signature."""
+    """Returns the outermost other candidates inside this candidate: first and last line → number and signature."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):

@@ -10,7 +10,7 @@ from xkg.build.guided.vendored import is_inside, vendored_folders
 _CHARACTERS = 2_000
 _NAMES_A_FILE = 6
 _DOCSTRING = 90
-# Files that rarely contain a method. They are listed last and cut first.
+# Files that rarely contain a method. Such files are listed last and cut first.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|benchmarks?|tools|setup|plot\w{0,20}|logg\w{0,10})(?=[/_.])",
     re.IGNORECASE,
@@ -19,7 +19,7 @@ _ASIDE = re.compile(
 
 def overview(codebase: Codebase) -> str:
     """Returns the README's first paragraph of prose, and the files with the names they define, most imported first, as
-    Markdown. Files that define the same names are listed once. About 2,000 characters at most."""
+    Markdown. Files that define the same names are listed once. The summary has at most about 2,000 characters."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
     alike: dict[tuple[str, ...], list[str]] = {}

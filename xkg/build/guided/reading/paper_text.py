@@ -1,4 +1,4 @@
-"""Renders a paper's text for the question about it.
+"""Renders a paper's text for the question about the paper.
 
 Everything that can define a technique is included in full, even experiments, since many papers describe parts of their
 method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and result
@@ -99,8 +99,8 @@ def _head(passages: Passages) -> str:
 
 
 def _room(passages: Passages, window: int) -> int:
-    """Returns the number of characters available for passages in a question. In a small window, at most half is
-    reserved for the answer."""
+    """Returns the number of characters available for passages in a question. At most half of a small window is reserved
+    for the answer."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
 

@@ -23,7 +23,7 @@ from xkg.build.techniques.section_roles import Part, Role, part_at, role_of_titl
 from xkg.model import Excerpt
 
 Span = tuple[int, int]
-LONGEST_TABLE = 2500  # characters; a larger table lists results
+LONGEST_TABLE = 2500  # characters; larger tables are assumed to list results
 _LEAST = 40  # minimum characters in a statement between paragraphs
 _TABLE = re.compile(
     r"\\begin\{(tabular[x*]?|longtable)\}(?:(?!\\begin\{(?:tabular|longtable)).){0,20000}?\\end\{\1\}"
@@ -135,7 +135,7 @@ _Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
     """Whether a passage has content. False for lone punctuation, and for references, acknowledgements and similar
-    sections. Other appendices have content because they may support a definition."""
+    sections. Other appendices count as content because they may support a definition."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)

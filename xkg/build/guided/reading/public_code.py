@@ -1,5 +1,5 @@
-"""Lists the public functions, classes and scripts in a paper's repository, and finds those that no technique's code
-reaches."""
+"""Lists the public functions, classes and scripts in a paper's repository, and finds public code that no technique's
+code reaches."""
 
 import re
 import textwrap

@@ -1,5 +1,6 @@
 """Finds ways to bypass a test: ending the process, inspecting the caller, patching libraries, silencing messages,
-catching errors that should end the run. They are detected as names that a program did not use before."""
+catching errors that should end the run. Loopholes are detected as names that the program did not use before the
+repair."""
 
 import ast
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Finds the names that a statement binds, by Python's scoping rules (Language Reference, 4.2)."""
+"""Finds the names that a statement binds, according to Python's scoping rules (Language Reference, 4.2)."""
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence

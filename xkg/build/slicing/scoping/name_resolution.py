@@ -272,8 +272,8 @@ class Program:
         return found[-1] if all(t == found[-1] for t in found) or statement.is_import else None
 
     def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
-        """The module-level imports in a statement that run. For `try: import … except ImportError: import …`, only the
-        first part runs if all its modules are in the repository."""
+        """The module-level imports in a statement that actually run. For `try: import … except ImportError: import …`,
+        only the first part runs if all its modules are in the repository."""
         every = [node for node, scope in statement.imports if scope.kind == "module"]
         node = statement.node
         if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):

@@ -1,6 +1,7 @@
-"""Finds the names that a module's statements bind and use, by Python's scoping rules (Language Reference, 4.2).
+"""Finds the names that a module's statements bind and use, according to Python's scoping rules (Language Reference,
+4.2).
 
-Uses Python's own syntax tree, so it is exact for code in this Python version. Nothing is run."""
+Uses Python's own syntax tree, so the results are exact for code in this Python version. Nothing is run."""
 
 import ast
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Finds the global names that a statement uses, by Python's scoping rules (Language Reference, 4.2)."""
+"""Finds the global names that a statement uses, according to Python's scoping rules (Language Reference, 4.2)."""
 
 import ast
 import typing
@@ -93,7 +93,7 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
-    # Type checks are visited like annotations, because they do not need a class's members.
+    # A type check is visited like an annotation, because it does not need a class's members.
 
     def visit_Call(self, node: ast.Call) -> None:
         match node:
