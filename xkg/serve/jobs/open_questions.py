@@ -50,7 +50,7 @@ class QuestionsAnswer(Quoting):
 
 
 class TakenAnswer(Value):
-    """Confirms that an answer was stored. The build continues with it."""
+    """Confirms that an answer was stored. The build continues with this answer."""
 
     job: int
     question: str

@@ -15,8 +15,8 @@ MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
 """Maximum occurrences per statement. Neo4j takes hours to plan 25 XOR operators, or 60 labels such as (A|B)&(C|D)."""
 
 MOST_LABELS = 10
-"""Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 of them, as in (n:A OR n:B) AND (n:C OR
-n:D) AND …"""
+"""Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 of these operators, as in (n:A OR n:B)
+AND (n:C OR n:D) AND …"""
 
 DEEPEST = 8
 """Maximum nesting depth of subqueries and CASE."""
@@ -62,8 +62,8 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if that is not a simple
-    pattern."""
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if the regular expression is
+    not a simple pattern."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
             continue

@@ -10,8 +10,8 @@ A file contains a comment with a fixed format, followed by one statement (see `c
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j and translated for LadybugDB by `embedded`.
-If a different statement is needed for LadybugDB, the file contains that one, and `NAME.neo4j.cypher` contains the
-statement for Neo4j.
+If the engines need different statements, the file contains LadybugDB's statement, and `NAME.neo4j.cypher` contains
+Neo4j's.
 """
 
 import difflib

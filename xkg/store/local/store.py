@@ -162,8 +162,8 @@ class EmbeddedStore:
 
     def rollback(self) -> int:
         """Restores the previous generation, including its bundles, and returns its number. Two earlier generations are
-        kept. Raises `CorruptStoreError` if it is damaged, and `StoreError` if there is none. In both cases, nothing is
-        changed."""
+        kept. Raises `CorruptStoreError` if the previous generation is damaged, and `StoreError` if there is no previous
+        generation. In both cases, nothing is changed."""
         self._require_content("roll back")
         with self._generations.writing() as current:
             if current.generation == 0:

@@ -49,7 +49,7 @@ class SharedTurns:
             yield
 
     def _take(self, turn: ExitStack, host: str, seconds: float) -> None:
-        """Waits for a turn. Raises `LeaseHeldError` if none becomes free in time."""
+        """Waits for a turn. Raises `LeaseHeldError` if no turn becomes available in time."""
         store, until = turn.enter_context(closing(self._open())), time.monotonic() + self._most
         if not self._prepared:
             store.require_writable()
