@@ -33,7 +33,7 @@ def cuda_remedy(options: Iterable[str], *, on_cpu: bool) -> str:
     """Returns one line on how to fix a run that failed because there is no CUDA. `options` are the code's own
     command-line options. `on_cpu` means that the run already used the CPU instead of CUDA."""
     own = ", ".join(options)
-    own = f"; the code's own option {own} may turn it off" if own else ""
+    own = f"; the code's own option {own} may turn CUDA off" if own else ""
     if on_cpu:
         return f"the CPU cannot replace CUDA for kernels, Triton or NCCL{own}"
-    return f"it needs a GPU: --cpu runs CUDA code on the CPU{own}"
+    return f"it needs a GPU; pass --cpu to run its CUDA code on the CPU{own}"

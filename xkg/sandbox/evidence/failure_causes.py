@@ -48,7 +48,7 @@ _NOT_INSTALLED = re.compile(
 )
 _ABSENT = re.compile(
     r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100})`? failed"
-    # rich indents and wraps tracebacks in logs.
+    # The rich library indents and wraps tracebacks in logs.
     r"|^[^\S\n]{0,200}[\w.]{0,100}(?:Error|Installed): (?:[^\n]{0,300}\W)?(\w{1,100}) is not\s{1,300}installed",
     re.MULTILINE,
 )

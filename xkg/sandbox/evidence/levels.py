@@ -40,7 +40,7 @@ MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3
 _TRACING = 10
-"""How many times longer a traced run may take."""
+"""The factor by which the time limit is raised for a traced run."""
 
 
 class Proof(Value):
@@ -67,15 +67,16 @@ def prove(
     `executed`: the test reaches its end and exits with 0, and neither the test nor the implementation interferes with
     the harness. The test runs either as part of the implementation's file, or as a script that imports
     `implementation`. `tested`: the test asserts something, fails when the body of any public function is removed, and
-    fails on at least 60 % of the mutants. It must pass whenever the unchanged code runs, at random positions among the
-    mutants. Neither file may read its own source, and the test must not patch its imports.
+    fails on at least 60 % of the mutants. The test must also pass each time the unchanged code is run, at random
+    positions among the mutants. Neither file may read its own source, and the test must not patch its imports.
 
     `components` are modules that are already `tested`; their statements are neither stubbed nor mutated again. The
     mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If there are fewer
-    than ten, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it times out
-    twice while the unchanged code does not, or if it hits another limit. If too few are detected, mutants that give the
-    same results on generated inputs (`equivalence`) are excluded: up to a quarter of the mutants, but at least one. If
-    `seconds` is too short for all these runs, the level is `executed` and the cause is `Cause.NOT_SETTLED`.
+    than ten such mutants, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it
+    times out twice while the unchanged code does not, or if it hits another limit. If too few mutants are detected,
+    mutants that give the same results on generated inputs (`equivalence`) are excluded. At most a quarter of the
+    mutants can be excluded, or one mutant if there are fewer than four. If `seconds` is too short for all these runs,
+    the level is `executed` and the cause is `Cause.NOT_SETTLED`.
 
     Each run waits for one of the `slots`; if `slots` is None, runs are sequential. Neither the order nor the number of
     slots affects the result. A node in a language other than Python keeps its level. Raises `SandboxUnavailableError`

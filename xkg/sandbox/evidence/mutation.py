@@ -56,9 +56,9 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Change:
-    """A replacement of bytes `start` to `end` (exclusive) of a module with `text`. `text` has the same number of lines,
-    so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement; the change
-    matters only if one of these lines is executed."""
+    """Replaces bytes `start` to `end` (exclusive) of a module with `text`. `text` has as many lines as the replaced
+    bytes, so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement; the
+    change matters only if one of these lines is executed."""
 
     line: int
     lines: tuple[int, int]
@@ -116,8 +116,8 @@ def body_lines(source: str) -> set[int]:
 
 
 def statements_run(source: str, lines: Set[int]) -> set[int]:
-    """Returns the executed lines, plus the first line of each statement that contains one, because Python reports a
-    later line for a multi-line assertion. The module must parse."""
+    """Returns the executed lines, plus the first line of each statement that contains an executed line, because Python
+    reports a later line for a multi-line assertion. The module must parse."""
     found = set(lines)
     for node in ast.walk(_Text(source).tree):
         if isinstance(node, ast.stmt):
@@ -130,7 +130,7 @@ def statements_run(source: str, lines: Set[int]) -> set[int]:
 
 def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
     """Yields each mutant on `lines` once. `seed` determines the order, which alternates between lines so that any
-    prefix is a fair sample. The module must parse."""
+    prefix of the sequence is a fair sample. The module must parse."""
     text = _Text(source)
     sites = _Sites(text)
     sites.visit(text.tree)
@@ -167,7 +167,7 @@ def _shape(tree: ast.Module) -> str:
 
 
 class _Text:
-    """A module with its tree, and a mapping from tree positions to byte offsets."""
+    """A module's source and syntax tree, with a mapping from positions in the tree to byte offsets."""
 
     def __init__(self, source: str) -> None:
         self.source = plain_newlines(source)
@@ -222,7 +222,8 @@ class _Sites(ast.NodeVisitor):
     # --- not mutated
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Skipped, since columns inside f-strings are wrong before Python 3.12, and most f-strings are messages."""
+        """Skips f-strings, because columns inside f-strings are wrong before Python 3.12, and most f-strings are
+        messages."""
 
     def visit_Raise(self, node: ast.Raise) -> None: ...
     def visit_Assert(self, node: ast.Assert) -> None: ...
@@ -379,7 +380,7 @@ def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _F
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
-    """Pads `text` to `lines` line breaks, inside parentheses around its final expression, `last`."""
+    """Pads `text` to `lines` line breaks, by adding parentheses and line breaks around the final expression, `last`."""
     more = lines - text.count("\n")
     return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 

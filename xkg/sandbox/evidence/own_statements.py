@@ -31,7 +31,8 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
     """The first lines of statements that only call a function or class from `components`, or a method of an instance of
-    such a class. Arguments must be names, attributes or constants. Empty if the module does not parse."""
+    such a class. Arguments must be names, attributes or constants. Returns an empty set if the module does not
+    parse."""
     theirs = {name for component in components for name in _defined(component)}
     tree = statements_of(source)
     objects = {

@@ -3,9 +3,10 @@ library. It runs one command as a separate, unprivileged user and reports how th
 exits, anything that the command left running is killed as well.
 
 Its standard input contains the length of a JSON object (8 bytes, big-endian) and the object. Afterwards, standard input
-serves as a leash: the process exits when it is closed. The process writes `TOKEN started` to stderr, and finally `TOKEN
-STATUS PEAK OOM`. These are the wait status, the peak memory in bytes, and the number of processes killed by the kernel
-for lack of memory. The job can neither write to stderr nor read the token, because it cannot inspect this process."""
+serves as a leash: the process exits when standard input is closed. The process writes `TOKEN started` to stderr, and
+finally `TOKEN STATUS PEAK OOM`. `STATUS` is the wait status, `PEAK` the peak memory in bytes, and `OOM` the number of
+processes killed by the kernel for lack of memory. The job can neither write to stderr nor read the token, because it
+cannot inspect this process."""
 
 import contextlib
 import ctypes
@@ -82,7 +83,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
 
 def _make_python(folder: str, packages: str | None) -> None:
     """Creates an environment for the image's interpreter with `packages` on its path, but without the image's own
-    packages. No package runs code before it is imported."""
+    packages. Packages cannot run code before they are imported."""
     inside = f"{folder}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     os.makedirs(inside)  # noqa: PTH103
     os.makedirs(f"{folder}/bin")  # noqa: PTH103

@@ -36,7 +36,7 @@ from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
-# bwrap returns 128 + the signal that ended the command, up to SIGSYS.
+# bwrap returns 128 plus the number of the signal that ended the command, up to SIGSYS.
 _SIGNALLED = range(129, 160)
 _EXIT_SECONDS = 5
 
@@ -167,7 +167,7 @@ def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
 
 
 def _wait_for_exit(process: int) -> None:
-    """Waits until the sandbox's process 1 has exited. It exits only after every other process inside."""
+    """Waits until the sandbox's process 1 has exited. Process 1 exits only after every other process in the sandbox."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:

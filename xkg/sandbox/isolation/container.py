@@ -169,7 +169,7 @@ class _Running:
                     pipe.close()
 
     def send(self, plan: bytes) -> None:
-        """Sends the plan. Standard input stays open, because it is the leash."""
+        """Sends the plan. Standard input stays open, because it serves as the leash."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(len(plan).to_bytes(8, "big") + plan)
@@ -246,7 +246,7 @@ def engine() -> str:
     for name in ENGINES:
         if (program := shutil.which(name)) is not None:
             return program
-    raise SandboxUnavailableError("no container engine is installed: install podman or docker")
+    raise SandboxUnavailableError("no container engine is installed; install podman or docker")
 
 
 def _ask_engine(*arguments: str) -> None:
@@ -269,7 +269,7 @@ def _refusal(output: str, image: str) -> str:
     message = next((line for line in reversed(output.splitlines()) if line.strip()), "it did not say why")[:200]
     if "image" in message.lower():
         build = f"{Path(engine()).name} build -t {image} -f {CONTAINERFILE} {CONTAINERFILE.parent}"
-        return f"the image {image} for running code does not exist ({message}): build it with `{build}`"
+        return f"the image {image} for running code does not exist ({message}); build it with `{build}`"
     return f"{Path(engine()).name} cannot sandbox code on this machine: {message}"
 
 

@@ -5,8 +5,8 @@ The job may read the files that it needs (the interpreter, the system's librarie
 scratch folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its
 own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
 leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter
-denies operations that Landlock does not cover. These are changes to file modes, owners, times and attributes, changes
-to process priorities and limits, and, on old kernels, signals and truncation."""
+denies operations that Landlock does not cover. The denied operations are changes to file modes, owners, times and
+attributes, changes to process priorities and limits, and, on old kernels, signals and truncation."""
 
 import contextlib
 import json
@@ -93,8 +93,8 @@ _TRUNCATION = (
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
 # Landlock allows these changes even to read-only files: times and attributes if the file's mode allows it, and modes
-# and owners if the caller owns the file. Copying a file sets its mode and times last, so these calls pretend to
-# succeed.
+# and owners if the caller owns the file. Copying a file ends by setting the copy's mode and times, so the filter makes
+# these calls appear to succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
     *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),
@@ -149,7 +149,7 @@ class LandlockRunner:
 
 @dataclass
 class _Started:
-    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` and the reason, or
+    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` with a reason, or
     ''."""
 
     process: subprocess.Popen[bytes]
@@ -257,7 +257,7 @@ def _launch(
     abi = landlock.version()
     if abi == 0:
         raise SandboxUnavailableError(
-            "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
+            "this kernel has no Landlock; use Linux 5.13 or later with landlock among the security modules"
         )
     places = (str(room / "job"), str(room / "tmp"))
     sockets = _SOCKETS if port is None else _SOCKETS_BUT_TCP
@@ -310,8 +310,8 @@ def _require_contained(status: str, watched: Watched) -> None:
             or ["it did not say why"]
         )
         raise SandboxUnavailableError(
-            f"Landlock cannot sandbox code on this machine ({why[0][:200]}): is the interpreter readable by other "
-            "users?"
+            f"Landlock cannot sandbox code on this machine ({why[0][:200]}); check that the interpreter is "
+            "readable by other users"
         )
 
 
@@ -319,26 +319,26 @@ def _uid(*, lasting: bool) -> int | None:
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
-        raise SandboxUnavailableError("this root user cannot switch to another user: run as an ordinary user instead")
+        raise SandboxUnavailableError("this root user cannot switch to another user; run as an ordinary user instead")
     return unused_uid(lasting=lasting)
 
 
 def _closed(places: list[Path]) -> bool:
-    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if one is and this
-    process lacks the capability to enter it."""
+    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if this process lacks the
+    capability to enter a closed folder."""
     for place in places:
         for folder in (place, *place.parents):
             if not folder.stat().st_mode & 0o001:
                 if not holds(CAP_DAC_READ_SEARCH):
-                    raise SandboxUnavailableError(f"{place} is closed to other users: chmod o+x {folder}")
+                    raise SandboxUnavailableError(f"{place} is closed to other users; run chmod o+x {folder}")
                 return True
     return False
 
 
 def _processes(limits: Limits, uid: int | None) -> int:
-    """The value for the kernel's process limit, which counts all threads with the same uid. With a separate uid, these
-    are the threads of the job and its supervisor. For an ordinary user, the value also covers the user's other threads
-    and a margin for other jobs; the watchdog then counts the job's processes instead."""
+    """The value for the kernel's process limit, which counts all threads with the same uid. With a separate uid, only
+    the threads of the job and its supervisor count. For an ordinary user, the value also covers the user's other
+    threads and a margin for other jobs; the watchdog then counts the job's processes instead."""
     if uid is not None:
         return limits.processes + 1
     mine = 0

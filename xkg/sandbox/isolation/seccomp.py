@@ -92,8 +92,8 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back to other calls if these are "not implemented". For example, glibc falls back from clone3 to clone,
-# whose flags a filter can check.
+# Callers fall back to other calls if these calls are reported as "not implemented". For example, glibc falls back from
+# clone3 to clone, whose flags a filter can check.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
 _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
@@ -134,7 +134,8 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# Calls that affect other processes with the same uid, unless a namespace hides them; 0 is the process itself.
+# Calls that affect other processes with the same uid, unless a namespace hides these processes. 0 is the process
+# itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),
@@ -218,7 +219,7 @@ def computing_only() -> bytes:
     for name in _COMPUTING:
         with contextlib.suppress(ValueError):  # a call unknown to this architecture or this libseccomp
             rules.add_rule(pyseccomp.ALLOW, name)
-    # only its own limits, not another process's
+    # a process may only change its own limits
     rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))
     return _exported(rules)
 

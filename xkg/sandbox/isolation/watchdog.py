@@ -1,8 +1,8 @@
 """Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
 
-Memory is read from /proc and summed over the job and all its descendants, as resident plus swapped pages. This counts
-pages shared by forks more than once, so if the sum exceeds the limit, proportional sizes (PSS) are used instead, which
-count shared pages once. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. Between two
+Memory is read from /proc and summed over the job and all its descendants, as resident plus swapped pages. This sum
+counts pages shared by forks more than once. If the sum exceeds the limit, proportional sizes (PSS) are used instead,
+which count shared pages once. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. Between two
 polls, a job can exceed its limit by about 40 MB per core (at 2 GB/s), and by more on a busy machine. Files in the
 sandbox's in-memory file systems are not counted, because those file systems have size limits. Kernel memory (socket and
 pipe buffers, page tables, inodes of empty files) is limited only by the kernel itself and by the limits on processes
@@ -35,7 +35,7 @@ Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
 
 @dataclass(frozen=True)
 class Streams:
-    """Files for a program's stdin and stdout, if their exact bytes matter. The outcome's `output` is then only
+    """Files for a program's stdin and stdout, if their exact bytes matter. The outcome's `output` then contains only
     stderr."""
 
     stdin: BinaryIO
@@ -93,7 +93,7 @@ def follow(
     excluded: frozenset[int] = frozenset(),
 ) -> Watched:
     """Reads `pipe` and watches `root` and its descendants, except `excluded`, until the job ends (the descriptor `over`
-    becomes readable) or hits a limit. If it hits a limit, the caller must end it."""
+    becomes readable) or hits a limit. The caller must end a job that hits a limit."""
     started = time.monotonic()
     output = Tail(limits.output_kb * 1024)
     endless = limits.output_kb * 1024 * ENDLESS
@@ -176,7 +176,7 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide this; all of its memory then counts
+    except PermissionError:  # a process can hide its proportional size; all of its memory then counts
         return otherwise
     except OSError:  # the process has ended in the meantime
         return 0
@@ -207,7 +207,7 @@ def kill_tree(process: int) -> None:
 
 
 class Tail:
-    """The last `size` bytes of a stream, and its total length."""
+    """The last `size` bytes of a stream, and the stream's total length."""
 
     def __init__(self, size: int) -> None:
         self._size = size
