@@ -22,8 +22,8 @@ _MOST_PARTS = 8
 
 
 class Library:
-    """A library backed by a graph. Its answers are always text, even for errors. If `graph` is False, it only locates
-    code in the workspace."""
+    """A library backed by a graph. Answers are always text, even for errors. If `graph` is False, the library only
+    locates code in the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
@@ -149,8 +149,8 @@ class Library:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """The names of techniques without components, each after the techniques that it uses. Composed techniques are left
-    out, because building their components builds them too."""
+    """The names of techniques without components, ordered so that each technique follows the techniques that it uses.
+    Composed techniques are left out, because building their components builds the composed techniques too."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

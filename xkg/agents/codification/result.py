@@ -53,5 +53,5 @@ class CodificationResult(Value):
             f"  report: {self.report}",
         ]
         if self.result in ("A", "B"):
-            lines.append(f"  run `xkg implement apply {self.run}` to apply it to your repository")
+            lines.append(f"  run `xkg implement apply {self.run}` to apply the changes to your repository")
         return "\n".join(lines)

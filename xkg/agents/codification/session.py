@@ -1,5 +1,5 @@
-"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, once for the same
-files."""
+"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, but only once for the
+same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class AddedModules(Value):
 
 
 class Baseline(Value):
-    """The starter's own run: its metric or the problem with it, and the files in its copy of the tree that it removed
-    or overwrote (None if unknown)."""
+    """The starter's own run: the metric or the reason why there is none, and the files that the run removed or
+    overwrote in its copy of the tree (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -72,8 +72,8 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
-        """Returns the result of a command on the current files. If None, runs the task's command and its evaluation.
-        Each command runs only once for the same files."""
+        """Returns the result of a command on the current files. If `command` is None, runs the task's command and its
+        evaluation. Each command runs only once for the same files."""
 
         def run() -> RunResult:
             if command is not None:

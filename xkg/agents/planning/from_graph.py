@@ -3,7 +3,7 @@
 Components are ranked by several criteria, and the rankings are combined with rank fusion. The criteria are the effect
 measured in earlier ablations, mentions in the abstract, the number of findings and components that depend on the
 component, the score of its best lines in the code, and its position in the hierarchy. Single components rank above
-groups. Components that only group others are left out (`groupings`)."""
+groups. Components that only group other components are left out (`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -51,9 +51,9 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
 
 
 def ranking(material: Material) -> list[Component]:
-    """Returns the components, most worthwhile first, except components that only group others. Components above or
-    below a chosen component, or with the same name plus a qualifier, come after all others. Components that only
-    measure come last."""
+    """Returns the components, most worthwhile first, except components that only group other components. Components
+    above or below a chosen component, or with the same name plus a qualifier, come after all others. Components that
+    only measure results come last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []

@@ -81,8 +81,8 @@ def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> O
 
 
 def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
-    """The repository folder ('' for the top) that contains a dotted module. If there are several, returns the folder
-    nearest to the top. None if there is no such folder or several are equally near."""
+    """The repository folder ('' for the top) that contains a dotted module. If several folders contain the module,
+    returns the folder nearest to the top. None if no folder contains the module or several are equally near."""
     inside = f"/{module.replace('.', '/')}"
     found: set[str] = set()
     for path in paths:

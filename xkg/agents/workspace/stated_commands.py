@@ -4,7 +4,7 @@ A command is included if it starts an existing file, or the only file with that 
 are parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines below; a missing folder
 is assumed to be the clone itself. Lines with placeholders or unknown variables are skipped, as are installations. If
 there are no commands, the Python files mentioned in the README are used. If the README starts a file that several
-folders contain, it is started in each of them."""
+folders contain, the file is started in each of these folders."""
 
 import posixpath
 import re
@@ -78,7 +78,7 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yields the code blocks, inline code and lines of text in a README, each with whether it is text."""
+    """Yields the code blocks, inline code and lines of text in a README, paired with a flag that is True for text."""
     block: list[str] = []
     fenced = False
     for line in lines:

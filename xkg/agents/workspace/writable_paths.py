@@ -18,7 +18,8 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """A short reason why edits may not write `path`, or None if they may. `known` contains the existing files."""
+    """A short reason why edits may not write `path`, or None if edits may write `path`. `known` contains the existing
+    files."""
     if not is_inside(path):
         return "it is outside the workspace; use a path relative to its top, as listed"
     if len(path.encode("utf-8", "replace")) > _LONGEST:

@@ -24,8 +24,8 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs the command. Thread-safe for different workspaces. Each run uses one of the `gpus`, if any, and sees the
-    files `fetched` by the setup."""
+    """Runs a task's command. Thread-safe for different workspaces. Each run uses one of the `gpus`, if any, and sees
+    the files `fetched` by the setup."""
 
     task: Task
     runner: Runner
@@ -93,7 +93,8 @@ class Bench:
         )
 
     def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
-        """Runs the task's setup with access to its hosts, and writes the setup's files to the archive `into`."""
+        """Runs the task's setup with access to the allowed hosts, and writes the setup's files to the archive
+        `into`."""
         task, seed = self.task, self.task.seeds[0]
         command = (task.setup or "").replace(SEED, str(seed))
         begun = time.monotonic()
@@ -102,7 +103,7 @@ class Bench:
         )
         problem, failure = result.problem, None if result.ok else failure_of(result)
         if problem is not None and not result.refused:
-            problem += f" (it may download {task.disk_mb} MB in total: --disk-mb)"
+            problem += f" (the limit on downloads is {task.disk_mb} MB in total; see --disk-mb)"
         if result.ok and result.left_at is None:
             problem, failure = f"it left more than the {task.disk_mb} MB that a run may write", "disk"
         problem = problem and f"the setup `{command}`: {problem}"

@@ -22,7 +22,7 @@ _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
     " progressbar terminaltables rich shutil subprocess click typer absl fire".split()
 )
-_LENGTHS = frozenset(  # for training in libraries; the repository's own loops are recognised by their bodies
+_LENGTHS = frozenset(  # for training loops inside libraries; the repository's own loops are recognised by their bodies
     "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
     " generations generation repeats repetitions trials trial".split()
 )
@@ -52,7 +52,7 @@ def is_seed(name: str) -> bool:
 
 
 def is_one_seed(name: str) -> bool:
-    """Whether a name suggests that a number is a seed. For example, `N_SEEDS = 5` is not."""
+    """Whether a name suggests that a number is a seed. For example, the number in `N_SEEDS = 5` is not a seed."""
     words = words_of(name)
     return "seed" in words or words[-2:] == ["random", "state"]
 
@@ -140,10 +140,10 @@ def metric_code(
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Returns three lists of lines. The first contains statements from the evaluation's fingerprint that write the
     metric, and statements in the same function that compute their inputs. If the line that `printed` the metric is
-    known, it replaces statements that print other values with the same name. The second contains the evaluation's
-    functions and files that do not train anything. It also contains functions that this code calls, directly or
-    indirectly, if their name suggests that they measure or contains a word from the metric. The third contains other
-    functions that these lines call by a plain name, and that the method may also call."""
+    known, that line replaces statements that print other values with the same name. The second list contains the
+    evaluation's functions and files that do not train anything, and functions that this code calls, directly or
+    indirectly, if their name suggests that they measure or contains a word from the metric. The third list contains
+    other functions that these lines call by a plain name, and that the method may also call."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []

@@ -73,7 +73,7 @@ class Actions:
 
     def objection(self, step: Step) -> str | None:
         """The reason why a step cannot be taken, phrased for the model: a missing input, or edits that do not apply.
-        None if it can be taken."""
+        None if the step can be taken."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
