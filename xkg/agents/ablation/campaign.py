@@ -77,7 +77,7 @@ def run_campaign(start: Start) -> Campaign:
 
 
 def _opened(folder: Path, starter: Starter) -> Workspace:
-    """Opens the workspace in a folder. Creates a new workspace if the folder has none for this starter."""
+    """Opens the workspace in a folder. Creates a new workspace if the folder does not contain one for this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -335,7 +335,7 @@ class _Runner:
             self._start.notify(f"warning: {noisy}")
         self._repairs = [in_metric(repair, self._protected, self._runs.texts) for repair in self._repairs]
         notes += [
-            f"a repair changed code that computes the metric ({', '.join(repair.in_metric)}): read its diff"
+            f"a repair changed code that computes the metric ({', '.join(repair.in_metric)}); check the repair's diff"
             for repair in self._repairs
             if repair.in_metric
         ]

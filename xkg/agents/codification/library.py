@@ -123,7 +123,7 @@ class Library:
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Describes related papers with their shared techniques; '' if there are none."""
+        """Describes related papers with their shared techniques; '' if there are no related papers."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:

@@ -34,7 +34,7 @@ class AddedModules(Value):
 
 
 class Baseline(Value):
-    """The starter's own run: the metric or the reason why there is none, and the files that the run removed or
+    """The starter's own run: the metric or the reason why it is missing, and the files that the run removed or
     overwrote in its copy of the tree (None if unknown)."""
 
     metric: float | None = None

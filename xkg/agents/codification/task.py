@@ -87,7 +87,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
     fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
     if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
         options = ", ".join(f"--{name}" for name in missing)
-        raise InputError(f"the task is incomplete: pass {options}, or a file with --task")
+        raise InputError(f"the task is incomplete; pass {options}, or a file with --task")
     task = task_of(Task, fields)
     task.parsed_metric  # noqa: B018 - raises if the metric is invalid
     return task

@@ -369,11 +369,12 @@ def packages_for(
     modules: Sequence[str] = (),
     command: str = "",
 ) -> Environment:
-    """Returns an environment for a workspace. It contains the packages that the Python files import (in the versions
-    from requirement files), the packages that requirement files declare, and the packages that provide `modules`, which
-    were missing at run time. If `command` starts some of the files, only those files' imports and the packages in
-    `ADDED` are included. Modules in the tree itself or in `data` (see `Commands`) are not installed. Files that cannot
-    be parsed are listed in the notes. Raises `UnsafeInputError` if there are too many such files."""
+    """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
+    the versions from requirement files) and the packages that requirement files declare. Packages that provide
+    `modules`, which were missing at run time, are also included. If `command` starts some of the files, only those
+    files' imports and the packages in `ADDED` are included. Modules in the tree itself or in `data` (see `Commands`)
+    are not installed. Files that cannot be parsed are listed in the notes. Raises `UnsafeInputError` if there are too
+    many such files."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -428,7 +429,7 @@ def numbered(lines: Iterable[str], first: int = 1) -> str:
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
     """Returns the `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line
-    is shown with its number and how often it ran: `-` for a line in `code` that never ran, and nothing for lines that
+    is shown with its number and its run count: `-` for a line in `code` that never ran, and nothing for lines that
     cannot run (comments, docstrings)."""
     shown = []
     last = 0

@@ -71,8 +71,8 @@ def changed_evaluation(
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Returns the changed parts, in order: parts with a different digest, removed parts, new statements that print the
-    metric if there were any before, and names that `new_files` assign more often than `old_files`. Other new parts do
-    not count as changes."""
+    metric (if the metric was printed before), and names that `new_files` assign more often than `old_files`. Other new
+    parts do not count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]

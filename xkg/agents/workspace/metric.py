@@ -41,7 +41,7 @@ class Metric(Value):
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
             raise InputError(
-                f"the metric {text!a} does not say whether higher or lower is better; end the metric with :max or :min, "
+                f"the metric {text!a} does not say whether higher or lower is better; end it with :max or :min, "
                 "as in 'test accuracy: ([0-9.]+):max'"
             )
         if match := _FILE.fullmatch(rest):

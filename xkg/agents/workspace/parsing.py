@@ -119,8 +119,8 @@ def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], 
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
-    """Returns the value of a metric in a run's output and files (in Base64), or the problem with it. This can take
-    hours if the metric's pattern backtracks."""
+    """Returns the value of a metric in a run's output and files (in Base64), or the problem with it. Matching the
+    metric's pattern can take hours if the pattern backtracks."""
     mark("metric")
     try:
         return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})

@@ -31,7 +31,7 @@ class RelatedFiles(Value):
 
     @property
     def identity(self) -> str:
-        """A digest of the files outside the starter; '' if there are none."""
+        """A digest of the files outside the starter; '' if there are no such files."""
         if not self.texts:
             return ""
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
@@ -57,8 +57,8 @@ def read_related(
     where it must be under `roots` if given. In folders, reads all text files that git does not ignore, without
     following links. Large files and files that are not UTF-8 text are left out with a note.
 
-    Raises `InputError` if a path does not exist, if a listed file is not text or is larger than 200 kB, or if there are
-    more than 200 files or 2 MB."""
+    Raises `InputError` for a path that does not exist, for a listed file that is not text or is larger than 200 kB, and
+    for more than 200 files or 2 MB in total."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}

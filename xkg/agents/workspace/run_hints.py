@@ -38,7 +38,7 @@ def hint(
     reach, and `refused` the hosts that the run was not allowed to reach. `cuda` means that the run failed because CUDA
     is missing, and `cpu` that the run used the CPU instead."""
     if refused:
-        return f"it is not allowed to reach {', '.join(refused)}: add --allow-host for each host that it needs"
+        return f"it is not allowed to reach {', '.join(refused)}; add --allow-host for each required host"
     if downloads:
         return f"runs have no network access, but it needs {_described(downloads[0], workspace, stated_size(output))}"
     if is_of_network(output):
@@ -128,7 +128,7 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return (
-            f"runs cannot see files outside the repository: move {printable_line(path)} inside and let the code read "
+            f"runs cannot see files outside the repository; move {printable_line(path)} inside and let the code read "
             "it there"
         )
     known = {place for name in workspace.files for place in _down_to(name)}

@@ -42,8 +42,8 @@ _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_00
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
     """Returns shell commands for the repository's top folder, best first. Commands whose script contains one of the
-    texts in `keys` come first, then commands without absolute paths. Otherwise, code comes before text, READMEs before
-    scripts, and files near the top first."""
+    texts in `keys` come first, then commands without absolute paths. Within each group, code comes before text, READMEs
+    come before scripts, and files near the top come first."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}

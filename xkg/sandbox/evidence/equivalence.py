@@ -107,7 +107,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 class _Varied(ast.NodeTransformer):
     """Replaces numbers with table look-ups, calls with observed calls, and assertions with the expressions that they
-    assert. `numbers` lists the numbers by position, each with the kind of variation that it allows."""
+    assert. `numbers` lists the numbers by position, each paired with the kind of variation to apply."""
 
     def __init__(self) -> None:
         self.numbers: list[tuple[int | float, str]] = []

@@ -91,8 +91,8 @@ def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
 
 
 def last_error(text: str) -> tuple[str, str]:
-    """The class and message of the last uncaught exception in a run's output; two empty strings if there is none. The
-    message extends to the end of the output, because some libraries raise multi-line messages."""
+    """The class and message of the last uncaught exception in a run's output; two empty strings if there is no
+    exception. The message extends to the end of the output, because some libraries raise multi-line messages."""
     lines = _chain(text).splitlines()
     for i in range(len(lines) - 1, -1, -1):
         match = _LAST.match(lines[i])

@@ -1,13 +1,13 @@
 """Generates changes to a module that a good test should detect: mutants, and stubs of public functions.
 
 The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
-operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): a different
-arithmetic or logical operator, a negated condition or comparison, a different sign or constant, or a removed statement.
-A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
-composition. Code that a test cannot be expected to check is not mutated: messages, logging, annotations, parameter
-defaults, docstrings. Code that cannot be removed without an error is not removed either, because that would only
-inflate the score: the first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut,
-cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
+operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996). They change an
+arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or remove a statement. A
+call to one of the module's own functions is also replaced by its first argument, which drops one step of a composition.
+Code that a test cannot be expected to check is not mutated: messages, logging, annotations, parameter defaults,
+docstrings. Code that cannot be removed without an error is not removed either, because that would only inflate the
+score: the first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut, cosmic-ray)
+mutate a project on disk for their own test runner, and do not remove statements."""
 
 import ast
 import contextlib

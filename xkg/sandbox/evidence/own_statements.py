@@ -69,7 +69,7 @@ def _defined(component: str) -> frozenset[str]:
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
-    """Yields the statements in a module and its classes, each with a normalised text so that equal statements compare
+    """Yields the statements in a module and its classes, paired with normalised text, so that equal statements compare
     equal. Skips imports."""
     tree = statements_of(source)
     names = _bound(tree)

@@ -1,11 +1,11 @@
 """The first process in a container created by `xkg.sandbox.isolation.container`: a script that uses only the standard
-library. It runs one command as a separate, unprivileged user and reports how the command ended. When this process
-exits, anything that the command left running is killed as well.
+library. The process runs one command as a separate, unprivileged user and reports how the command ended. When this
+process exits, anything that the command left running is killed as well.
 
-Its standard input contains the length of a JSON object (8 bytes, big-endian) and the object. Afterwards, standard input
-serves as a leash: the process exits when standard input is closed. The process writes `TOKEN started` to stderr, and
-finally `TOKEN STATUS PEAK OOM`. `STATUS` is the wait status, `PEAK` the peak memory in bytes, and `OOM` the number of
-processes killed by the kernel for lack of memory. The job can neither write to stderr nor read the token, because it
+Standard input contains the length of a JSON object (8 bytes, big-endian), followed by the object. Afterwards, standard
+input serves as a leash: the process exits when standard input is closed. The process writes `TOKEN started` to stderr,
+and finally `TOKEN STATUS PEAK OOM`. `STATUS` is the wait status, `PEAK` the peak memory in bytes, and `OOM` the number
+of processes killed by the kernel for lack of memory. The job can neither write to stderr nor read the token, because it
 cannot inspect this process."""
 
 import contextlib

@@ -6,8 +6,8 @@ job cannot signal, trace or inspect this process, and has its own limits, output
 descendants are killed and the scratch folders are emptied, so that every job starts from the same state. Only the fork
 reads the job, never this process.
 
-The process communicates over the socket given by its first argument. It first sends `{"failed": {...}, "cold": reason
-or null}`; `cold` is the reason why the process cannot fork jobs, if any. Each incoming message then contains three
+The process communicates over the socket given by its first argument. The process first sends `{"failed": {...}, "cold":
+reason or null}`; `cold` is the reason why jobs cannot be forked, if any. Each incoming message then contains three
 descriptors: a job as JSON, the job's output, and a leash whose other end is closed to end the job. Each reply contains
 the job's wait status and whether the scratch folders are empty again."""
 

@@ -366,7 +366,7 @@ def take_home(left: BinaryIO, home: Path) -> None:
 
 def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:
     """Adds data files left behind by another command, except hidden files and anything that Python could import.
-    Overwrites a file in the tree only if it is one of `outputs`."""
+    Overwrites only those files in the tree that are in `outputs`."""
     inside = tree.resolve()
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
         for member in archive:

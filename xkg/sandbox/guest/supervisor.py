@@ -1,8 +1,8 @@
 """Supervises one job that has no PID namespace: waits for the job, and kills all its processes.
 
-The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). It runs in a Landlock domain
-that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor. The
-supervisor's `kill(-1)` reaches all of the job's processes and no others, atomically, so no fork can escape. If the
+The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). The supervisor runs in a
+Landlock domain that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor.
+The supervisor's `kill(-1)` reaches all of the job's processes and no others, atomically, so no fork can escape. If the
 kernel does not scope signals and the uid is shared, the job's processes are found through their parents and stopped
 before they are killed."""
 

@@ -44,9 +44,9 @@ _EXIT_SECONDS = 5
 class BubblewrapRunner:
     """Confines a job with `bwrap`. Thread-safe.
 
-    Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow sandboxing,
-    `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a
-    process."""
+    Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow sandboxing.
+    Raises `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be
+    passed to a process."""
 
     name = "bubblewrap"
     weaker: tuple[str, ...] = ()

@@ -1,9 +1,10 @@
 """Defines the mounts, environment variables, limits and uid of the bubblewrap sandbox.
 
-A job has read-only access to the interpreter, the system's libraries, `/usr/bin`, and its packages at `/site`. It also
-has an in-memory file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a
-`/proc` that lists only its own processes. It cannot see `/home`, `/root`, `/etc` or xkg's environment variables.
-Packages installed next to the interpreter are hidden, so only packages in the environment can be imported."""
+A job has read-only access to the interpreter, the system's libraries, `/usr/bin`, and its packages at `/site`. A job
+also has an in-memory file system of `Limits.disk_mb` at `/tmp` (with its home and working folder, `/tmp/job`), 64 MB at
+`/dev/shm`, and a `/proc` that lists only its own processes. A job cannot see `/home`, `/root`, `/etc` or xkg's
+environment variables. Packages installed next to the interpreter are hidden, so only packages in the environment can be
+imported."""
 
 import itertools
 import math

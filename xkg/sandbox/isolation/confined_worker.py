@@ -1,7 +1,7 @@
 """Parses untrusted bytes in a process that can only compute.
 
-One process imports the parsers once. Each call forks it (which takes milliseconds), and the fork gives up access to
-files, the network and other processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork
+One process imports the parsers once. Each call forks this process (which takes milliseconds). The fork gives up access
+to files, the network and other processes before reading the first untrusted byte (`xkg.sandbox.guest.worker`). The fork
 has limits on processor time, wall time and memory, and exits once it has answered. Calls can therefore run in parallel,
 and a crash affects only one call. An attacker who takes over a call finds no data from other calls and cannot change
 their answers.
@@ -184,7 +184,7 @@ class _Template:
     def __init__(self, modules: Sequence[str]) -> None:
         if not hasattr(os, "fork"):
             raise SandboxUnavailableError(
-                "papers and repositories are parsed in forked processes, which this system does not support: build "
+                "papers and repositories are parsed in forked processes, which this system does not support; build "
                 "in the Windows Subsystem for Linux or on another machine, and import the result"
             )
         ours, theirs = socket.socketpair()

@@ -3,7 +3,8 @@ Landlock need, such as macOS.
 
 Each job runs in its own container, as nobody, without network access or capabilities. The image is read-only, file
 systems are private and in memory, and the engine limits memory and processes. `guest.container` is the first process.
-It receives the job over standard input, so the only shared host folder is the package folder, which is read-only."""
+The first process receives the job over standard input, so the only shared host folder is the package folder, which is
+read-only."""
 
 import contextlib
 import functools
@@ -50,8 +51,9 @@ _names = itertools.count()
 class ContainerRunner:
     """Confines a job in a container from `image`. Thread-safe.
 
-    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine fails, `UnsafeInputError` for a
-    file outside the scratch folder, and `InputError` for arguments that cannot be passed to a process."""
+    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine fails. Raises
+    `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a
+    process."""
 
     name = "container"
 
@@ -242,7 +244,7 @@ def _exit_code(status: int) -> int:
 
 
 def engine() -> str:
-    """The container engine's executable. Raises `SandboxUnavailableError` if none is installed."""
+    """The container engine's executable. Raises `SandboxUnavailableError` if no engine is installed."""
     for name in ENGINES:
         if (program := shutil.which(name)) is not None:
             return program

@@ -1,5 +1,4 @@
-"""Runs each job with modules already imported, by forking a sandboxed process. There is one such process per
-environment.
+"""Runs each job with modules already imported, by forking a sandboxed process (one per environment).
 
 Importing torch takes seconds; forking a process that has imported it takes milliseconds. The process runs in a runner's
 sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its own
@@ -7,8 +6,8 @@ Landlock domain, session and limits. When the job ends, its processes are killed
 share the sandbox's namespaces, because nothing inside may create new ones. Successive jobs are therefore separated by
 their Landlock domains.
 
-Forking is not possible on kernels before 6.12, for modules that start threads or share memory, for arguments other than
-a script or `-c`, and for interpreters other than xkg's own. In these cases, each job runs in a separate sandbox."""
+If forking is not possible, each job runs in a separate sandbox. Forking requires Linux 6.12, modules that start no
+threads and share no memory, a script or `-c` as arguments, and xkg's own interpreter."""
 
 import contextlib
 import json

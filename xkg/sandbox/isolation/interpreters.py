@@ -16,7 +16,7 @@ OLDEST, NEWEST = 7, 14
 """The oldest and newest minor versions of Python 3 that the sandbox's guest modules support."""
 
 _SECONDS = 120
-"""uv starts each interpreter once, which is slow on a busy machine."""
+"""The time limit for uv, which starts each interpreter once. Starting all of them is slow on a busy machine."""
 _FACTS = (
     "import json, site, sys; print(json.dumps([sys.version_info[1:3], sys.base_prefix, "
     "site.getsitepackages([sys.base_prefix])]))"

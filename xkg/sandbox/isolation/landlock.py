@@ -1,9 +1,9 @@
-"""The Landlock runner, for machines without bubblewrap. It uses Landlock rules and denied system calls instead of
-namespaces.
+"""The Landlock runner, for machines without bubblewrap. This runner uses Landlock rules and denied system calls instead
+of namespaces.
 
 The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write to its
-scratch folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its
-own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
+scratch folder. The job cannot read any other file, create a socket, or signal, trace or inspect processes other than
+its own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
 leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter
 denies operations that Landlock does not cover. The denied operations are changes to file modes, owners, times and
 attributes, changes to process priorities and limits, and, on old kernels, signals and truncation."""
@@ -353,7 +353,7 @@ def _processes(limits: Limits, uid: int | None) -> int:
 
 
 def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
-    """Yields the paths that a job may access, each with its access rights."""
+    """Yields the paths that a job may access, with the access rights to each path."""
     interpreters = (own(), *others)
     hidden = [folder.resolve() for interpreter in interpreters for folder in interpreter.hidden]
     prefixes = {interpreter.prefix.resolve() for interpreter in interpreters if interpreter.prefix != Path("/usr")}

@@ -1,10 +1,10 @@
 """Builds a BPF program for `bwrap --seccomp` that denies system calls to code in the sandbox.
 
-The filter is a deny list, because numerical libraries use a large and changing part of the kernel's interface. It
-denies address families that a network namespace does not isolate (AF_VSOCK, netlink and others), calls that create
-namespaces or mounts (which expose more kernel code), and calls that inspect other processes. It also denies calls that
-allocate memory without charging it to a process (memfd, SysV shared memory), because the watchdog cannot see that
-memory. Names are from syscalls(2), and clone flags from clone(2)."""
+The filter is a deny list, because numerical libraries use a large and changing part of the kernel's interface. The
+filter denies address families that a network namespace does not isolate (AF_VSOCK, netlink and others). Calls that
+create namespaces or mounts are denied because they expose more kernel code, as are calls that inspect other processes.
+Calls that allocate memory without charging it to a process (memfd, SysV shared memory) are denied because the watchdog
+cannot see that memory. Names are from syscalls(2), and clone flags from clone(2)."""
 
 import contextlib
 import errno
@@ -124,8 +124,8 @@ _NUMBERS = {
 @dataclass(frozen=True)
 class Denied:
     """An additional rule: `call` is refused, reported as not implemented, or pretends to succeed. If `argument` is
-    None, the rule always applies. Otherwise it applies if the argument & `mask` equals `value` or, without a mask, if
-    the argument differs from `value`."""
+    None, the rule always applies. Otherwise, the rule applies if the argument & `mask` equals `value` or, without a
+    mask, if the argument differs from `value`."""
 
     call: str
     argument: int | None = None

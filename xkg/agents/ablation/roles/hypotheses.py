@@ -28,7 +28,7 @@ class Code:
         self._protected = protected
 
     def places(self, hypothesis: Hypothesis) -> tuple[list[Place], str]:
-        """Returns the valid places, and the problem with the first invalid place ('' if there is none)."""
+        """Returns the valid places, and the problem with the first invalid place ('' if all places are valid)."""
         places, fault = [], ""
         for named in hypothesis.places:
             found = self._place(named)

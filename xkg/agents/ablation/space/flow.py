@@ -232,7 +232,7 @@ class Flow:
             waiting = {caller for caller, called, _ in self._facts.run if called in found}
 
     def _callers(self, functions: Set[str]) -> set[str]:
-        """These functions, and the functions that call them with arguments, directly or indirectly."""
+        """The given functions, and all functions that call a given function with arguments, directly or indirectly."""
         found, waiting = set[str](), set(functions)
         while waiting:
             found |= waiting

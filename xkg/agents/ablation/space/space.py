@@ -50,8 +50,8 @@ def find_space(
     """Returns the space, the protected lines that compute the metric, and the functions called by these lines.
     `settings` are entries in configuration files, whose text is in `texts`. `techniques` are components with places in
     these files. `command` is the task's command, which may set options. `executed` contains the lines that the baseline
-    runs, by file, `opened` the files that the baseline opens, and `printed` is the line that prints the metric; these
-    arguments are None if unknown. Code that did not run and files that were not read are left out."""
+    runs, by file, and `opened` the files that the baseline opens. `printed` is the line that prints the metric. These
+    three arguments are None if unknown. Code that did not run and files that were not read are left out."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
