@@ -1,7 +1,6 @@
 """Runs a caller's script against a node's code in a separate sandbox, and returns its output and files.
 
-Nothing persists after a run. Everything it returns (the output, file names and file contents) comes from untrusted
-code."""
+Nothing persists after a run. All results (the output, file names and file contents) come from untrusted code."""
 
 import json
 from typing import Literal
@@ -33,8 +32,9 @@ class LeftOut(Value):
 
 
 class ScriptRun(Value):
-    """The result of a script. `files` are the files in its working folder. `left_out` lists files beyond the limits on
-    number and size, and entries that are not files. `more` counts the entries that did not fit in `left_out`."""
+    """The result of a script. `files` are the files in the script's working folder. `left_out` lists files beyond the
+    limits on number and size, and entries that are not files. `more` counts the entries that did not fit in
+    `left_out`."""
 
     outcome: Outcome
     files: tuple[LeftFile, ...] = ()
@@ -95,5 +95,5 @@ def run_script(
 
 
 def _bounded(output: str) -> str:
-    """Truncates output that exceeds the limit because the script bypassed the program that enforces it."""
+    """Truncates output that exceeds the limit because the script bypassed the program that enforces the limit."""
     return output[-2 * OUTPUT_BYTES - 100 :]

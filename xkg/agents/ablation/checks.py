@@ -51,7 +51,8 @@ LARGEST_FILE = 1_000_000  # characters
 
 
 def tree_of(text: str) -> ast.Module:
-    """Parses Python source. Raises `SyntaxError` if it cannot be parsed, is too large or is nested too deeply."""
+    """Parses Python source. Raises `SyntaxError` for source that cannot be parsed, is too large or is nested too
+    deeply."""
     if len(text) > LARGEST_FILE:
         raise SyntaxError("too large")
     try:

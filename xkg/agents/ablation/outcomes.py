@@ -8,7 +8,7 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """One run of a command: its metrics, primary metric first, or the reason why there are none. `seconds` is the
+    """One run of a command: its metrics, primary metric first, or the reason why it has no metrics. `seconds` is the
     duration of the run, and `overhead` the time spent before and after the run. For a traced run, `executed` lists the
     executed lines by file, `printed` is the file and line that printed the metric, and `opened` lists the files that
     the run opened. `never_ran` lists the candidate's places in which no line ran. `reached` is whether any place ran,
@@ -136,7 +136,7 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Whether the outcome is evidence about its component: the run yielded a value, diverged or exceeded a limit. A
+        """Whether the outcome is evidence about its component: a run yielded a value, diverged or exceeded a limit. A
         change that did not take effect or that the code rejected is not evidence."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 

@@ -64,7 +64,7 @@ class Library:
             return None
 
     def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
-        """Returns the paper's method sections, or its planning view if the paper's text is not on this machine (in an
+        """Returns the paper's method sections, or the paper's planning view if the text is not on this machine (in an
         imported graph)."""
         from xkg.serve.answers.references import paper_id
 
@@ -87,7 +87,7 @@ class Library:
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
         """Returns the definitions of the technique and its components, followed by the paper's sections that contain
-        them."""
+        these definitions."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)

@@ -1,5 +1,5 @@
-"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, but only once for the
-same files."""
+"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, and reuses earlier
+results for the same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -157,8 +157,8 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """The files that belong to the method, as many as fit in a prompt. These are the starter's files listed in the
-        task, or else its Python files nearest to the script, followed by the related files from elsewhere."""
+        """The files that belong to the method, as many as fit in a prompt. The starter's files listed in the task, or
+        else the starter's Python files nearest to the script, come first. The related files from elsewhere follow."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:

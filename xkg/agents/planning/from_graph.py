@@ -161,7 +161,7 @@ def _ideas(component: Component) -> tuple[str, ...]:
 
 
 def reasons(component: Component) -> list[str]:
-    """Why a component is worth an ablation, and how to ablate it."""
+    """The reasons why a component is worth ablating, and advice on how to ablate it."""
     reasons = []
     if component.measured is not None:
         reasons.append(f"an ablation measured {component.measured:+.1%}")

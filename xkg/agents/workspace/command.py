@@ -58,8 +58,8 @@ class Left(NamedTuple):
 
 
 class Evaluated(Value):
-    """The measurement by a second command, based on a run's files: the command's output, and the wanted files that the
-    command left."""
+    """A second command's measurement of a run's files: the command's output, and the wanted files that the command
+    left."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -115,8 +115,8 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """The metric in the run's own output and files, if a second command measured the run. None if there is no such
-        value."""
+        """The metric in the run's own output and files, if a second command measured the run. None if the run reported
+        no value."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 

@@ -106,8 +106,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """The text before the number in the output: the pattern up to its group, if this is plain text with a word. '' for
-    other patterns."""
+    """The text before the number in the output: the pattern up to its group, if this is plain text with a word. Returns
+    '' for other patterns."""
     if metric.source != "output":
         return ""
     plain = (

@@ -65,7 +65,7 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files, left by a run, that contain the metric."""
+        """The files from a run that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:

@@ -59,8 +59,9 @@ class OwnNames(NamedTuple):
 
 
 def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> OwnNames:
-    """Returns the `imports` (top-level name → the names used from it) that a repository satisfies. A folder without
-    `__init__.py` satisfies only imports of its contents: `flax/train.py` is not the `flax` in `import flax.linen`."""
+    """Returns the `imports` (top-level name → names used from that package) that a repository satisfies. A folder
+    without `__init__.py` satisfies only imports of its contents: `flax/train.py` is not the `flax` in `import
+    flax.linen`."""
     known = [path for path in paths if path.endswith(".py")]
     packages = _packages(known)
     free: set[str] = set()

@@ -25,7 +25,7 @@ from xkg.value import Value
 T = TypeVar("T")
 Texts = Mapping[str, str]
 Without = Mapping[str, Reason]
-"""Files that crashed the confined process. Tasks skip them."""
+"""Files that crashed the confined process. Tasks skip these files."""
 
 BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
@@ -119,8 +119,8 @@ def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], 
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
-    """Returns the value of a metric in a run's output and files (in Base64), or the problem with it. Matching the
-    metric's pattern can take hours if the pattern backtracks."""
+    """Returns the value of a metric in a run's output and files (in Base64), or the problem with the metric. Matching
+    the metric's pattern can take hours if the pattern backtracks."""
     mark("metric")
     try:
         return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})

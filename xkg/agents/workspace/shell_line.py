@@ -14,7 +14,7 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 class Started(NamedTuple):
     """A program started by a shell command. `words` exclude variables and redirections. `folder` is the program's
-    working folder, relative to the shell command's; '' if they are the same."""
+    working folder, relative to the shell command's folder; '' if both are the same."""
 
     folder: str
     words: tuple[str, ...]

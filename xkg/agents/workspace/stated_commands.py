@@ -66,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """The commands that start a file, one for each folder in which its path exists."""
+    """The commands that start a file, one for each folder in which the file's path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)

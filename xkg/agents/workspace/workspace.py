@@ -128,7 +128,7 @@ class Workspace:
 
     @property
     def tree(self) -> Path:
-        """The folder with the files of the current version. Do not write to it."""
+        """The folder with the files of the current version. Callers must not write to the folder."""
         return self.folder / "tree"
 
     @property

@@ -1,4 +1,4 @@
-"""Classifies why a test failed, based on the output of its run."""
+"""Classifies why a test failed, based on the test's output."""
 
 import re
 import sys

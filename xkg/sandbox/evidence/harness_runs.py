@@ -52,9 +52,9 @@ class HarnessRun(Value):
 
 
 class HarnessRuns:
-    """Runs one node's test. Each run waits for one of the `slots`. Once all runs after the first have taken `seconds`
-    in total, excluding waiting time, the next run raises `NotSettledError`. Once `stopped` returns True, the next run
-    raises `Interrupted`."""
+    """Runs the test of a code node. Each run waits for one of the `slots`. Once all runs after the first have taken
+    `seconds` in total, excluding waiting time, the next run raises `NotSettledError`. Once `stopped` returns True, the
+    next run raises `Interrupted`."""
 
     def __init__(
         self, code: Code, runner: Runner, environment: Environment, slots: RunSlots, stopped: Stopped, seconds: float

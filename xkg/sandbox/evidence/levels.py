@@ -34,7 +34,7 @@ from xkg.value import Value
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
 
 # The total time for all runs after the first, excluding waiting time. The number of mutants depends only on the code.
-# If the machine is too slow to run them all, the result is `NOT_SETTLED`.
+# If the machine is too slow to run all mutants, the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
@@ -71,12 +71,12 @@ def prove(
     positions among the mutants. Neither file may read its own source, and the test must not patch its imports.
 
     `components` are modules that are already `tested`; their statements are neither stubbed nor mutated again. The
-    mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If there are fewer
-    than ten such mutants, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it
+    mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If these lines have
+    fewer than ten mutants, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it
     times out twice while the unchanged code does not, or if it hits another limit. If too few mutants are detected,
-    mutants that give the same results on generated inputs (`equivalence`) are excluded. At most a quarter of the
-    mutants can be excluded, or one mutant if there are fewer than four. If `seconds` is too short for all these runs,
-    the level is `executed` and the cause is `Cause.NOT_SETTLED`.
+    mutants that give the same results on generated inputs (`equivalence`) are excluded. Up to a quarter of the mutants,
+    but at least one, can be excluded. If `seconds` is too short for all these runs, the level is `executed` and the
+    cause is `Cause.NOT_SETTLED`.
 
     Each run waits for one of the `slots`; if `slots` is None, runs are sequential. Neither the order nor the number of
     slots affects the result. A node in a language other than Python keeps its level. Raises `SandboxUnavailableError`
@@ -117,7 +117,7 @@ def prove(
 
 
 def _tampered(code: Code) -> tuple[Reach, str] | None:
-    """The most serious tampering found in the test or the implementation, and how it works."""
+    """The most serious tampering found in the test or the implementation, with a description."""
     reaches = []
     for name, source in (("test", code.test), ("implementation", code.implementation)):
         tree = syntax_tree(source)
@@ -186,7 +186,7 @@ def _tested(
 
 
 def _sample(code: Code, own: frozenset[int], run: frozenset[int]) -> list[Change]:
-    """Selects the mutants to try: mutants on executed lines and, if there are too few, on other lines."""
+    """Selects the mutants to try: mutants on executed lines first, then, if too few exist, mutants on other lines."""
     on_run_lines: list[Change] = []
     elsewhere: list[Change] = []
     for change in mutants(code.implementation, own, code.id):

@@ -1,13 +1,13 @@
 """Generates changes to a module that a good test should detect: mutants, and stubs of public functions.
 
 The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
-operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996). They change an
-arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or remove a statement. A
-call to one of the module's own functions is also replaced by its first argument, which drops one step of a composition.
-Code that a test cannot be expected to check is not mutated: messages, logging, annotations, parameter defaults,
-docstrings. Code that cannot be removed without an error is not removed either, because that would only inflate the
-score: the first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut, cosmic-ray)
-mutate a project on disk for their own test runner, and do not remove statements."""
+operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996). The operators
+change an arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or remove a
+statement. A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
+composition. Code that a test cannot be expected to check is not mutated: messages, logging, annotations, parameter
+defaults, docstrings. Code that cannot be removed without an error is not removed either, because that would only
+inflate the score: the first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut,
+cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
 
 import ast
 import contextlib
@@ -83,8 +83,8 @@ def plain_newlines(source: str) -> str:
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """Returns one change for each public function, in order, that replaces its body with `return None`. The module must
-    parse. If `among` is given, only functions that begin on one of these lines are included.
+    """Returns one change for each public function, in order, which replaces the function's body with `return None`. The
+    module must parse. If `among` is given, only functions that begin on one of these lines are included.
 
     Functions and methods are public if their names do not begin with an underscore. Special methods are also public,
     unless they only describe an object (such as `__repr__`). Functions without a real body are skipped: abstract

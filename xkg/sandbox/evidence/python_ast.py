@@ -63,7 +63,7 @@ def _parsed(source: str, mode: str) -> ast.AST:
                 with suppress(SystemError):
                     return ast.parse(source, "<code>", mode)
             return ast.parse(source, "<code>", mode)
-        except MemoryError as error:  # CPython's parser raises this when its stack is full
+        except MemoryError as error:  # CPython's parser raises MemoryError when its stack is full
             raise SyntaxError("too large or nested too deeply") from error
 
 

@@ -15,7 +15,7 @@ _FEWEST = 2
 
 class RunSlots:
     """Limits the number of concurrent runs to `count`. The waiting run with the shortest expected time goes next, so
-    that a slow test does not hold up quick ones. Thread-safe."""
+    that slow tests do not hold up quick tests. Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count)

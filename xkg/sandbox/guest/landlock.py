@@ -45,7 +45,7 @@ def version() -> int:
 
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
-    """Restricts this process to `paths`, which lists each path with the access rights to it and everything below.
+    """Restricts this process to `paths`, which lists each path with the access rights to the path and everything below.
     Missing paths are skipped. Since ABI 4, also restricts TCP connections to `port`, and since ABI 6, abstract sockets
     and signals to the process's own descendants. If `paths` is None, files and TCP stay unrestricted. With any ABI,
     processes outside the domain cannot be traced or inspected. Raises `OSError`."""
@@ -57,7 +57,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         return result
 
     tcp = _TCP if abi >= 4 and paths is not None else 0
-    if paths is None:  # without this right, a ruleset denies moves between folders
+    if paths is None:  # a ruleset without this right denies moves between folders
         handled, paths = REFER, [("/", REFER)]
     else:
         handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1

@@ -29,8 +29,8 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls patch functions with a module once it is imported. Errors are caught separately for each patch, so a
-    missing interface in one library version does not prevent the other patches."""
+    """Calls patch functions with a module once the module is imported. Errors are caught separately for each patch, so
+    a missing interface in one library version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
         self._changes = changes
@@ -202,7 +202,7 @@ class Torch:
                 setattr(self.torch.cuda, name, getattr(self.torch, name))
 
     def presence(self) -> None:
-        """Reports one device, except to installed packages."""
+        """Makes torch report one CUDA device, except to installed packages."""
         for name, here in (("is_available", True), ("device_count", 1)):
             setattr(self.torch.cuda, name, self.to_the_code(getattr(self.torch.cuda, name), here))
 

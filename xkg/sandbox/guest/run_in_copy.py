@@ -1,4 +1,5 @@
-"""Runs a command in a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
+"""Runs a command in a copy of the command's starting folder. Runs inside the sandbox and uses only the standard
+library.
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
 goes to this program's stderr, to which no other process in the sandbox can write. `python` is the interpreter of a
@@ -272,8 +273,8 @@ def printed(counts: Path, first: dict[str, int]) -> tuple[str, int] | None:
 
 
 def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
-    """The files in the original folder that Python processes opened in the copy. None if a process could not record
-    them."""
+    """The files in the original folder that Python processes opened in the copy. Returns None if a process could not
+    record the files that it opened."""
     with names.open("rb") as file:
         found = {os.fsdecode(line) for line in file.read(_FILE_BYTES).splitlines()}
     root = os.path.realpath(tree)

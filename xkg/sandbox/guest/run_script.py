@@ -5,9 +5,9 @@ The script runs in a fork, as `__main__`, in an empty working folder. The script
 the implementation. As in a notebook, the value of the last expression is printed, and open matplotlib figures are saved
 at the end.
 
-The script's output becomes this program's output, with the middle omitted if it is long. The last line of the output is
-a report, a JSON object with how the script ended and the files in its working folder. The parent process trusts neither
-the output nor the report.
+The script's output becomes this program's output, with the middle omitted if the output is long. The last line of the
+output is a report: a JSON object that states how the script ended and lists the files in its working folder. The parent
+process trusts neither the output nor the report.
 
 Supports Python 3.7 and later."""
 

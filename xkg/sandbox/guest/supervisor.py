@@ -1,4 +1,4 @@
-"""Supervises one job that has no PID namespace: waits for the job, and kills all its processes.
+"""Supervises a job without a PID namespace: waits for the job to end, and kills all its processes.
 
 The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). The supervisor runs in a
 Landlock domain that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor.
@@ -88,7 +88,7 @@ def _can_signal(process: int) -> bool:
 
 
 def _kill_below(root: int) -> None:
-    """Stops all descendants of `root` until no more are found, then kills them."""
+    """Stops all descendants of `root` until no more descendants are found, then kills them."""
     stopped: set[int] = set()
     while running := _below(root) - stopped:
         for process in running:

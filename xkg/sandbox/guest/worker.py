@@ -5,10 +5,10 @@ This process never reads a call's input. The fork reads the input after giving u
 processes and new descriptors. An attacker who takes over the fork has only processor time, some memory and one socket.
 Every call starts from the same state.
 
-The process reads one JSON object from `xkg.sandbox.isolation.confined_worker` on standard input. When ready, it writes
-one line of JSON to the socket `control`. Each incoming message then contains a call's memory limit in megabytes and two
-descriptors, the call's socket and its leash. Closing the leash's other end ends the call, whose wait status is written
-to the leash. A frame on a call's socket consists of a letter, a length and that many bytes."""
+The process reads one JSON object from `xkg.sandbox.isolation.confined_worker` on standard input. When ready, the
+process writes one line of JSON to the socket `control`. Each incoming message then contains a call's memory limit in
+megabytes and two descriptors, the call's socket and its leash. Closing the leash's other end ends the call, whose wait
+status is written to the leash. A frame on a call's socket consists of a letter, a length and that many bytes."""
 
 import contextlib
 import gc
@@ -44,7 +44,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Call:
-    """A task's interface to its call."""
+    """A task's interface to the call that runs it."""
 
     def __init__(self, channel: socket.socket, request: dict[str, Any]) -> None:
         self._channel = channel

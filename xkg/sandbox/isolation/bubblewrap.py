@@ -2,8 +2,8 @@
 non-root uid.
 
 `bubblewrap_mounts` defines the files that a job sees, `seccomp` the denied system calls, and `watchdog` the limits on
-memory, time and output. If root starts bubblewrap, it creates the sandbox as root and then drops to an unused high uid;
-for any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` exits with its parent, and
+memory, time and output. If root starts bubblewrap, the sandbox is created as root and then drops to an unused high uid.
+For any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` exits with its parent, and
 so do all processes in the sandbox, including daemons."""
 
 import contextlib

@@ -1,10 +1,10 @@
 """Runs each job with modules already imported, by forking a sandboxed process (one per environment).
 
-Importing torch takes seconds; forking a process that has imported it takes milliseconds. The process runs in a runner's
-sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its own
-Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied. Jobs
-share the sandbox's namespaces, because nothing inside may create new ones. Successive jobs are therefore separated by
-their Landlock domains.
+Importing torch takes seconds; forking a process that has already imported torch takes milliseconds. The process runs in
+a runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its
+own Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied.
+Jobs share the sandbox's namespaces, because no process inside the sandbox may create new namespaces. Successive jobs
+are therefore separated by their Landlock domains.
 
 If forking is not possible, each job runs in a separate sandbox. Forking requires Linux 6.12, modules that start no
 threads and share no memory, a script or `-c` as arguments, and xkg's own interpreter."""
@@ -239,7 +239,7 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether the process is waiting for a job. False if it has exited or sent unexpected data."""
+        """Whether the process is waiting for a job. False if the process has exited or sent unexpected data."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

@@ -25,7 +25,7 @@ _OTHERS_READ_AND_WRITE = 0o006
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a command needs to use one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
+    """Requirements for using one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
     `variables`."""
 
     number: int

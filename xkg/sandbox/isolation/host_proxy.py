@@ -1,10 +1,10 @@
 """The sandbox's only network access: a proxy that connects only to allowed hosts, such as the package index or a
 repository's host.
 
-The proxy listens on a unix socket outside the sandbox; inside, `guest.forward` forwards a loopback port to that socket.
-Without bubblewrap, the proxy listens on a loopback port. The proxy accepts `CONNECT host:port` (TLS stays end-to-end
-between the program and the host) and absolute `http://` requests, and stops after relaying a maximum total number of
-bytes."""
+The proxy listens on a unix socket outside the sandbox; inside the sandbox, `guest.forward` forwards a loopback port to
+that socket. Without bubblewrap, the proxy listens on a loopback port. The proxy accepts `CONNECT host:port` (TLS stays
+end-to-end between the program and the host) and absolute `http://` requests, and stops after relaying a maximum total
+number of bytes."""
 
 import contextlib
 import functools
@@ -100,8 +100,8 @@ def reachable(url: str) -> bool:
 
 
 def configured_index() -> Index:
-    """Returns the index from uv's or pip's environment variables, or else from their configuration files, or else the
-    public index."""
+    """Returns the index from uv's or pip's environment variables, or else from their configuration files. Falls back to
+    the public index."""
     default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
     variables = {"UV_DEFAULT_INDEX": default}
     extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")

@@ -16,7 +16,7 @@ OLDEST, NEWEST = 7, 14
 """The oldest and newest minor versions of Python 3 that the sandbox's guest modules support."""
 
 _SECONDS = 120
-"""The time limit for uv, which starts each interpreter once. Starting all of them is slow on a busy machine."""
+"""The time limit for uv. uv starts each interpreter once, which is slow on a busy machine."""
 _FACTS = (
     "import json, site, sys; print(json.dumps([sys.version_info[1:3], sys.base_prefix, "
     "site.getsitepackages([sys.base_prefix])]))"
@@ -24,8 +24,8 @@ _FACTS = (
 
 
 class Interpreter(NamedTuple):
-    """An interpreter on this machine. `prefix` is its installation folder, and `hidden` lists the package folders
-    inside."""
+    """An interpreter on this machine. `prefix` is the installation folder, and `hidden` lists the package folders in
+    it."""
 
     program: Path
     minor: int

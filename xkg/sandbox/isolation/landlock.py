@@ -3,10 +3,10 @@ of namespaces.
 
 The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write to its
 scratch folder. The job cannot read any other file, create a socket, or signal, trace or inspect processes other than
-its own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
-leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter
-denies operations that Landlock does not cover. The denied operations are changes to file modes, owners, times and
-attributes, changes to process priorities and limits, and, on old kernels, signals and truncation."""
+its own. `xkg.sandbox.guest.launch` is the job's first process; `xkg.sandbox.guest.supervisor` ends every process that
+the job leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call
+filter denies operations that Landlock does not cover. The denied operations are changes to file modes, owners, times
+and attributes, changes to process priorities and limits, and, on old kernels, signals and truncation."""
 
 import contextlib
 import json
@@ -56,7 +56,7 @@ _OPEN = (
     ("/proc/sys/vm/overcommit_memory", READ_FILE),
 )
 
-# Pairs of connected stream sockets stay allowed: unlike datagram sockets, they cannot send to an address.
+# Pairs of connected stream sockets stay allowed, because they cannot send to an address, unlike datagram sockets.
 _SOCKETS = (
     Denied("socket"),
     Denied("connect"),
@@ -125,9 +125,9 @@ class LandlockRunner:
         return self._watched(started, job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
-        """Runs any command with access to the system's files and to its mounts, whose paths stay the same. The command
-        may connect to `port` on any machine (before ABI 4, to any port). If root cannot grant another user access to
-        all mounted folders, the command runs as root."""
+        """Runs any command with access to the system's files and to the mounts, which keep their paths. The command may
+        connect to `port` on any machine (before ABI 4, to any port). If root cannot grant another user access to all
+        mounted folders, the command runs as root."""
         return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
 
     def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
@@ -149,8 +149,8 @@ class LandlockRunner:
 
 @dataclass
 class _Started:
-    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` with a reason, or
-    ''."""
+    """A running supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` with a
+    reason, or ''."""
 
     process: subprocess.Popen[bytes]
     room: Path

@@ -1,8 +1,8 @@
 """Runs local programs that read untrusted data, such as git, with the same confinement as untrusted code.
 
-A program sees only its own and the system's files, sees only its own environment variables, and reaches only the
-allowed hosts, through a proxy. A program's input and output are files, so the kernel limits their size and no pipe can
-block. If neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
+A program can access only its own files and the system's files, its own environment variables, and the allowed hosts,
+through a proxy. A program's input and output are files, so the kernel limits their size and no pipe can block. If
+neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
 
 import contextlib
 import functools
@@ -65,11 +65,11 @@ def compiler_files() -> tuple[Path, ...]:
 @dataclass(frozen=True)
 class Program:
     """A command to run in `folder`. The command may read `folder` and `reads`, and may read and write `writes` and the
-    device nodes in `devices`. `hosts` lists the hosts that it can reach through an HTTP proxy (with `public` as in
-    `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start and
-    from the end of the output, or None to return the whole output. The file `output` receives the whole output. `other`
-    is an additional interpreter that the command may start. An untrusted command has only the access that file modes
-    grant."""
+    device nodes in `devices`. `hosts` lists the hosts that the command can reach through an HTTP proxy (with `public`
+    as in `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start
+    and from the end of the output, or None to return the whole output. The file `output` receives the whole output.
+    `other` is an additional interpreter that the command may start. An untrusted command has only the access that file
+    modes grant."""
 
     command: tuple[str, ...]
     folder: Path

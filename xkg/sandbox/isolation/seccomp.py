@@ -101,7 +101,7 @@ _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
 _CLONE_NEW = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-_INT = 0xFFFFFFFF  # the kernel reads an int from these arguments, but a filter sees the whole register
+_INT = 0xFFFFFFFF  # the kernel reads these arguments as int, but a filter sees the whole register
 
 # These calls have the same number on every architecture. Older versions of libseccomp do not know them.
 _NUMBERS = {
@@ -161,7 +161,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
             number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
         except ValueError:
             number = -1
-        if number == -1:  # unknown to this libseccomp
+        if number == -1:  # unknown to this version of libseccomp
             number = _NUMBERS.get(name, -1)
         if number >= 0:  # negative if this architecture does not have the call
             rules.add_rule(action, number, *arguments)
@@ -217,7 +217,7 @@ def computing_only() -> bytes:
     pyseccomp = _library()
     rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     for name in _COMPUTING:
-        with contextlib.suppress(ValueError):  # a call unknown to this architecture or this libseccomp
+        with contextlib.suppress(ValueError):  # a call unknown to this architecture or this version of libseccomp
             rules.add_rule(pyseccomp.ALLOW, name)
     # a process may only change its own limits
     rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))

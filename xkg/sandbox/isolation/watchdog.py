@@ -1,4 +1,5 @@
-"""Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
+"""Watches a running job: collects its output, and stops the job at its limits on time, memory, processes, disk and
+output.
 
 Memory is read from /proc and summed over the job and all its descendants, as resident plus swapped pages. This sum
 counts pages shared by forks more than once. If the sum exceeds the limit, proportional sizes (PSS) are used instead,
@@ -44,7 +45,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """The result of watching a job. `stopped` is the limit that the job hit, or None if it exited on its own."""
+    """The result of watching a job. `stopped` is the limit that the job hit, or None if the job exited on its own."""
 
     stopped: Ended | None
     output: str

@@ -20,7 +20,8 @@ WORK = "work-"
 """Prefix of the folders for installer runs, below `making`."""
 _GRACE_SECONDS = 600
 _MOST_MB = 12_000
-"""The default limit for one environment in MB. torch with CUDA needs 4,300 MB, or 10,000 MB with other frameworks."""
+"""The default limit for one environment, in MB. An environment with torch and CUDA takes 4,300 MB, or 10,000 MB with
+other frameworks."""
 
 
 class Quota(NamedTuple):
@@ -70,7 +71,7 @@ def planning(folder: Path) -> Iterator[None]:
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Deletes entries until the remaining ones take up at most `keep_mb` MB. First removes uv's cache, then built and
+    """Frees disk space until the remaining files take up at most `keep_mb` MB. First removes uv's cache, then built and
     unpacked wheels that no environment uses, then the least recently requested environments with their wheels. Keeps
     environments that are in use or were requested in the last ten minutes, and keeps the cache and built wheels while
     any process is planning. The caller must ensure that no installation is running. Returns the hashes of removed

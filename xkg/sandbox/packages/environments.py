@@ -2,17 +2,16 @@
 
 `installer` runs uv in the sandbox. The sandbox's only network access is a socket to `host_proxy`, which connects only
 to the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are
-read from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, without
+read from the wheel's file list before the download. Packages without a wheel are built in a separate sandbox, without
 network access or access to xkg's folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the
 size of a single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten
 minutes. Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
-    folder/requests/<key>.json   the set that answers a request
-    folder/sets/<hash>.json      the wheels in a set, for reinstalling the set if its folder was removed
-    folder/built/<key>/          the wheel built from a source distribution, or the reason why the build failed
-    folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
-    folder/sizes.json            the size in bytes of each unpacked wheel and set
+    folder/requests/<key>.json   the resolved set for a request folder/sets/<hash>.json      the wheels in a set, for
+    reinstalling the set if its folder was removed folder/built/<key>/          the wheel built from a source
+    distribution, or the reason why the build failed folder/making/               uv's cache, unpacked wheels, and a
+    folder for each run of the installer folder/sizes.json            the size in bytes of each unpacked wheel and set
 
 All of a user's graphs share the folder. Each wheel is unpacked and compiled once, in `making/wheels`, and sets contain
 hard links to its files. In the sandbox, wheels and sets are under the same mount, because hard links cannot cross
@@ -193,7 +192,7 @@ class UvEnvironments:
         return self._in_image or interpreter.tag
 
     def _others(self) -> Mapping[str, Path]:
-        """Other interpreters on this machine that can run code, by version."""
+        """The other interpreters on this machine that can run code, by version."""
         return {} if self._in_image else installed()
 
     def _first(self, versions: SpecifierSet) -> tuple[Interpreter, tuple[str, ...]]:

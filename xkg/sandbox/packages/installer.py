@@ -47,8 +47,8 @@ class Wanted(NamedTuple):
 
 
 def compile_all(folder: str, interpreter: str) -> None:
-    """Writes bytecode next to the sources, because jobs cannot write there. Skips files that do not compile, and
-    packages' own tests, which make up half of some packages."""
+    """Writes bytecode next to the sources, because jobs cannot write to that folder. Skips files that do not compile,
+    and packages' own tests, which make up half of some packages."""
     command = (interpreter, "-I", "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
@@ -253,10 +253,10 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """Returns a large subset of `wanted` that resolves together, and why each other import does not. Prefers the
-    versions required by the repository, then the next later versions that resolve, then any version. For an old Python,
-    the next later versions are closer to the required versions than the newest. If some packages would be lost, drops
-    all version requirements. Raises `Unreachable`."""
+    """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
+    Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
+    old Python, the next later versions are closer to the required versions than the newest. If some packages would be
+    lost, drops all version requirements. Raises `Unreachable`."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -266,9 +266,9 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """Returns a large subset of `wanted` that resolves together with `beside`, and why each other import does not. If a
-    list does not resolve, packages that uv reports as lacking a wheel are moved to the end; otherwise, the list is
-    halved. A few bad requirements among many therefore need only a few runs of uv."""
+    """Returns a large subset of `wanted` that resolves together with `beside`, and the reasons for dropping the other
+    imports. If a list does not resolve, packages that uv reports as lacking a wheel are moved to the end; otherwise,
+    the list is halved. A few bad requirements among many therefore need only a few runs of uv."""
     if not (why := _why_not([*beside, *wanted], uv)):
         return list(wanted), {}
     lacking = {name_of(line) for line in uv.without_wheel}

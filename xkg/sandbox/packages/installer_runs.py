@@ -50,7 +50,7 @@ _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certifica
 
 
 class InstallerRuns:
-    """Runs the installer for one environments `folder`. `notify` receives download progress."""
+    """Runs the installer for the environments in `folder`. `notify` receives download progress."""
 
     def __init__(
         self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
@@ -71,7 +71,7 @@ class InstallerRuns:
         return self.folder / "built"
 
     def cpu_index(self) -> str | None:
-        """The index for PyTorch's CPU builds, if it is enabled and reachable."""
+        """The index for PyTorch's CPU builds, if enabled and reachable."""
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None

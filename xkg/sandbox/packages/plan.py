@@ -23,7 +23,7 @@ class _Distribution(Value):
 
 
 class Locked(_Distribution):
-    """A wheel in a resolved set. `size` is its size on disk, and `download` its file size, in bytes."""
+    """A wheel in a resolved set. `size` is the wheel's size on disk, and `download` the size of the file, in bytes."""
 
     size: int
     download: int = 0
@@ -35,7 +35,7 @@ class Locked(_Distribution):
 
 
 class Source(_Distribution):
-    """A source distribution in the registry, and its publication day, if known."""
+    """A source distribution in the registry, with the day of its publication, if known."""
 
     day: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
 
@@ -50,8 +50,8 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """The wheels to install. Versions are from the day `day`. If `day` is '', they are the newest versions, because
-    those satisfy more imports. `provided` maps each import to the pin of the wheel that provides it. `left_out` maps
+    """The wheels to install. Versions are from the day `day`. If `day` is '', the newest versions are used, because
+    they satisfy more imports. `provided` maps each import to the pin of the wheel that provides it. `left_out` maps
     each declared package that is not installed to the reason. `offers` lists alternatives for requirements that no
     wheel satisfies. `incomplete` and `python` have the same meaning as in `Environment`."""
 

@@ -64,7 +64,7 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """The versions that have wheels for requirements without a wheel for this Python, sorted by the number of such
+    """The versions that have wheels for requirements that this Python has no wheel for, sorted by the number of such
     requirements, then latest first."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))

@@ -1,8 +1,8 @@
 """Builds wheels from source distributions in a sandbox without network access or keys.
 
 A build sees its source, its build requirements (already unpacked), the system's compiler and headers, and a temporary
-in-memory scratch folder. The wheel is untrusted like any other, and must have the name and version of its source.
-Wheels are stored by source and interpreter, and shared by all of a user's graphs."""
+in-memory scratch folder. The built wheel is untrusted, like any other wheel, and must have the same name and version as
+its source. Wheels are stored by source and interpreter, and shared by all of a user's graphs."""
 
 import hashlib
 import json

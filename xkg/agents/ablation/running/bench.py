@@ -43,9 +43,9 @@ class Bench:
         changed: Sequence[ChangedPlace] = (),
         origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """Runs one version of the code; `origin` describes how it differs from the starter. The command and the
-        evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed` places
-        ran. Never raises because the command fails, but raises the same errors as `Commands`."""
+        """Runs one version of the code; `origin` describes how that version differs from the starter. The command and
+        the evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed`
+        places ran. Never raises because the command fails, but raises the same errors as `Commands`."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})

@@ -1,4 +1,4 @@
-"""Checks a candidate before it costs a run."""
+"""Checks candidates before they cost a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

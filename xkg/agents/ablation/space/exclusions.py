@@ -141,9 +141,9 @@ def metric_code(
     """Returns three lists of lines. The first list contains statements from the evaluation's fingerprint that write the
     metric, and statements in the same function that compute their inputs. If the line that `printed` the metric is
     known, that line replaces statements that print other values with the same name. The second list contains the
-    evaluation's functions and files that do not train anything. It also contains functions that this code calls,
-    directly or indirectly, if their name suggests measuring or contains a word from the metric. The third list contains
-    other functions that these lines call by a plain name, and that the method may also call."""
+    evaluation's functions and files that do not train anything. The second list also contains functions that this code
+    calls, directly or indirectly, if their name suggests measuring or contains a word from the metric. The third list
+    contains other functions that these lines call by a plain name, and that the method may also call."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []

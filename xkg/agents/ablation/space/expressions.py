@@ -42,8 +42,8 @@ def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
-    """Yields calls to a function or class that can be replaced with another from the same file. The replacement must
-    have the same parameters and methods, and must not be used by the run."""
+    """Yields calls to a function or class that can be replaced with another function or class from the same file. The
+    replacement must have the same parameters and methods, and must not be used by the run."""
     used = _used(sources, executed)
     for source in sources:
         by_signature: dict[str, list[str]] = {}

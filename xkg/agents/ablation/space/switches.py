@@ -261,8 +261,8 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the parameters of functions, methods and classes by name, without self. For configuration classes, these
-    are the fields. Names with several signatures are left out."""
+    """Returns the parameters of functions, methods and classes by name, without self. The parameters of a configuration
+    class are its fields. Names with several signatures are left out."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
