@@ -119,7 +119,7 @@ class Library:
         found = None if document is None else method_text(document, excerpts=excerpts)
         if found is None:
             why = "is not on this machine" if document is None else "has no section on a method"
-            return None, (f"the paper's text {why}: the method comes from the graph",)
+            return None, (f"the paper's text {why}, so the method comes from the graph",)
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:

@@ -46,7 +46,7 @@ def plan_ablations(
         with_lines, where = _with_lines(service, ablation, repository, roots)
         located.append(with_lines)
         searched = searched or where
-    notes = [f"{material.left_out} of its components are not considered" if material.left_out else ""]
+    notes = [f"{material.left_out} of the paper's components are not considered" if material.left_out else ""]
     notes.append(_grouped(material) if alone else "")
     return AblationPlan(
         paper=material.paper,

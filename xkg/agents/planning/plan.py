@@ -10,7 +10,7 @@ from xkg.value import Value
 Action = Literal["REMOVE", "REPLACE", "ADD"]
 
 
-_OPEN = "undecided: no table in the paper is known to report it"
+_OPEN = "undecided: no table in the paper is known to measure this component"
 
 
 class PlannedAblation(Value):
@@ -79,4 +79,4 @@ def _markdown(plan: AblationPlan) -> Iterator[str]:
             yield f"- Lines: {one_line(ablation.note)}"
     if not plan.ablations:
         yield ""
-        yield "No component to ablate: this paper's graph has none below the whole method."
+        yield "No component to ablate: this paper's graph contains no components below the whole method."

@@ -272,7 +272,7 @@ class Commands:
             output = f"{start}\n[… {ran.omitted:,} bytes left out …]\n{end}"
         output = without_host_paths(output, self._places(str(report.get("home", "")) if report else ""))
         if ran.ok and report is None:
-            raise SandboxUnavailableError(f"the sandbox did not report on a run ({ran.stderr[-200:]!a}); run again")
+            raise SandboxUnavailableError(f"the sandbox did not report on a run ({ran.stderr[-200:]!a}); try again")
         ended = report["ended"] if report else ran.ended
         exit_code = report["exit_code"] if report else None
         if ended == "exited" and exit_code is None and report and not report.get("error"):
@@ -317,7 +317,7 @@ class Commands:
             if result.exit_code == 0:
                 return None
             if result.exit_code == 153:
-                return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
+                return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed that much"
             last = _last_error(result.output)
             found = hint(
                 result.output,

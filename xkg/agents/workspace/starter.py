@@ -98,7 +98,7 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     pointers = [path for path, file in files.items() if file.content.startswith(_LFS)]
     if pointers:
         are = "files are Git LFS pointers" if len(pointers) > 1 else "file is a Git LFS pointer"
-        yield f"{len(pointers)} {are} without content, such as {pointers[0]}: git lfs pull fetches it"
+        yield f"{len(pointers)} {are} without content, such as {pointers[0]}; run git lfs pull to fetch the content"
     notebooks = [path for path in files if path.endswith(".ipynb")]
     if notebooks:
         named = f"{len(notebooks)} notebooks are" if len(notebooks) > 1 else "1 notebook is"

@@ -142,9 +142,9 @@ def require_script(line: str, paths: Set[str]) -> None:
     names = {path.rpartition("/")[2] for path in paths if path.endswith(_PROGRAMS)}
     alike = get_close_matches(script.rpartition("/")[2], names)
     near = _near_top(path for path in paths if path.rpartition("/")[2] in alike[:1])[:3]
-    hint = f"; the nearest there {'is' if len(near) == 1 else 'are'}: {', '.join(near)}" if near else ""
+    hint = f"; the closest {'match is' if len(near) == 1 else 'matches are'}: {', '.join(near)}" if near else ""
     for folder in _only_folder([first], paths):
-        hint += f"; start it there, as in `cd {shlex.quote(folder)} && …`"
+        hint += f"; start it in that folder, as in `cd {shlex.quote(folder)} && …`"
     raise InputError(f"the command starts {script}, which is not in the repository{hint}")
 
 

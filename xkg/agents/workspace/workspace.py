@@ -175,7 +175,7 @@ class Workspace:
                 continue
             data = content.encode("utf-8", "replace") if isinstance(content, str) else content
             if len(data) > MAX_FILE_BYTES:
-                raise UnsafeInputError(f"{path}: {len(data):,} bytes are too many for a source file")
+                raise UnsafeInputError(f"{path} has {len(data):,} bytes, too many for a source file")
             if any(f"{path}/" == other[: len(path) + 1] or path.startswith(f"{other}/") for other in self.files):
                 raise InputError(f"{path} cannot be a file: a folder or file with that name already exists")
             file = TreeFile(data, known.executable if known else data.startswith(b"#!"))

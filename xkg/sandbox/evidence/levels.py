@@ -180,7 +180,7 @@ def _tested(
     measured = {"mutants": tried, "excused": excused, "mutation_score": score, "survivors": _survivors(missed)}
     if noticed < KILLED_SHARE * tried:
         few = " (all there are)" if tried < ENOUGH_MUTANTS else ""
-        same = f" ({excused} more compute the same)" if excused else ""
+        same = f" ({excused} more give the same results)" if excused else ""
         return proves_nothing(f"the test detects {noticed} of {tried} changes to the code{few}{same}", **measured)
     return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **measured}), cause=Cause.PASSES)
 

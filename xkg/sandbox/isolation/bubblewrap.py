@@ -195,5 +195,5 @@ def _refusal(output: str) -> str:
     elif "Permission denied" in message:
         advice = f"make the interpreter readable by everyone (chmod -R o+rX {sys.base_prefix})"
     else:
-        advice = "update it (apt-get install bubblewrap util-linux)"
-    return f"bubblewrap cannot sandbox code on this machine ({message}): {advice}"
+        advice = "update bubblewrap (apt-get install bubblewrap util-linux)"
+    return f"bubblewrap cannot sandbox code on this machine ({message}); {advice}"

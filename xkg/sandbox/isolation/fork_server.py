@@ -58,7 +58,7 @@ class WarmRunner:
         self.name = runner.name
         self.weaker = (
             *runner.weaker,
-            "successive jobs in one environment share namespaces: they are separated by Landlock, not by namespaces",
+            "successive jobs in one environment share namespaces, so only Landlock separates them",
         )
         self._runner = runner
         self._modules = modules if callable(modules) else lambda _: modules

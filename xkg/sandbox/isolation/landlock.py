@@ -393,12 +393,12 @@ def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
 
 
 def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
-    yield "jobs can see that other files and processes exist, and file sizes and dates, but not file contents"
+    yield "jobs can see whether other files and processes exist, and file sizes and dates, but not file contents"
     yield "disk use is checked every 20 ms: a job is stopped after it has written too much, not before"
     yield "only a job's first process can read /proc/self: its children and forked jobs see nothing there"
     yield "setting file times seems to work but has no effect"
     yield "disk space in deleted files that are still mapped but no longer open is not counted"
-    yield "jobs cannot create sockets, not even on loopback, or write to /tmp and /dev/shm: multiprocessing fails"
+    yield "jobs cannot create sockets, not even on loopback, or write to /tmp and /dev/shm, so multiprocessing fails"
     yield "packages cannot be installed: code can only use environments that already exist"
     if ordinary:
         yield (

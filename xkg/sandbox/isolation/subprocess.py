@@ -22,7 +22,7 @@ class UnsafeSubprocessRunner:
     """Runs a job without confining it. Raises `InputError` in the same cases as `BubblewrapRunner`."""
 
     name = "unsafe-subprocess"
-    weaker: tuple[str, ...] = ("nothing is sandboxed: code has its user's files, network access and rights",)
+    weaker: tuple[str, ...] = ("nothing is sandboxed: code has the same access to files and the network as its user",)
 
     def run(self, job: Job) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as folder:

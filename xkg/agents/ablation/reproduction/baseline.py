@@ -58,7 +58,7 @@ def baseline_of(
         )
     one_seed = unknown if len(set(values)) == 1 else ""
     if len(values) == 1:
-        one_seed = "it was run with one seed"
+        one_seed = "the baseline was run with one seed"
     exact = len(set(values)) == 1 and not one_seed
     return Baseline(
         runs=tuple(runs), verdict=verdict, reproduced=reproduced, off=off, noise=None if one_seed else noise,

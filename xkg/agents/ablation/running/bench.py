@@ -76,7 +76,7 @@ class Bench:
                     problem, failure = why, metric_failure(why, _printed(result))
         if result.downloads and not task.allow_hosts:
             hosts = " ".join(f"--allow-host {host}" for host in dict.fromkeys(each.named for each in result.downloads))
-            problem = f"{problem}; or fetch it once: --setup {shlex.quote(task.training(seed))} {hosts}"
+            problem = f"{problem}; or fetch the data once, with --setup {shlex.quote(task.training(seed))} {hosts}"
         executed = None if changed else result.lines
         return _outcome(seed, command, result, begun, failure, problem).model_copy(
             update={

@@ -79,7 +79,7 @@ class _Trials:
             if not _known(found, each.path, each.start_line, each.end_line)
         ]
         left = len(versions) - tried
-        most = f"at most {_MOST_RUNS} are, within the time limit of one run"
+        most = f"at most {_MOST_RUNS} can be tried, within the time limit of one run"
         notes = (f"{left} of {len(versions)} changes were not tried separately: {most}",) if left else ()
         return Effects(doubts=tuple(found), notes=notes)
 
