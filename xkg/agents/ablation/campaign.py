@@ -105,7 +105,7 @@ class _Runner:
         self._shared: Sequence[Place] = ()
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
-        self._traced = RunOutcome(seed=0, command="")  # says nothing
+        self._traced = RunOutcome(seed=0, command="")  # placeholder until the traced run
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:

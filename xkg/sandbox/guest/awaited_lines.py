@@ -23,7 +23,7 @@ def await_lines(request: "dict[str, Any]") -> None:  # quoted, for Python 3.8 an
 
     with open(request["counts"], "r+b") as file:
         counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
-    if counts[0] != _GAVE_UP:  # set by another process
+    if counts[0] != _GAVE_UP:  # another process may have given up
         counts[0] = _LOOKS
     waiting = {path: [set(lines) for lines in groups] for path, groups in request["groups"].items()}
     files: dict[str, str] = {}

@@ -72,7 +72,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
                 return signal.SIGKILL
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)
-        while True:  # also reaps the job's other processes
+        while True:  # this loop also reaps the job's other processes
             process, status = os.waitpid(-1, os.WNOHANG)
             if process == child:
                 return status

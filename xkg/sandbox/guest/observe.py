@@ -120,7 +120,7 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
             sys.modules["torch"].manual_seed(seed)
 
     with contextlib.suppress(Exception):
-        if "jax" in sys.modules:  # otherwise a compiled function would not run its lines again
+        if "jax" in sys.modules:  # otherwise, a compiled function would not run its lines again
             sys.modules["jax"].config.update("jax_disable_jit", True)
     programs = [compile(source, "test.py", "exec", dont_inherit=True) for source in statements]
     for seed, table in enumerate(tables):

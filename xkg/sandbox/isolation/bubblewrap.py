@@ -129,7 +129,7 @@ def _start(
         plan += ("--json-status-fd", str(status_writer))
         rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
         plan += ("--seccomp", sealed(rules))
-        # Passed through a descriptor, because the job can read the command line of process 1.
+        # The arguments are passed through a descriptor, because the job can read the command line of process 1.
         limits = limiting(confined.limits, uid, reads_all=confined.reads_all)
         listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
         process = subprocess.Popen(

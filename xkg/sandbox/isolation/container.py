@@ -115,7 +115,7 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     memory = f"{limits.memory_mb + limits.disk_mb + _SHARED_MEMORY_MB + _OWN_MB}m"
     options = ["--rm", "--interactive", "--name", name, "--hostname", "sandbox", "--pull", "never"]
     options += ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-    # Starts as root, but only with the capabilities that the first process needs to switch users.
+    # The container starts as root, but only with the capabilities that the first process needs to switch users.
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]

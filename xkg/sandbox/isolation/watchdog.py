@@ -158,7 +158,7 @@ def memory_of(processes: list[int], limit: int) -> int:
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
-    # Measured twice, because a process's share of a shared page grows when another process ends.
+    # Memory is measured twice, because a process's share of a shared page grows when another process ends.
     return min(sum(min(size, _proportional_bytes(process, size)) for process, size in sizes.items()) for _ in range(2))
 
 

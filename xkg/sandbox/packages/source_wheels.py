@@ -58,7 +58,7 @@ class SourceWheels:
         self._notify(Installing(packages=f"{source.name} {source.version}", total_mb=0, disk_mb=0, from_source=True))
         target.mkdir(parents=True, exist_ok=True)
         with file_lock(target / ".lock"):
-            if stored(target):  # built by another process in the meantime
+            if stored(target):  # another process has built the wheel in the meantime
                 return name
             try:
                 self._make(source, pins, interpreter, limits, target)

@@ -151,7 +151,7 @@ class Uv:
         self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # Allows a pre-release only if a requirement specifies one, because code written earlier is not compatible with
+        # A pre-release is allowed only if a requirement specifies one, because older code may not be compatible with
         # it.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)

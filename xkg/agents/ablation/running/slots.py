@@ -37,7 +37,7 @@ class Slots:
         return result
 
     def _next(self) -> None:
-        _, _, result, work = self._waiting.get_nowait()  # called once per submitted work
+        _, _, result, work = self._waiting.get_nowait()  # called once for each submission
         try:
             result.set_result(work())
         except BaseException as error:

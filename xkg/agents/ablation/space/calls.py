@@ -48,7 +48,7 @@ class Calls:
             }
         for made in classes:
             if not any(isinstance(f, ast.FunctionDef) and f.name == "__init__" for f in made.body):
-                for base in bases[made.name]:  # calls to the class run the base's `__init__`
+                for base in bases[made.name]:  # calling the class runs the base's `__init__`
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:

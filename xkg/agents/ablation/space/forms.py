@@ -134,7 +134,7 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _has_form(inner, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum, not a distribution
+            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # a distribution needs this sum
             return not shares and (_has_form(left, known) or _has_form(right, known))
         case ast.IfExp(body=body, orelse=other):
             return _has_form(body, known) and _has_form(other, known)

@@ -120,7 +120,7 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # a selecting default or argument is often a direction, as in `layer(x, reverse=False)`
+        # a default or argument that selects a branch is often a direction, as in `layer(x, reverse=False)`
         selects = switch.origin in ("option", "field", "setting") and self._flow.selects(Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.weighs(Named(short))
