@@ -20,7 +20,7 @@ class Started(NamedTuple):
     words: tuple[str, ...]
 
     def path(self, word: str) -> str:
-        """Converts a path in the words to be relative to the shell command's folder."""
+        """Converts a path in the program's words to a path relative to the shell command's folder."""
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:

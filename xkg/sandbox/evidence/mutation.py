@@ -4,10 +4,10 @@ The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hi
 operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996). The operators
 change an arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or remove a
 statement. A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
-composition. Code that a test cannot be expected to check is not mutated: messages, logging, annotations, parameter
-defaults, docstrings. Code that cannot be removed without an error is not removed either, because that would only
-inflate the score: the first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut,
-cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
+composition. Code that a test cannot be expected to check (messages, logging, annotations, parameter defaults,
+docstrings) is not mutated. Code that cannot be removed without an error (the first binding of a name,
+`super().__init__()`, a whole `return`) is not removed either, because that would only inflate the score. Existing
+libraries (mutmut, cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
 
 import ast
 import contextlib
