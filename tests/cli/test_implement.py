@@ -76,7 +76,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("--starter", "starter"), "the task is incomplete: pass --method, --run, --metric"),
+        (("--starter", "starter"), "the task is incomplete; pass --method, --run, --metric"),
         (
             ("--method", "absent.tex#x", "--starter", "starter", "--run", "r", "--metric", "a:max"),
             "is not a file, a paper in the graph",

@@ -35,8 +35,8 @@ class Job(Value):
 
 class Outcome(Value):
     """`ended` is `exited` (with `exit_code` set), `killed`, or the limit that stopped the job. `output` is decoded with
-    replacement characters; if it is too long, only its end is kept. `peak_memory_mb` is the total over all processes,
-    as measured by the watchdog."""
+    replacement characters; if the output is too long, only its end is kept. `peak_memory_mb` is the total over all
+    processes, as measured by the watchdog."""
 
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
@@ -53,7 +53,8 @@ class Outcome(Value):
 
 class Runner(Protocol):
     """A way to confine a job. `run` raises `SandboxUnavailableError` if jobs cannot be confined on this machine, but
-    never because of what a job does. `weaker` lists the ways in which it is weaker than bubblewrap, one line each."""
+    never because of what a job does. `weaker` lists the ways in which the runner is weaker than bubblewrap, one line
+    each."""
 
     name: str
 
@@ -89,9 +90,9 @@ class EnvironmentMaker(Protocol):
     """`make` returns an environment for top-level import names and the repository's requirement lines. `imports` may
     map each import to the names that the code imports from it, which helps to detect unrelated packages with the same
     name. `written` is the date of the code (YYYY-MM-DD); packages from that time are preferred. `declared` contains
-    requirement lines for packages that the code may not import; they are installed if they are compatible. `again`
-    looks up a previously created environment by its hash. It returns None if there is no such environment or it is no
-    longer available."""
+    requirement lines for packages that the code may not import; these packages are installed if they are compatible.
+    `again` looks up a previously created environment by its hash, and returns None if no such environment is
+    available."""
 
     def make(
         self,

@@ -1,7 +1,6 @@
 """Runs a caller's script against a node's code in a separate sandbox, and returns its output and files.
 
-Nothing persists after a run. Everything it returns (the output, file names and file contents) comes from untrusted
-code."""
+Nothing persists after a run. All results (the output, file names and file contents) come from untrusted code."""
 
 import json
 from typing import Literal
@@ -16,7 +15,7 @@ from xkg.value import Value
 MOST_FILES = 20
 FILE_BYTES, ALL_BYTES = 1 << 20, 4 << 20
 OUTPUT_BYTES = 64 << 10
-"""Maximum number of bytes returned from the start of the output, and from its end."""
+"""Maximum number of bytes returned from the start of the output, and also from the end."""
 ENDLESS_BYTES = 64 << 20
 _GRACE_SECONDS = 10
 _OUTPUT_KB = (4 * OUTPUT_BYTES + 2 * ALL_BYTES) >> 10
@@ -33,8 +32,9 @@ class LeftOut(Value):
 
 
 class ScriptRun(Value):
-    """The result of a script. `files` are the files in its working folder. `left_out` lists files that were too many or
-    too large, and entries that are not files. `more` counts the entries that did not fit in `left_out`."""
+    """The result of a script. `files` are the files in the script's working folder. `left_out` lists files beyond the
+    limits on number and size, and entries that are not files. `more` counts the entries that did not fit in
+    `left_out`."""
 
     outcome: Outcome
     files: tuple[LeftFile, ...] = ()
@@ -54,8 +54,8 @@ def run_script(
     implementation: str, script: str, runner: Runner, environment: Environment, limits: Limits, name: str = "script.py"
 ) -> ScriptRun:
     """Runs `script` in a namespace that starts with the names from `implementation`. The `seconds` in `limits` apply to
-    the script alone. Tracebacks use `name` for the script. Raises `SandboxUnavailableError` as the runner does, but
-    never because of what the script does."""
+    the script alone. Tracebacks show `name` as the script's file name. Raises `SandboxUnavailableError` as the runner
+    does, but never because of what the script does."""
     request = {
         "name": name,
         "script": script,
@@ -95,5 +95,5 @@ def run_script(
 
 
 def _bounded(output: str) -> str:
-    """Truncates output that exceeds the limit because the script bypassed the program that enforces it."""
+    """Truncates output that exceeds the limit because the script bypassed the program that enforces the limit."""
     return output[-2 * OUTPUT_BYTES - 100 :]

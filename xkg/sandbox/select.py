@@ -15,8 +15,8 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# Modules that take seconds to import, by package. None of them starts threads, which would rule out forking. The second
-# value is the prefix of environment variables that the package reads on import.
+# Modules that take seconds to import, by package. None of these modules starts threads, which would rule out forking.
+# The second value is the prefix of environment variables that the package reads on import.
 _PRELOADED = {
     "numpy": (("numpy",), None),
     "torch": (("torch", "torch._dynamo"), "TORCH"),
@@ -36,7 +36,7 @@ _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 def runner_for(settings: SandboxSettings) -> Runner:
     """Returns the configured runner, after a trial run (once per process).
 
-    `auto` tries bubblewrap, then Landlock, then a container. All three confine code, to different degrees (see
+    `auto` tries bubblewrap, then Landlock, then a container. All three runners confine code, to different degrees (see
     `weaker`); `auto` never chooses an unconfined runner. Raises `SandboxUnavailableError` with one line on what to
     install or allow."""
     return chosen_runner(settings)[0]
@@ -56,7 +56,7 @@ def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
                 return _RUNNERS[name](), "; ".join(refusals) or "the first that works on this machine"
             refusals.append(refusal)
     if not refusals:
-        refusals = [f"{settings.runner} needs Linux: leave sandbox.runner at auto, or set it to container"]
+        refusals = [f"{settings.runner} needs Linux; leave sandbox.runner at auto, or set it to container"]
     raise SandboxUnavailableError(
         f"{'; and '.join(refusals)}; "
         "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run untrusted code with your own permissions"
@@ -65,7 +65,7 @@ def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
 
 @contextlib.contextmanager
 def warmed(runner: Runner) -> Iterator[Runner]:
-    """Yields a runner for many jobs with the same packages. It imports slow packages only once."""
+    """Yields a runner that imports slow packages only once for many jobs with the same packages."""
     if not isinstance(runner, BubblewrapRunner | LandlockRunner):
         yield runner
         return
@@ -75,7 +75,7 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 def preloaded_modules(job: Job) -> list[str]:
     """The modules worth importing before a job, from the packages that the job imports. Excludes modules that the job
-    configures with environment variables, because these would be set too late."""
+    configures with environment variables, because the variables would be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [
@@ -104,4 +104,4 @@ def _refusal(name: str) -> str | None:
         if outcome.ok and outcome.output.strip() == "contained":
             return None
         detail = (outcome.output.strip().splitlines()[-1:] or [outcome.ended])[0]
-    return f"a trial run in {name} failed ({detail[:200]}): is the interpreter readable by other users?"
+    return f"a trial run in {name} failed ({detail[:200]}); check that the interpreter is readable by other users"

@@ -74,7 +74,7 @@ def test_an_expert_that_is_requested_counts_too(world: World) -> None:
     world.endpoint.answers = [parts(), ask[0], advice, ask[1], advice, ask[2], step("list_files")]
     result = world.run(steps=3, expert_calls=2)
     assert result.expert_calls == 2
-    assert world.asked("the expert cannot be asked any more") == 1
+    assert world.asked("the expert is no longer available") == 1
     assert [body["model"] for body in world.endpoint.requests].count("expert") == 2
 
 

@@ -329,7 +329,7 @@ def test_a_metric_that_the_run_computes_itself_is_reported_as_one_that_edited_co
     world.endpoint.answers = [parts(), edit(function("train", FORGING)), final(9, 17)]
     result = world.run()
     assert result.metric_after == 0.0
-    said = "the metric was computed in a process that may run edited code, which can change it"
+    said = "the metric was computed in a process that may run edited code, which can change the metric"
     assert said in result.notes
     assert f"- {said}" in (world.run_folder / "report.md").read_text()
 

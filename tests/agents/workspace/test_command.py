@@ -363,7 +363,10 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
     runner, limits = runner_for(SandboxSettings()), Limits(seconds=60, disk_mb=64)
     failed = Commands(runner, Environment(site=None, hash=""), limits).run(workspace, "python train.py")
     assert failed.problem is not None
-    assert "--cpu runs CUDA code on the CPU; the code's own option --no-cuda may turn it off" in failed.problem
+    assert (
+        "pass --cpu to run its CUDA code on the CPU; the code's own option --no-cuda may turn CUDA off"
+        in failed.problem
+    )
     result = Commands(runner, Environment(site=None, hash="", cpu=True), limits).run(
         workspace, "python train.py", trace=["train.py"]
     )
@@ -383,7 +386,7 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
         ("open(p, 'wb')", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
         ("open(p)", r"lib\\here.csv", r"\(a Windows path: the repository has lib/here\.csv"),
-        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*: move /data/rows\.csv inside"),
+        ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*; move /data/rows\.csv inside"),
         ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv inside"),
     ],
 )

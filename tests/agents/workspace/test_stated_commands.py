@@ -126,9 +126,9 @@ TREE = {"train_models.py", "nets/main.py", "a/twice.py", "b/twice.py", "run.sh"}
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
-        ("python train_model.py -e 1", r"the nearest there is: train_models\.py"),
-        ("python -W ignore main.py | tee log", r"the nearest there is: nets/main\.py; .*`cd nets && …`"),
-        ("LR=1 python3 twice.py", r"the nearest there are: a/twice\.py, b/twice\.py"),
+        ("python train_model.py -e 1", r"the closest match is: train_models\.py"),
+        ("python -W ignore main.py | tee log", r"the closest match is: nets/main\.py; .*`cd nets && …`"),
+        ("LR=1 python3 twice.py", r"the closest matches are: a/twice\.py, b/twice\.py"),
         ("cd nets && bash run.sh", r"starts nets/run\.sh, .*: run\.sh$"),
         ("python zzz.py", r"which is not in the repository$"),
     ],

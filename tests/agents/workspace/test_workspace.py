@@ -141,14 +141,14 @@ def test_a_run_killed_at_a_write_is_consistent(starter: Path, tmp_path: Path, mo
 def test_a_run_of_another_xkg_is_refused_in_one_line(workspace: Workspace) -> None:
     place = workspace.folder / "workspace.json"
     place.write_text(place.read_text().replace('"digest"', '"commit"'))
-    with pytest.raises(CorruptStoreError, match="cannot be read: remove the run"):
+    with pytest.raises(CorruptStoreError, match="cannot be read; remove the run"):
         Workspace.open(workspace.folder)
 
 
 def test_a_damaged_or_missing_version_is_said(workspace: Workspace) -> None:
     place = workspace.folder / "versions" / f"{workspace.current.digest}.zip"
     place.write_bytes(place.read_bytes()[:-1])
-    with pytest.raises(CorruptStoreError, match="is damaged: remove the run"):
+    with pytest.raises(CorruptStoreError, match="is damaged; remove the run"):
         Workspace.open(workspace.folder)
     place.unlink()
     with pytest.raises(CorruptStoreError, match="No such file or directory"):

@@ -102,13 +102,13 @@ TAIL = "\nassert damp([4.0, 8.0]) == [4.0, 5.0]\n"
     ("test", "level", "reason"),
     [
         pytest.param(
-            "while damp([1.0]):\n    pass\n", "imported", "timeout: it reached the 2-second limit for a run", id="hangs"
+            "while damp([1.0]):\n    pass\n", "imported", "timeout: the run reached its limit of 2 seconds", id="hangs"
         ),
         pytest.param("for _ in range(1024):\n    print('x' * (1 << 20))\n", "parsed", "output", id="prints 1 GB"),
         pytest.param("held = [bytearray(1 << 24) for _ in range(1024)]\n", "imported", "memory", id="takes 16 GB"),
         pytest.param("for _ in range(30):\n    os.fork()\n", "imported", "", id="forks"),
         pytest.param("pathlib.Path('/usr/xkg-was-here').write_text('x')\n", "imported", "OSError", id="writes outside"),
-        pytest.param("os._exit(0)\n", "imported", "ended the process before the end of its test", id="exits"),
+        pytest.param("os._exit(0)\n", "imported", "exited the process before its test finished", id="exits"),
     ],
 )
 def test_a_test_that_misbehaves_costs_its_own_level_alone(build: Pipeline, test: str, level: str, reason: str) -> None:

@@ -16,10 +16,10 @@ LAST = 'Traceback (most recent call last):\n  File "/tmp/job/work/train.py", lin
 )
 def test_a_run_that_needs_a_gpu_is_told_what_stands_in_for_it(output: str) -> None:
     assert names_cuda(output)
-    assert cuda_remedy([], on_cpu=False) == "it needs a GPU: --cpu runs CUDA code on the CPU"
+    assert cuda_remedy([], on_cpu=False) == "it needs a GPU; pass --cpu to run its CUDA code on the CPU"
     told = cuda_remedy(["--no-cuda"], on_cpu=True)
     assert told == (
-        "the CPU cannot replace CUDA for kernels, Triton or NCCL; the code's own option --no-cuda may turn it off"
+        "the CPU cannot replace CUDA for kernels, Triton or NCCL; the code's own option --no-cuda may turn CUDA off"
     )
 
 

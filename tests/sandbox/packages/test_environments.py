@@ -139,7 +139,7 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     assert reasons.keys() == {"gone", "contrary", "wide"}
     assert reasons["gone"] == "no package gone in the registry"
     assert reasons["wide"] == "with it, the packages take more than 20 MB"
-    cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (toolkits and drivers for CUDA are not installed)"
+    cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (CUDA toolkits and drivers are not installed)"
     assert cuda in environment.notes
     free = environments.make([], ["plugin"], declared=["plugin==1.0"])
     assert free.packages == ("alpha==1.0", "plugin==2.0")  # not pinned to the versions in the repository
@@ -400,7 +400,7 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
     first = environments.make(["alpha", "beta"], written="2024-06-01")
     assert (first.packages, first.missing) == (("alpha==2.0", "beta==1.0"), {})
-    assert "packages are from 2025-01-01: fewer of them are available as of 2024-07-01" in first.notes
+    assert "packages are from 2025-01-01, because fewer of them are available as of 2024-07-01" in first.notes
 
 
 def test_a_declared_package_may_be_younger_than_the_code(index: Index, environments: UvEnvironments) -> None:

@@ -45,8 +45,8 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 @dataclass(frozen=True)
 class Start:
     """The inputs to a campaign. `techniques` returns components with their locations in a folder, and `settings`
-    returns the entries in its configuration files. `jobs` is the number of parallel runs; `elsewhere` runs them on
-    other machines. `notify` may be called from any thread."""
+    returns the entries in a folder's configuration files. `jobs` is the number of parallel runs; `elsewhere` runs
+    candidates on other machines. `notify` may be called from any thread."""
 
     task: Task
     starter: Starter
@@ -77,7 +77,7 @@ def run_campaign(start: Start) -> Campaign:
 
 
 def _opened(folder: Path, starter: Starter) -> Workspace:
-    """Opens the workspace in a folder. Creates a new one if there is none for this starter."""
+    """Opens the workspace in a folder. Creates a new workspace if the folder does not contain one for this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -105,12 +105,12 @@ class _Runner:
         self._shared: Sequence[Place] = ()
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
-        self._traced = RunOutcome(seed=0, command="")  # says nothing
+        self._traced = RunOutcome(seed=0, command="")  # placeholder until the traced run
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
-        """Switches to an environment with packages from a `day` (the newest if None), and rereads the baseline's
-        files."""
+        """Switches to an environment with packages from a `day` (the newest packages if None), and rereads the
+        baseline's files."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -191,7 +191,7 @@ class _Runner:
         start = self._start
         if not self._task.is_whole:
             if self._questions is None:
-                raise InputError("--run and --metric are missing: pass them, or let a model find them (--llm)")
+                raise InputError("--run and --metric are missing; pass both, or let a model find them (--llm)")
             planned = plan(self._questions, self._task, self._base, self._runs.texts)
             self._task = planned_task(self._task, planned)
             notes.append(f"planned by the model: {' '.join(planned.summary.split())[:400]}")
@@ -232,8 +232,8 @@ class _Runner:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline (diffs below)")
 
     def _fetch(self) -> RunOutcome | None:
-        """Runs the setup once with access to its hosts, and makes its files available to all later runs. Returns the
-        run if it failed. Failed setups are not stored."""
+        """Runs the setup once with access to the allowed hosts, and makes the setup's files available to all later
+        runs. Returns the run if the setup failed. Failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
         self._fetched, bench = None, replace(self._runs.bench, fetched=None)
@@ -279,7 +279,7 @@ class _Runner:
         trace = self._slots.start(partial(self._runs.trace, first))
         runs = self._all_seeds(first)
         if len({run.value for run in runs}) == 1 and not self._runs.vary and self._seeds.found:
-            self._runs.vary = self._seeds.found  # the command's seed does not reach the random numbers
+            self._runs.vary = self._seeds.found  # the command's seed does not affect the random numbers
             runs = self._all_seeds(first)
         if (traced := trace.result()) is not None:
             self._traced = traced
@@ -335,7 +335,7 @@ class _Runner:
             self._start.notify(f"warning: {noisy}")
         self._repairs = [in_metric(repair, self._protected, self._runs.texts) for repair in self._repairs]
         notes += [
-            f"a repair changed code that computes the metric ({', '.join(repair.in_metric)}): read its diff"
+            f"a repair changed code that computes the metric ({', '.join(repair.in_metric)}); check the repair's diff"
             for repair in self._repairs
             if repair.in_metric
         ]

@@ -31,7 +31,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Whether another place lies within this one."""
+        """Whether another place lies within this place."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -52,7 +52,7 @@ class Replacement(Value):
 class Candidate(Value):
     """One ablation. `value` is the new value as it appears in the code, and `baseline_value` the current value.
     `replacements` make up the change, within `places`. `by_model` means that a language model wrote the change. `probe`
-    is an optional variant of the change, with a value that ends the run as soon as it is used."""
+    is an optional variant of the change, with a value that ends the run as soon as the value is used."""
 
     component: str
     kind: Kind
@@ -72,9 +72,9 @@ class Candidate(Value):
 
 
 class Component(Value):
-    """A part of the method that can be ablated. `technique` is its id in the graph, or None if it was found only in the
-    code. `weight` (0 to 1) is its expected importance before any run, and `reasons` explain the weight. `order` is its
-    rank, and `about` is its definition."""
+    """A part of the method that can be ablated. `technique` is the id of a technique in the graph, or None for a
+    component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons` explain
+    the weight. `order` is the component's rank, and `about` is the component's definition."""
 
     id: str
     name: str

@@ -15,7 +15,7 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 class ChangedPlace(Value):
     """Changed lines, numbered as in the changed file. If any of `lines` runs, the change ran. `lines` is empty if the
-    change cannot run, such as code after a return."""
+    changed code can never run, such as code after a return."""
 
     place: Place
     lines: tuple[int, ...]
@@ -37,8 +37,8 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def _shown_by(tree: ast.Module, line: int) -> set[int]:
-    """The lines of the innermost statement around a line: the whole statement if it is simple, otherwise its header.
-    For a function, its body is used instead, because the header runs when the file is imported."""
+    """The lines of the innermost statement around a line: all lines of a simple statement, or the header of a compound
+    statement. For a function, the body is used instead, because a function's header runs when the file is imported."""
     body: Sequence[ast.stmt] = tree.body
     while True:
         inside = next((s for s in body if _start(s) <= line <= (s.end_lineno or s.lineno)), None)

@@ -1,5 +1,5 @@
-"""Rejects bad candidates before they cost a run: empty changes, changes that affect only comments, changes outside
-their places or in code that computes the metric, and source that does not parse."""
+"""Rejects bad candidates before they cost a run. Bad candidates are empty changes, changes that affect only comments,
+changes outside the candidate's places or in code that computes the metric, and source that does not parse."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,8 @@ LARGEST_FILE = 1_000_000  # characters
 
 
 def tree_of(text: str) -> ast.Module:
-    """Parses Python source. Raises `SyntaxError` if it cannot be parsed, is too large or is nested too deeply."""
+    """Parses Python source. Raises `SyntaxError` for source that cannot be parsed, is too large or is nested too
+    deeply."""
     if len(text) > LARGEST_FILE:
         raise SyntaxError("too large")
     try:

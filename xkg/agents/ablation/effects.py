@@ -1,4 +1,4 @@
-"""Computes effects relative to the baseline, and whether they could be chance.
+"""Computes effects relative to the baseline, and whether the effects could be due to chance.
 
 No distribution is assumed, because runs may have rare outcomes. Two groups of runs are compared with the exact rank-sum
 test (H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the
@@ -22,9 +22,9 @@ SIGNIFICANT = 0.05
 
 class Effect(Value):
     """A comparison between `runs` baseline runs and `seeds` candidate runs, whose means are `baseline` and `value`.
-    `change` is the shift relative to |baseline|; `low` and `high` are its 95% confidence interval, or None if there are
-    too few runs. `p` is two-sided and not adjusted for other comparisons; it is None if the baseline's spread is
-    unknown. `equal` means that each run yielded the baseline's value for its seed."""
+    `change` is the shift relative to |baseline|; `low` and `high` are the 95% confidence interval of `change`, or None
+    if there are too few runs. `p` is two-sided, not adjusted for other comparisons, and None if the baseline's spread
+    is unknown. `equal` means that each run yielded the baseline's value for its seed."""
 
     baseline: float
     value: float
@@ -60,7 +60,7 @@ def effect(baseline: Sequence[float], values: Sequence[float]) -> Effect:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The mean. If all values are equal, exactly that value, without rounding errors."""
+    """The mean of the values. If all values are equal, the mean is exactly that value, without rounding errors."""
     return values[0] if len(set(values)) == 1 else fmean(values)
 
 
@@ -77,7 +77,7 @@ def outside(baseline: Sequence[float], value: float) -> bool:
 
 def _tail(n: int, m: int, u: int) -> float:
     """The probability that the smaller rank-sum statistic is at most `u` for `n` and `m` runs from the same
-    distribution. Exceeds 1 for large `u`."""
+    distribution. The result exceeds 1 for large `u`."""
     return 2 * sum(_orders(n, m, k) for k in range(u + 1)) / math.comb(n + m, n)
 
 

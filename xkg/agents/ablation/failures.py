@@ -20,22 +20,22 @@ Failure = Literal[
 ]  # fmt: skip
 
 _ADVICE: dict[Failure, str] = {
-    "missing library": "install the system package that provides it; runs can use this machine's libraries (for "
-    "OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
-    "Python 2": "convert it to Python 3 first",
-    "own error": "the repository's own code is inconsistent there: fix that line, or use another commit",
+    "missing library": "install the system package that provides the library; runs can use this machine's libraries "
+    "(for OpenGL: apt-get install libgl1 libegl1 libosmesa6)",
+    "Python 2": "convert the code to Python 3 first",
+    "own error": "the repository's own code is inconsistent; fix the failing line, or use another commit",
     "missing data": "runs only see files from the repository, from --data PATH=FOLDER, and from --setup",
     "broken checkpoint": "fetch the whole file (git lfs pull), then pass its folder with --data",
-    "empty data": "check the folder passed with --data: the loader found nothing in it",
-    "needs the network": "put the files that it downloads into a folder, and pass the folder with --data PATH=FOLDER",
-    "needs a GPU": "or run it on a machine with a GPU, using --device nvidia",
-    "needs a terminal": "answer it, as in --run \"printf '\\n%.0s' {1..99} | python …\", or use a command that does "
-    "not prompt",
-    "needs a display": "runs have no display: turn off drawing with a command option, or remove that line",
+    "empty data": "the loader found no data; check the folder passed with --data",
+    "needs the network": "put the files that the code downloads into a folder; pass the folder with --data PATH=FOLDER",
+    "needs a GPU": "or run the command on a machine with a GPU, using --device nvidia",
+    "needs a terminal": "answer the prompt, as in --run \"printf '\\n%.0s' {1..99} | python …\", or use a command that "
+    "does not prompt",
+    "needs a display": "runs have no display; turn off drawing with a command option, or remove the line that draws",
     "time": "raise --seconds, or train for fewer epochs",
     "memory": "raise --memory-mb, or use a smaller batch",
     "disk": "raise --disk-mb, or write less",
-    "no metric": "set --metric to a pattern for a line that it prints, or to a file that it writes "
+    "no metric": "set --metric to a pattern for a line of output, or to a file that the run writes "
     "(scores.json:loss:min)",
     "not a number": "training diverges, or the metric's pattern matches something else",
 }
@@ -112,7 +112,10 @@ def advice_on(kind: Failure, output: str) -> str:
     if kind == "missing package":
         stated, modules = _INSTALL.search(message), missing_packages(output.rpartition(TRACEBACK)[2])
         package = stated[1] if stated else distribution_of(modules[0]) or modules[0] if modules else "PACKAGE"
-        return f"add the package that provides it, as in --with {package}, or free disk space if it is too large"
+        return (
+            f"add the package that provides the module, as in --with {package}, or free disk space if the package is "
+            "too large"
+        )
     if kind != "removed API":
         return _ADVICE.get(kind, "get the command to run on its own first")
     module, removed = _OF_MODULE.search(message), _REMOVED_IN.search(message)

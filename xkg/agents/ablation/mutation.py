@@ -1,4 +1,4 @@
-"""Applies exact source changes: a replacement applies only if its old text is found at its offsets."""
+"""Applies exact source changes: a replacement applies only if the file contains the old text at the given offsets."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from xkg.errors import XkgError
 
 
 class MutationError(XkgError):
-    """A change that cannot be applied to these files."""
+    """A change that cannot be applied to the files."""
 
 
 def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict[str, str]:
@@ -29,7 +29,7 @@ def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict
             if r.end > last:
                 raise MutationError(f"two changes to {path} overlap at character {r.start}")
             if text[r.start : r.end] != r.old:
-                raise MutationError(f"{path} does not contain {r.old[:60]!r} at character {r.start}: it has changed")
+                raise MutationError(f"{path} does not contain {r.old[:60]!r} at character {r.start}; it has changed")
             text = text[: r.start] + r.new + text[r.end :]
             last = r.start
         changed[path] = text
@@ -41,7 +41,7 @@ _CONTEXT = 20
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
     """Combines two changes to the same files. A change in `second` that lies inside a change in `first` is applied to
-    the new text if its code occurs there exactly once. Otherwise, it is dropped."""
+    the new text if that text contains the code to replace exactly once. Otherwise, the change is dropped."""
     own, rest = list(first), []
     for inner in second:
         at = next(

@@ -8,14 +8,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """One run of a command: its metrics, primary metric first, or the reason why there are none. `seconds` is the
-    duration of the run, and `overhead` the time spent before and after it. For a traced run, `executed` lists the
-    executed lines by file, `printed` is the file and line that printed the metric, and `opened` lists the files that it
-    opened. `never_ran` lists the candidate's places in which no line ran. `reached` is whether any place ran, or None
-    if this is unknown because the place is in a configuration file or the trace gave up. `rewritten` lists repository
-    files that the run overwrote, and `touched` lists files with measuring code that it overwrote or removed. `apart`
-    means that no edited file was present when the metric was computed; `claimed` is then the metric reported by the run
-    itself. `left_at` is the offset of the setup's archive in its file."""
+    """One run of a command: its metrics, primary metric first, or the reason why it has no metrics. `seconds` is the
+    duration of the run, and `overhead` the time spent before and after the run. For a traced run, `executed` lists the
+    executed lines by file, `printed` is the file and line that printed the metric, and `opened` lists the files that
+    the run opened. `never_ran` lists the candidate's places in which no line ran. `reached` is whether any place ran,
+    or None if unknown, because the place is in a configuration file or the trace gave up. `rewritten` lists repository
+    files that the run overwrote, and `touched` lists files with measuring code that the run overwrote or removed.
+    `apart` means that no edited file was present when the metric was computed; `claimed` is then the metric reported by
+    the run itself. `left_at` is the offset of the setup's archive in its file."""
 
     seed: int
     command: str
@@ -65,8 +65,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run. `commit` is its workspace version, and `failure` is the failure that it
-    fixes. `in_metric` lists changed parts of the code that computes the metric."""
+    """A change that makes the baseline run. `commit` is the repair's workspace version, and `failure` is the failure
+    that the repair fixes. `in_metric` lists changed parts of the code that computes the metric."""
 
     commit: str
     cause: str
@@ -85,8 +85,8 @@ class Statement(Value):
 
 
 class Analysis(Value):
-    """A model's summary of the measurements. `strong` contains conclusions with strong evidence, and `weak` the
-    others."""
+    """A model's summary of the measurements. `strong` contains conclusions with strong evidence, and `weak` contains
+    all other conclusions."""
 
     summary: str
     strong: tuple[Statement, ...]
@@ -136,7 +136,7 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Whether the outcome is evidence about its component: the run yielded a value, diverged or exceeded a limit. A
+        """Whether the outcome is evidence about its component: a run yielded a value, diverged or exceeded a limit. A
         change that did not take effect or that the code rejected is not evidence."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
@@ -170,8 +170,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A complete campaign. `environment` is the hash of its packages, and `wall_seconds` is the duration of the process
-    that finished the campaign."""
+    """A complete campaign. `environment` is the hash of the installed packages, and `wall_seconds` is the duration of
+    the process that finished the campaign."""
 
     id: str
     task: Task

@@ -22,7 +22,7 @@ from xkg.value import Value
 
 class ParsedSpace(Value):
     """A repository's candidate space. `protected` are the lines that compute the metric, `shared` are functions that
-    both these lines and the method may call, and `unparsed` are files that could not be parsed."""
+    both the protected lines and the method may call, and `unparsed` are files that could not be parsed."""
 
     space: Space
     protected: tuple[Place, ...]
@@ -128,7 +128,7 @@ def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Pla
 
 
 def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
-    """Yields the Python files that parse, and adds the paths of the others to `unparsed`."""
+    """Yields the Python files that parse, and adds the paths of all other files to `unparsed`."""
     for path, text in marked(mark, {path: text for path, text in texts.items() if path.endswith(".py")}, without):
         try:
             yield PythonSource(path, text)

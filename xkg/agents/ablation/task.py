@@ -19,15 +19,16 @@ SEED = "{seed}"
 
 
 class Task(Value):
-    """An ablation task. `run` trains and evaluates; its `{seed}` is replaced by each seed. `setup` runs before it in
-    the same sandbox, or once for all runs if `allow_hosts` lists hosts that it may reach. `evaluate` runs after it in a
-    separate sandbox (see `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric.
-    Each is `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run`
-    or `metrics` is empty, a model must find it. `claimed` is the metric's value in the paper, which is reproduced if
-    the measured value is within the relative `tolerance`. `data` maps paths in the repository to read-only folders on
-    this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and `disk_mb` limit one run and,
-    separately, its evaluation. `devices` lists the GPUs, of which each run gets one: `nvidia:0`, or `nvidia` for all of
-    a machine's GPUs."""
+    """An ablation task. The command `run` trains and evaluates; `{seed}` in the command is replaced by each seed.
+    `setup` runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, it runs
+    only once, before all runs. `evaluate` runs after the command in a separate sandbox (see
+    `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric. A metric is written as
+    `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run` or
+    `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper, which is
+    reproduced if the measured value is within the relative `tolerance`. `data` maps paths in the repository to
+    read-only folders on this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and
+    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs, of which each run gets one:
+    `nvidia:0`, or `nvidia` for all of a machine's GPUs."""
 
     repo: str
     run: str = ""
@@ -57,7 +58,7 @@ class Task(Value):
         return parse_metric(self.metrics[0])
 
     def command(self, seed: int) -> str:
-        """The shell command for one seed. Each of its commands runs only if the previous commands succeed."""
+        """The shell command for one seed. Each part of the shell command runs only if the previous parts succeed."""
         return self._of(seed, self.setup, self.run, self.evaluate)
 
     def training(self, seed: int) -> str:
@@ -93,9 +94,9 @@ def parse_metric(text: str) -> Metric:
 
 
 def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
-    """Reads a task from a file; flags (if not None) override it. The command and metric may be missing if the task is
-    `planned` by a model. The command may also be missing if commands are `offered`. Raises `InputError` with the
-    problem."""
+    """Reads a task from a file; flags other than None override the file's fields. The command and metric may be missing
+    if the task is `planned` by a model. The command may also be missing if commands are `offered`. Raises `InputError`
+    with the problem."""
     values: dict[str, Any] = {}
     if path is not None:
         values = read_fields(path)
@@ -107,12 +108,12 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
         may_lack = (planned and name != "repo") or (offered and name == "run")
         if not values.get(name) and not may_lack:
             model = "" if name == "repo" else ", or let a model find it with --llm"
-            raise InputError(f"{name.rstrip('s')} is missing: set it with {flag}, or in a task file with --task{model}")
+            raise InputError(f"{name.rstrip('s')} is missing; set it with {flag}, or in a task file with --task{model}")
     task = task_of(Task, values)
     for metric in task.metrics:
         parse_metric(metric)
     names(task.devices)
     named_hosts(task.allow_hosts)
     if task.allow_hosts and not task.setup:
-        raise InputError("--allow-host only applies to --setup: pass --setup too")
+        raise InputError("--allow-host only applies to --setup; pass --setup too")
     return task

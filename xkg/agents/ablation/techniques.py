@@ -19,7 +19,7 @@ def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
     it is not in the graph, and `StoreError` if the graph cannot be read."""
     answer = service.paper(paper, full=True)
     if not answer.techniques:
-        raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or omit --paper")
+        raise InputError(f"paper {answer.id} has no technique to ablate; build the paper first, or omit --paper")
     return answer
 
 
@@ -47,6 +47,6 @@ def _is_sure(found: LocatedPlace) -> bool:
 
 
 def _lines(found: LocatedPlace) -> list[Place]:
-    """The lines in focus at a place, or all its lines if there is no focus."""
+    """The lines in focus at a place, or all lines of the place if it has no focus."""
     spans = [(at.start_line, at.end_line) for at in found.focus] or [(found.start_line, found.end_line)]
     return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]

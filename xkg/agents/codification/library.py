@@ -22,8 +22,8 @@ _MOST_PARTS = 8
 
 
 class Library:
-    """A library backed by a graph. Its answers are always text, even for errors. If `graph` is False, it only locates
-    code in the workspace."""
+    """A library backed by a graph. Answers are always text, even for errors. If `graph` is False, the library only
+    locates code in the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
         self._service = service
@@ -64,7 +64,7 @@ class Library:
             return None
 
     def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
-        """Returns the paper's method sections, or its planning view if the paper's text is not on this machine (in an
+        """Returns the paper's method sections, or the paper's planning view if the text is not on this machine (in an
         imported graph)."""
         from xkg.serve.answers.references import paper_id
 
@@ -87,7 +87,7 @@ class Library:
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
         """Returns the definitions of the technique and its components, followed by the paper's sections that contain
-        them."""
+        these definitions."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)
@@ -119,11 +119,11 @@ class Library:
         found = None if document is None else method_text(document, excerpts=excerpts)
         if found is None:
             why = "is not on this machine" if document is None else "has no section on a method"
-            return None, (f"the paper's text {why}: the method comes from the graph",)
+            return None, (f"the paper's text {why}, so the method comes from the graph",)
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Describes related papers with their shared techniques; '' if there are none."""
+        """Describes related papers with their shared techniques; '' if there are no related papers."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:
@@ -149,8 +149,8 @@ class Library:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """The names of techniques without components, each after the techniques that it uses. Composed techniques are left
-    out, because building their components builds them too."""
+    """The names of techniques without components, ordered so that each technique follows the techniques that it uses.
+    Composed techniques are left out, because building their components builds the composed techniques too."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -69,10 +69,10 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
     for change in verdict.setting_changes:
         yield f"a setting differs from the starter's: {change}"
     for part in verdict.in_starter:
-        yield f"nothing was changed for the part {part!a}: is it already in the starter?"
+        yield f"nothing was changed for the part {part!a}; check whether the starter already contains it"
     for path, lines in verdict.never_ran.items():
         yield f"changed lines in {path} that never ran: {', '.join(map(str, lines[:20]))}"
-    yield "compare the parts below with the method's text: a run shows that lines ran, not that they are correct"
+    yield "compare the parts below with the method's text; a run shows that lines ran, not that they are correct"
     if session.baseline.metric is not None and verdict.metric is not None:
         yield "one run before and one after: more seeds are needed to judge the change in the metric"
 

@@ -30,7 +30,7 @@ class CodificationResult(Value):
 
     @property
     def title(self) -> str:
-        """The class and its meaning in one line, with any doubts."""
+        """The class and the meaning of the class in one line, with any doubts."""
         meaning = MEANING[self.result]
         if not self.doubts or self.result not in ("A", "B"):
             return f"{self.result}: {meaning}"
@@ -53,5 +53,5 @@ class CodificationResult(Value):
             f"  report: {self.report}",
         ]
         if self.result in ("A", "B"):
-            lines.append(f"  run `xkg implement apply {self.run}` to apply it to your repository")
+            lines.append(f"  run `xkg implement apply {self.run}` to apply the changes to your repository")
         return "\n".join(lines)

@@ -43,7 +43,7 @@ class Operation(Value):
 
 
 class Watched(Value):
-    """A version of a file that records its operations, and the operations."""
+    """A version of a file that records arithmetic operations, and the list of these operations."""
 
     text: str
     operations: tuple[Operation, ...]
@@ -110,7 +110,7 @@ class _Recorder(ast.NodeTransformer):
 
 
 def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yields the lines in a change (from 0, end exclusive), then the lines before and after its new top-level
+    """Yields the lines in a change (from 0, end exclusive), then the lines before and after the change's new top-level
     statements, because other changes may need these statements."""
     yield first, last
     whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]

@@ -91,7 +91,7 @@ def codify(
     private_folder(folder)
     with ExitStack() as held:
         if not held.enter_context(file_lock(folder / "lock", wait=False)):
-            raise InputError(f"another process is working on the run {folder.name}: wait for it to finish")
+            raise InputError(f"another process is working on the run {folder.name}; wait for that process to finish")
         if (done := _finished(folder, settings.steps)) is not None:
             return done
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
@@ -125,7 +125,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
             f"the unchanged starter does not report its metric: {baseline.problem}{notes}; correct --run or --metric, "
-            "pass its data with --data, or pass --baseline if it cannot run yet"
+            "pass the starter's data with --data, or pass --baseline if the starter cannot run yet"
         )
     session.baseline = baseline
     history: list[Taken] = []
@@ -192,7 +192,7 @@ def _baseline(session: Session) -> Baseline:
 
 
 def _parts(session: Session) -> tuple[str, ...]:
-    """The method's parts from the graph, or else as found in its text by a model."""
+    """The method's parts from the graph, or else as found by a model in the method's text."""
     if session.method.parts:
         return session.method.parts
 

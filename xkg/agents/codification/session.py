@@ -1,5 +1,5 @@
-"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, once for the same
-files."""
+"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, and reuses earlier
+results for the same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class AddedModules(Value):
 
 
 class Baseline(Value):
-    """The starter's own run: its metric or the problem with it, and the files in its copy of the tree that it removed
-    or overwrote (None if unknown)."""
+    """The starter's own run: the metric or the reason why it is missing, and the files that the run removed or
+    overwrote in its copy of the tree (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -72,8 +72,8 @@ class Session:
             self.commands.environment = self.packages(added)
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
-        """Returns the result of a command on the current files. If None, runs the task's command and its evaluation.
-        Each command runs only once for the same files."""
+        """Returns the result of a command on the current files. If `command` is None, runs the task's command and its
+        evaluation. Each command runs only once for the same files."""
 
         def run() -> RunResult:
             if command is not None:
@@ -157,8 +157,8 @@ class Session:
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """The files that belong to the method, as many as fit in a prompt. These are the starter's files listed in the
-        task, or else its Python files nearest to the script, followed by the related files from elsewhere."""
+        """The files that belong to the method, as many as fit in a prompt. The starter's files listed in the task, or
+        else the starter's Python files nearest to the script, come first. The related files from elsewhere follow."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:

@@ -24,11 +24,11 @@ _TEXTS = (".txt", ".rst", "")
 class Task(Value):
     """A task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the
     text itself. `run` is the command whose output or files contain `metric`. If `evaluate` is given, that command
-    reports the metric instead. It sees the files left by `run`, but not the edited files unless it needs them. `script`
-    is the file to start from, by default the first file mentioned in `run`. `baseline` is the starter's metric, which
-    is measured if None. `related` lists files and folders that belong to the method, in the starter or (read-only)
-    elsewhere on this machine. `data` maps paths in the starter to folders that runs may read. `protect` lists
-    additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
+    reports the metric instead. `evaluate` sees the files left by `run`, but sees edited files only if it fails without
+    them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is the starter's
+    metric, which is measured if None. `related` lists files and folders that belong to the method, in the starter or
+    (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may read. `protect`
+    lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
     `may_change_evaluation` is set."""
 
     method: str
@@ -59,9 +59,9 @@ class Task(Value):
 
 
 class Method(Value):
-    """A method's text and its source. `parts` lists the names of its components in the graph, in build order. `library`
-    describes these components with their code and levels, and related techniques. `notes` lists parts of the paper that
-    the text omits."""
+    """A method's text and its source. `parts` lists the names of the method's components in the graph, in build order.
+    `library` describes these components with their code and levels, and related techniques. `notes` lists parts of the
+    paper that the text omits."""
 
     text: str
     source: str
@@ -81,20 +81,21 @@ def _files_named(command: str) -> set[str]:
 
 
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
-    """Reads the task in a file. `flags` override its fields unless they are None or empty. Paths in the file are
-    relative to its folder. Raises `InputError` with the missing or invalid field."""
+    """Reads the task in a file. `flags` override the file's fields unless they are None or empty. Paths in the file are
+    relative to the file's folder. Raises `InputError` with the missing or invalid field."""
     fields = {} if file is None else _beside(read_fields(file), file.parent)
     fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
     if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
         options = ", ".join(f"--{name}" for name in missing)
-        raise InputError(f"the task is incomplete: pass {options}, or a file with --task")
+        raise InputError(f"the task is incomplete; pass {options}, or a file with --task")
     task = task_of(Task, fields)
     task.parsed_metric  # noqa: B018 - raises if the metric is invalid
     return task
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Converts paths in a task file from relative to its folder to relative to the working directory."""
+    """Converts paths in a task file, which are relative to the file's folder, to be relative to the working
+    directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
@@ -127,7 +128,7 @@ def read_method(task: Task, parsers: Parsers, in_graph: Callable[[str], Method |
         if (known := in_graph(task.method)) is not None:
             return known
         raise InputError(
-            f"the method {task.method!a} is not a file, a paper in the graph, or text: pass paper.tex#section, an id "
+            f"the method {task.method!a} is not a file, a paper in the graph, or text; pass paper.tex#section, an id "
             "such as arxiv:1608.04471, or the text itself"
         )
     if path.suffix.lower() in _PAPERS or path.is_dir():
@@ -152,11 +153,12 @@ def _of_paper(path: Path, section: str, parsers: Parsers) -> Method:
         if f"\\label{{{section}}}" in head or wanted in (slug(candidate.title), slug(candidate.number or "?")):
             return _bounded(document.text[candidate.start : candidate.end], f"{path}, {candidate.title}")
     titles = ", ".join(each.title for each in document.walk()[:12])
-    raise InputError(f"{path} has no section {section!a}: available sections: {titles}")
+    raise InputError(f"{path} has no section {section!a}; available sections: {titles}")
 
 
 def _whole_paper(document: Document, path: Path) -> Method:
-    """Returns the whole text if it is short or has no method sections, and otherwise its method sections."""
+    """Returns a paper's whole text if the text is short or has no method sections, and otherwise only the method
+    sections."""
     from xkg.agents.codification.method_text import MOST_CHARACTERS, method_text
 
     if len(document.text) <= MOST_CHARACTERS or (method := method_text(document)) is None:
@@ -169,10 +171,10 @@ def _whole_paper(document: Document, path: Path) -> Method:
 
 def _bounded(text: str, source: str) -> Method:
     if len(text.strip()) < 20:
-        raise InputError(f"the method in {source} is empty: describe the method to implement")
+        raise InputError(f"the method in {source} is empty; describe the method to implement")
     if len(text) > _MOST_METHOD:
         raise InputError(
-            f"the method in {source} has {len(text):,} characters, more than {_MOST_METHOD:,}: choose a section"
+            f"the method in {source} has {len(text):,} characters, more than {_MOST_METHOD:,}; choose a section"
         )
     return Method(text=text.strip(), source=source)
 
@@ -180,4 +182,4 @@ def _bounded(text: str, source: str) -> Method:
 def require_model(model: str) -> None:
     """Raises `ConfigError` if no model is configured."""
     if model == "none":
-        raise ConfigError("xkg implement needs a language model, but llm.model is none: set it, for example to o4-mini")
+        raise ConfigError("xkg implement needs a language model, but llm.model is none; set it, for example to o4-mini")

@@ -44,7 +44,7 @@ def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
     if file.suffix not in (".eval", ".json"):
         raise InputError(f"{file}: Inspect only reads logs that end with .eval or .json")
     if file.exists():
-        raise InputError(f"{file} already exists: choose a different file")
+        raise InputError(f"{file} already exists; choose a different file")
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:
@@ -64,7 +64,7 @@ def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
     task = _stored(folder / "task.json", Task)
     result = _stored(folder / "result.json", CodificationResult)
     if task is None:
-        raise CorruptStoreError(f"{folder / 'task.json'} cannot be read: run the command again")
+        raise CorruptStoreError(f"{folder / 'task.json'} cannot be read; run the command again")
     messages = list(_messages(task, taken))
     scores = None
     if result is not None:

@@ -17,7 +17,7 @@ from xkg.serve.service import Service
 MOST = 20
 CONTEXT_TOKENS = 6000
 _PLACES = 3
-_NO_PLACE = "not a component in the graph: find the lines with `locate`, using a description of what it does"
+_NO_PLACE = "not a component in the graph; find the lines with `locate`, using a description of the component"
 _ALONE = "from the graph alone, without a language model"
 
 
@@ -33,12 +33,12 @@ def plan_ablations(
     """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
     or are located in the folder `repository`, which must be under `roots`, if given.
 
-    Waits at most `wait_seconds` for the configured language model (the limit for one call if None). If it does not
-    answer or no model is configured, the plan is based on the graph alone, and `planned_by` reports this. Raises
+    Waits at most `wait_seconds` for the configured language model (the limit for one call if None). If the model does
+    not answer or no model is configured, the plan is based on the graph alone, and `planned_by` reports this. Raises
     `UnknownIdError`, `InputError` if `k` is out of range or a folder cannot be read, and `StoreError` for an empty
     graph."""
     if not 1 <= k <= MOST:
-        raise InputError(f"{k} ablations cannot be planned: ask for 1 to {MOST}")
+        raise InputError(f"{k} ablations cannot be planned; ask for 1 to {MOST}")
     material = gather(service, paper)
     ablations, planned_by, alone = _ablations(service, material, k, wait_seconds)
     located, searched = [], ""
@@ -46,7 +46,7 @@ def plan_ablations(
         with_lines, where = _with_lines(service, ablation, repository, roots)
         located.append(with_lines)
         searched = searched or where
-    notes = [f"{material.left_out} of its components are not considered" if material.left_out else ""]
+    notes = [f"{material.left_out} of the paper's components are not considered" if material.left_out else ""]
     notes.append(_grouped(material) if alone else "")
     return AblationPlan(
         paper=material.paper,
@@ -86,8 +86,8 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """A note about components that are left out because they seem to only group others. It lists the topmost component
-    of each group."""
+    """A note about components that are left out because they seem only to group other components. The note lists the
+    topmost component of each group."""
     left = groupings(material.components)
     ids = {component.id for component in left}
     names = [one_line(c.name) for c in left if c.parent not in ids]

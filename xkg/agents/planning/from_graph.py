@@ -1,9 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
 Components are ranked by several criteria, and the rankings are combined with rank fusion. The criteria are the effect
-measured in earlier ablations, mentions in the abstract, the number of findings and components that depend on the
-component, the score of its best lines in the code, and its position in the hierarchy. Single components rank above
-groups. Components that only group others are left out (`groupings`)."""
+measured in earlier ablations, mentions in the abstract, and the number of findings and components that depend on the
+component. The score of the component's best lines in the code and its position in the hierarchy also count. Single
+components rank above groups. Components that only group other components are left out (`groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -51,9 +51,9 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
 
 
 def ranking(material: Material) -> list[Component]:
-    """Returns the components, most worthwhile first, except components that only group others. Components above or
-    below a chosen component, or with the same name plus a qualifier, come after all others. Components that only
-    measure come last."""
+    """Returns the components, most worthwhile first, except components that only group other components. Components
+    above or below a chosen component, or with the same name plus a qualifier, come after all others. Components that
+    only measure results come last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -69,8 +69,8 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results. Its name or definition must indicate this, no other
-    component's code may use it, and no finding may mention it."""
+    """Whether a component only measures the method's results. The component's name or definition must indicate
+    measuring, no other component's code may use the component, and no finding may mention it."""
     if component.users or component.parts or component.findings:
         return False
     first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
@@ -161,7 +161,7 @@ def _ideas(component: Component) -> tuple[str, ...]:
 
 
 def reasons(component: Component) -> list[str]:
-    """Why a component is worth an ablation, and how to ablate it."""
+    """The reasons why a component is worth ablating, and advice on how to ablate it."""
     reasons = []
     if component.measured is not None:
         reasons.append(f"an ablation measured {component.measured:+.1%}")

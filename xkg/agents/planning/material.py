@@ -29,7 +29,7 @@ _CAPTION = 160
 _TABLE = re.compile(
     r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
 )
-"""Matches a table caption on its own line, in Markdown or PDF text, with the rows below it."""
+"""Matches a table caption on its own line, in Markdown or PDF text, with the rows below the caption."""
 _NUMBER = re.compile(r"[&|][^&|\n\w]{0,12}\d")
 """Matches a table cell that begins with a number. Tables without such a cell, such as a table of examples, contain no
 measurements."""
@@ -45,12 +45,13 @@ class Alternative(Value):
 
 
 class Component(Value):
-    """A component of the paper's method. `mentioned` is the fraction (0 to 1) of its name that appears as consecutive
-    words in the abstract. `findings` are the names of findings that mention it. `users` are the names of components,
-    other than its parent, whose code contains its code. `siblings` is the number of its parent's other parts, and
-    `parts` the number of its own parts. `place` is the score of its best stored lines, or 0 if there are none. `tables`
-    are the captions of tables that mention it. `measured` is the largest relative change in ablations of this component
-    or of the same concept in another paper, or None if there are no such ablations."""
+    """A component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that appears as
+    consecutive words in the abstract. `findings` are the names of findings that mention the component. `users` are the
+    names of components, other than the parent, whose code contains the component's code. `siblings` is the number of
+    the parent's other parts, and `parts` the number of the component's own parts. `place` is the score of the best
+    stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the component.
+    `measured` is the largest relative change in ablations of this component or of the same concept in another paper, or
+    None if there are no such ablations."""
 
     id: str
     name: str

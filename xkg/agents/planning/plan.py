@@ -10,7 +10,7 @@ from xkg.value import Value
 Action = Literal["REMOVE", "REPLACE", "ADD"]
 
 
-_OPEN = "undecided: no table in the paper is known to report it"
+_OPEN = "undecided: no table in the paper is known to measure this component"
 
 
 class PlannedAblation(Value):
@@ -18,7 +18,7 @@ class PlannedAblation(Value):
     the technique is not in the graph. `ablated_part` describes the changed part. `replacement` lists the options to try
     instead (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures, or tables in the paper
     that report them. `ideas` are techniques from other papers that match the definition; their inputs and outputs may
-    differ. `places` are the lines to change, best first; `note` explains why there are none, or adds a caveat."""
+    differ. `places` are the lines to change, best first; `note` explains why no lines are known, or adds a caveat."""
 
     name: str
     component: str
@@ -34,9 +34,9 @@ class PlannedAblation(Value):
 
 class AblationPlan(Quoting):
     """The ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the graph
-    was used. `searched` is where the lines were searched for, and `note` describes what could not be done.
+    was used. `searched` states where the lines were searched for, and `note` describes what could not be done.
 
-    Its string form is Markdown."""
+    A plan's string form is Markdown."""
 
     paper: str
     title: str
@@ -79,4 +79,4 @@ def _markdown(plan: AblationPlan) -> Iterator[str]:
             yield f"- Lines: {one_line(ablation.note)}"
     if not plan.ablations:
         yield ""
-        yield "No component to ablate: this paper's graph has none below the whole method."
+        yield "No component to ablate: this paper's graph contains no components below the whole method."

@@ -81,7 +81,7 @@ def objection(answer: Ablations, material: Material, k: int) -> str | None:
 
 
 def planned(answer: Ablations, material: Material) -> tuple[PlannedAblation, ...]:
-    """Converts a valid answer to ablations. The lines to change are still missing."""
+    """Converts a valid answer to ablations, without the lines to change."""
     return tuple(
         PlannedAblation(
             name=one_line(each.name),

@@ -10,8 +10,8 @@ from xkg.errors import InputError, UnsafeInputError
 
 
 def patch(workspace: Workspace) -> bytes:
-    """Returns all changes since the starter, as a patch for `git apply`. Raises `InputError` if there are none, and
-    `UnsafeInputError` for a path that edits may not write."""
+    """Returns all changes since the starter, as a patch for `git apply`. Raises `InputError` if there are no changes,
+    and `UnsafeInputError` for a path that edits may not write."""
     _require_writable(workspace.changed(), workspace.files_of(0))
     found = workspace.patch()
     if not found:
@@ -20,9 +20,9 @@ def patch(workspace: Workspace) -> bytes:
 
 
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
-    """Adds the branch `name` with one commit per edit, and returns its last commit. The branch is added to the
-    starter's repository, or to `repository`, a clone of it, and begins at the starter's commit. If the starter had
-    uncommitted changes, the first commit contains them, limited to files that the run changed.
+    """Adds the branch `name` with one commit per edit, and returns the branch's last commit. The branch is added to the
+    starter's repository, or to its clone `repository`, and begins at the starter's commit. If the starter had
+    uncommitted changes, the first commit contains these changes, limited to files that the run changed.
 
     Raises `InputError` if the starter has no repository or the run changed nothing, `UnsafeInputError` for a path that
     edits may not write, and the same errors as `add_branch`."""
@@ -31,7 +31,7 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
         folder = Path(workspace.spec.removeprefix("file://"))
     if workspace.base is None or not folder.expanduser().is_dir():
         raise InputError(
-            f"the starter {workspace.spec} is not a git repository on this machine: export the result as a patch, or "
+            f"the starter {workspace.spec} is not a git repository on this machine; export the result as a patch, or "
             "pass a clone of it with --to"
         )
     touched = set(workspace.changed())

@@ -39,7 +39,7 @@ from xkg.value import Value
 
 _TREE = "../../../../work"  # relative to the package folder in a run's environment
 ADDED = "requirements-xkg.txt"
-"""The file of requirements added to a tree. They override requirements in the tree's own files."""
+"""The requirements file added to a tree, which overrides requirements in the tree's own files."""
 
 _BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
 _GRACE_SECONDS = 15
@@ -58,7 +58,8 @@ class Left(NamedTuple):
 
 
 class Evaluated(Value):
-    """The measurement by a second command, based on a run's files: its output, and the wanted files that it left."""
+    """A second command's measurement of a run's files: the command's output, and the wanted files that the command
+    left."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -70,14 +71,14 @@ class Evaluated(Value):
 class RunResult(Value):
     """The result of a run. `output` combines stdout and stderr; beyond 2 MB, the middle is cut. `lines` is how often
     each executed line in the traced files ran, or None if the run was not traced or the sandbox was killed. For awaited
-    lines, it contains at least one line from each group that ran; `gave_up` means that other groups may also have run.
-    `opened` lists the tree's files that a traced run opened, or is None if unknown. `printed` is the file and line that
-    last printed a match for the pattern. `files` contains the wanted files that exist. `problem` is a one-line error,
-    or None. `removed` lists at most 20 of the tree's files that the run removed from its copy, and `rewritten` lists
-    the files that it changed. If `evaluated` is set, the metric is read from it; `apart` means that no edited file was
-    present when the metric was computed. `left_at` is the offset of the archive of left files, or None. `downloads`
-    lists failed network requests, `refused` lists hosts that the run was not allowed to reach, and `lacks_gpu` means
-    that the run failed because CUDA is missing."""
+    lines, `lines` contains at least one line from each group that ran; `gave_up` means that other groups may also have
+    run. `opened` lists the tree's files that a traced run opened, or is None if unknown. `printed` is the file and line
+    that last printed a match for the pattern. `files` contains the wanted files that exist. `problem` is a one-line
+    error, or None. `removed` lists at most 20 of the tree's files that the run removed from its copy, and `rewritten`
+    lists the tree's files that the run changed. If `evaluated` is set, the metric is read from `evaluated`; `apart`
+    means that no edited file was present when the metric was computed. `left_at` is the offset of the archive of left
+    files, or None. `downloads` lists failed network requests, `refused` lists hosts that the run was not allowed to
+    reach, and `lacks_gpu` means that the run failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -106,7 +107,7 @@ class RunResult(Value):
         return self.ended == "exited" and self.exit_code == 0
 
     def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
-        """Returns the metric's value, or the problem with it."""
+        """Returns the metric's value, or the problem with the metric."""
         try:
             source = self.evaluated or self
             return reader.metric(metric, source.output, source.files), None
@@ -114,8 +115,8 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """The metric in the run's own output and files, if a second command measured the run. None if there is no such
-        value."""
+        """The metric in the run's own output and files, if a second command measured the run. None if the run reported
+        no value."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
@@ -168,22 +169,22 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """Runs a shell command with Bash, which stops at the first failure, and returns the result. `trace` lists
-        Python files in the tree whose lines are counted, which slows them down. `printed` is a pattern; the result
-        includes the line that last printed a match. `wanted` lists the files that the command should leave. `awaited`
-        contains groups of lines, by file; the trace records whether any line in each group ran, and stops once every
-        group has run.
+        Python files in the tree whose lines are counted; counting slows these files down. `printed` is a pattern; the
+        result includes the line that last printed a match. `wanted` lists the files that the command should leave.
+        `awaited` contains groups of lines, by file; the trace records whether any line in each group ran, and stops
+        once every group has run.
 
         `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
         command receives these files as `left`, except files that Python could import, hidden files, files in `wanted`,
         and files in the tree that are not in `outputs`. Files in `without` are absent. If `hosts` is given, the command
-        reaches them through a proxy, and its whole home folder is kept for later runs (`fetched`). `first` lists
+        reaches these hosts through a proxy, and the whole home folder is kept for later runs (`fetched`). `first` lists
         modules from `sandbox.guest` that each Python process imports before other code runs.
 
         Never raises because the command fails. Raises `InputError` if the command cannot be split, and
         `SandboxUnavailableError` if it cannot be confined."""
         started(command)
         if hosts and self._runner.name == "landlock":
-            raise SandboxUnavailableError("Landlock cannot limit which hosts a command reaches: use bubblewrap")
+            raise SandboxUnavailableError("Landlock cannot limit which hosts a command reaches; use bubblewrap")
         trusted = certificates() if hosts else {}
         for name in self._data:
             if any(path == name or path.startswith(f"{name}/") for path in workspace.files):
@@ -247,7 +248,7 @@ class Commands:
         )
         if self._runner.name == "container":
             raise SandboxUnavailableError(
-                "a container engine cannot run commands in a workspace: use bubblewrap or Landlock (sandbox.runner)"
+                "a container engine cannot run commands in a workspace; use bubblewrap or Landlock (sandbox.runner)"
             )
         behind = {"bubblewrap": "bubblewrap", "landlock": "landlock"}.get(self._runner.name)
         ran = programs.run(program, json.dumps(request).encode(), behind=behind)  # type: ignore[arg-type]
@@ -271,7 +272,7 @@ class Commands:
             output = f"{start}\n[… {ran.omitted:,} bytes left out …]\n{end}"
         output = without_host_paths(output, self._places(str(report.get("home", "")) if report else ""))
         if ran.ok and report is None:
-            raise SandboxUnavailableError(f"the sandbox did not report on a run ({ran.stderr[-200:]!a}); run again")
+            raise SandboxUnavailableError(f"the sandbox did not report on a run ({ran.stderr[-200:]!a}); try again")
         ended = report["ended"] if report else ran.ended
         exit_code = report["exit_code"] if report else None
         if ended == "exited" and exit_code is None and report and not report.get("error"):
@@ -316,7 +317,7 @@ class Commands:
             if result.exit_code == 0:
                 return None
             if result.exit_code == 153:
-                return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
+                return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed that much"
             last = _last_error(result.output)
             found = hint(
                 result.output,
@@ -368,11 +369,12 @@ def packages_for(
     modules: Sequence[str] = (),
     command: str = "",
 ) -> Environment:
-    """Returns an environment for a workspace. It contains the packages that the Python files import (in the versions
-    from requirement files), the packages that requirement files declare, and the packages that provide `modules`, which
-    were missing at run time. If `command` starts some of the files, only their imports and the packages in `ADDED` are
-    included. Modules in the tree itself or in `data` (see `Commands`) are not installed. Files that cannot be parsed
-    are listed in the notes. Raises `UnsafeInputError` if there are too many such files."""
+    """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
+    the versions from requirement files) and the packages that requirement files declare. Packages that provide
+    `modules`, which were missing at run time, are also included. If `command` starts some of the files, only those
+    files' imports and the packages in `ADDED` are included. Modules in the tree itself or in `data` (see `Commands`)
+    are not installed. Files that cannot be parsed are listed in the notes. Raises `UnsafeInputError` if there are too
+    many such files."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -427,7 +429,7 @@ def numbered(lines: Iterable[str], first: int = 1) -> str:
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
     """Returns the `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line
-    is shown with its number and how often it ran: `-` for a line in `code` that never ran, and nothing for lines that
+    is shown with its number and its run count: `-` for a line in `code` that never ran, and nothing for lines that
     cannot run (comments, docstrings)."""
     shown = []
     last = 0

@@ -24,7 +24,7 @@ def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
     """Returns a digest of each part of the code that measures, by `path::name` (or `path`). Layout and comments are
-    ignored. A protected file that does not parse is a single part. So is a `deadly` file, which is never parsed."""
+    ignored. A protected file that does not parse is a single part, as is a `deadly` file, which is never parsed."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -71,8 +71,8 @@ def changed_evaluation(
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Returns the changed parts, in order: parts with a different digest, removed parts, new statements that print the
-    metric if there were any before, and names that `new_files` assign more often than `old_files`. Other new parts are
-    not changes."""
+    metric (if the metric was printed before), and names that `new_files` assign more often than `old_files`. Other new
+    parts do not count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
@@ -106,8 +106,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """The text before the number in the output: the pattern up to its group, if this is plain text with a word. '' for
-    other patterns."""
+    """The text before the number in the output: the pattern up to its group, if this is plain text with a word. Returns
+    '' for other patterns."""
     if metric.source != "output":
         return ""
     plain = (
@@ -126,7 +126,7 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
     """The strings in a statement, including names of keyword arguments. If `written` is set, strings in an assigned
-    table or list are ignored, because they only name things that other statements print."""
+    table or list are ignored, because such strings only name values that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]

@@ -1,10 +1,10 @@
 """Runs a task's command and measures the result, separately from edited code if possible.
 
-Code changed by an agent or an ablation can alter anything in its process, and static analysis cannot detect every way
-of doing this. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the
-edited files. It receives the files left by the first command as data. The edited files are added only if the evaluation
-fails without them, for example because it imports edited code. A task without an evaluation command is measured by its
-run alone. `remarks` reports which case applied, and which measuring files were overwritten."""
+Code changed by an agent or an ablation can alter anything in its process, and static analysis cannot detect every such
+change. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the edited
+files. The evaluation receives the files left by the first command as data. The edited files are added only if the
+evaluation fails without them, for example because it imports edited code. A task without an evaluation command is
+measured by its run alone. `remarks` reports which case applied, and which measuring files were overwritten."""
 
 import tempfile
 from collections import Counter
@@ -106,14 +106,15 @@ def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Or
             "evaluation unpickles can still run code"
         )
     elif origin.edited:
-        yield "the metric was computed in a process that may run edited code, which can change it"
+        yield "the metric was computed in a process that may run edited code, which can change the metric"
     value, claimed = result.metric_or_problem(metric, reader)[0], result.claimed(metric, reader)
     if value is not None and claimed is not None and claimed != value:
         yield f"the run itself reported {claimed:g}, and its evaluation measured {value:g}"
 
 
 def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
-    """Combines two results, with the second's exit status and the resource usage and effects of both."""
+    """Combines two results: the exit status of the second command, and the resource usage and effects of both
+    commands."""
     lines = None
     if ran.lines is not None or found.lines is not None:
         both = [ran.lines or {}, found.lines or {}]

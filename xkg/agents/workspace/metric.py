@@ -26,8 +26,8 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 class Metric(Value):
     """A metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the number. If
-    it is `json`, `key` is a dotted path of names and list indices; if it is `csv`, `key` is a column. `path` is the
-    JSON or CSV file."""
+    `source` is `json`, `key` is a dotted path of names and list indices; if `source` is `csv`, `key` is a column.
+    `path` is the JSON or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str
@@ -36,12 +36,13 @@ class Metric(Value):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """Parses a metric in the text format from this module's docstring. Raises `InputError` if it is invalid."""
+        """Parses a metric in the text format from this module's docstring. Raises `InputError` if the text is
+        invalid."""
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
             raise InputError(
-                f"the metric {text!a} does not say whether higher or lower is better: end it with :max or :min, as in "
-                "'test accuracy: ([0-9.]+):max'"
+                f"the metric {text!a} does not say whether higher or lower is better; end it with :max or :min, "
+                "as in 'test accuracy: ([0-9.]+):max'"
             )
         if match := _FILE.fullmatch(rest):
             return cls(source=match[1], path=match[2], key=match[3], direction=direction)  # type: ignore[arg-type]
@@ -51,11 +52,11 @@ class Metric(Value):
             raise InputError(f"the metric {rest!a} is not a valid regular expression ({error})") from error
         if re.search(r"\n|\\n", re.sub(r"\[[^\]]{0,200}\]", "", rest)):
             raise InputError(
-                f"the metric {rest!a} has a line break, but is matched against one line at a time: remove the line "
+                f"the metric {rest!a} has a line break, but is matched against one line at a time; remove the line "
                 "break"
             )
         if pattern.groups > 1:
-            raise InputError(f"the metric {rest!a} has {pattern.groups} groups: put ( ) around the number only")
+            raise InputError(f"the metric {rest!a} has {pattern.groups} groups; put ( ) around the number only")
         return cls(source="output", key=rest, direction=direction)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
@@ -64,7 +65,7 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files, left by a run, that contain the metric."""
+        """The files from a run that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:

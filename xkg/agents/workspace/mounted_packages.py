@@ -10,8 +10,8 @@ _MODULES = (".py", ".so", ".pyd")
 
 
 def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
-    """The folders in `data` (path in the tree → place) that contain packages, in order. They belong on the module
-    path."""
+    """The folders in `data` (path in the tree → place) that contain packages, in order. These folders belong on the
+    module path."""
     return tuple(place for place in data.values() if _packages_in(place))
 
 
@@ -43,7 +43,7 @@ def _packages_in(folder: Path) -> frozenset[str]:
             named = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(_MODULES)}
             found |= {entry.name for entry in entries if entry.is_dir()} | named
         return frozenset(name for name in found - _NO_PACKAGES if name.isidentifier())
-    except OSError:  # an unreadable folder has no names; the run will report missing modules
+    except OSError:  # treat an unreadable folder as empty; the run will report any missing modules
         return frozenset()
 
 

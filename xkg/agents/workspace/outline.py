@@ -18,7 +18,7 @@ class Outline(Value):
 
 
 def outline(text: str) -> Outline:
-    """Returns the outline of Python text. Empty if the text is not valid Python."""
+    """Returns the outline of Python text, which is empty if the text is not valid Python."""
     try:
         tree = syntax_tree(text)
         with silently():

@@ -18,9 +18,9 @@ _VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.
 
 
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
-    """The folders whose packages an installation would install ('' for the top), nearest to the top first. These are
-    the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file, if they contain
-    a package."""
+    """The folders whose packages an installation would install ('' for the top), nearest to the top first. Candidates
+    are the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file. A folder is
+    included only if it contains a package."""
     known = list(paths)
     packages = _packages(known)
     holders = {package.rpartition("/")[0] for package in packages if package}
@@ -59,8 +59,9 @@ class OwnNames(NamedTuple):
 
 
 def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> OwnNames:
-    """Returns the `imports` (top-level name → the names used from it) that a repository satisfies. A folder without
-    `__init__.py` satisfies only imports of its contents: `flax/train.py` is not the `flax` in `import flax.linen`."""
+    """Returns the `imports` (top-level name → names used from that package) that a repository satisfies. A folder
+    without `__init__.py` satisfies only imports of its contents: `flax/train.py` is not the `flax` in `import
+    flax.linen`."""
     known = [path for path in paths if path.endswith(".py")]
     packages = _packages(known)
     free: set[str] = set()
@@ -81,8 +82,8 @@ def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> O
 
 
 def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
-    """The repository folder ('' for the top) that contains a dotted module. If there are several, returns the folder
-    nearest to the top. None if there is no such folder or several are equally near."""
+    """The repository folder ('' for the top) that contains a dotted module. If several folders contain the module,
+    returns the folder nearest to the top. None if no folder contains the module or several are equally near."""
     inside = f"/{module.replace('.', '/')}"
     found: set[str] = set()
     for path in paths:

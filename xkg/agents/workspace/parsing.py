@@ -25,7 +25,7 @@ from xkg.value import Value
 T = TypeVar("T")
 Texts = Mapping[str, str]
 Without = Mapping[str, Reason]
-"""Files that crashed the confined process. Tasks skip them."""
+"""Files that crashed the confined process. Tasks skip these files."""
 
 BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
@@ -62,7 +62,7 @@ def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, with
 
 
 def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
-    """Returns each file's outline. Empty for files that are not valid Python."""
+    """Returns each file's outline, which is empty for files that are not valid Python."""
     python = {path: text for path, text in texts.items() if path.endswith(".py")}
     return {path: Outline() for path in texts} | {path: outline(text) for path, text in marked(mark, python, without)}
 
@@ -119,8 +119,8 @@ def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], 
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
-    """Returns the value of a metric in a run's output and files (in Base64), or the problem with it. The metric's
-    pattern may backtrack for hours."""
+    """Returns the value of a metric in a run's output and files (in Base64), or the problem with the metric. Matching
+    the metric's pattern can take hours if the pattern backtracks."""
     mark("metric")
     try:
         return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})
@@ -129,7 +129,7 @@ def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, st
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
-    """Yields the files to parse, after announcing each."""
+    """Yields the files to parse, after announcing each file."""
     for path, text in sorted(texts.items()):
         if path not in without:
             mark(path)
@@ -141,7 +141,7 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 class SourceReader:
     """Calls the confined process for one run. Thread-safe. `left_out` maps files that crashed a call to the reason;
-    they are treated as if they were not Python."""
+    such files are treated as if they were not Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers
@@ -152,7 +152,8 @@ class SourceReader:
     def packages(self, sources: Texts, requirements: Texts, command: str = "") -> StatedPackages:
         """Returns the results of `imported_packages` for the Python `sources` and of `read_requirements` for
         `requirements` (path → text), without files that crash the parser. If a command starts some of the sources, only
-        these are included, and no packages are declared. Raises `UnsafeInputError` for files that exceed the bounds."""
+        the started files are included, and no packages are declared. Raises `UnsafeInputError` for files that exceed
+        the bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements}, command=command)
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:
@@ -230,7 +231,7 @@ def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
     place = f"the pattern {metric.key!a}" if metric.source == "output" else f"{metric.path}#{metric.key}"
     if reason == "too-slow" and metric.source == "output":
         return (
-            f"{place} takes more than {bounds.step_seconds:g} s on the output: use fewer repetitions, such as "
+            f"{place} takes more than {bounds.step_seconds:g} s on the output; use fewer repetitions, such as "
             "'accuracy = ([0-9.]+)' for '.*accuracy.*=.*([0-9.]+)'"
         )
-    return f"{place} cannot be read ({reason}): print or store less around the number"
+    return f"{place} cannot be read ({reason}); print or store less around the number"

@@ -13,8 +13,8 @@ from xkg.build.repositories.branch import TreeFile
 
 _CONTEXT = 3
 _MOST_STEPS = 2_000_000
-"""Maximum number of steps in the search for equal lines, which take a few seconds. Malicious text could otherwise take
-hours."""
+"""Maximum number of steps in the search for equal lines. The maximum takes a few seconds; without a limit, malicious
+text could take hours."""
 _NO_FILE = b"0" * 40
 _BINARY_LINE = 52
 _LENGTHS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -162,5 +162,5 @@ def _quoted(name: bytes) -> bytes:
 
 
 def _ended(name: bytes) -> bytes:
-    """Marks the end of a path that contains spaces with a tab."""
+    """Appends a tab to a path that contains spaces, to mark the path's end."""
     return name + b"\t" if b" " in name else name

@@ -1,6 +1,6 @@
 """Reads code that is related to a method: files in the starter, and files and folders elsewhere on this machine. Files
 from elsewhere are copied as read-only text. Runs do not see the copies and results do not include them, so the program
-must contain everything it needs from them."""
+must contain everything it needs from the copies."""
 
 import hashlib
 import re
@@ -31,7 +31,7 @@ class RelatedFiles(Value):
 
     @property
     def identity(self) -> str:
-        """A digest of the files outside the starter; '' if there are none."""
+        """A digest of the files outside the starter; '' if there are no such files."""
         if not self.texts:
             return ""
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
@@ -53,12 +53,12 @@ class RelatedFiles(Value):
 def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
-    """Reads the related files listed in a task. Each is a file or folder in the starter, or else on this machine, where
-    it must be under `roots` if given. In folders, reads all text files that git does not ignore, without following
-    links. Large files and files that are not UTF-8 text are left out with a note.
+    """Reads the related files listed in a task. A related file or folder is in the starter, or else on this machine,
+    where it must be under `roots` if given. In folders, reads all text files that git does not ignore, without
+    following links. Large files and files that are not UTF-8 text are left out with a note.
 
-    Raises `InputError` if a path does not exist, if a listed file is not text or is larger than 200 kB, or if there are
-    more than 200 files or 2 MB."""
+    Raises `InputError` for a path that does not exist, for a listed file that is not text or is larger than 200 kB, and
+    for more than 200 files or 2 MB in total."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}
@@ -113,7 +113,7 @@ def _of_file(place: Path, name: str) -> str:
         raise InputError(f"--related {name!a} cannot be read ({error.strerror or error})") from error
     text = _text(data)
     if text is None:
-        raise InputError(f"--related {name!a} is not UTF-8 text: only text can be read")
+        raise InputError(f"--related {name!a} is not UTF-8 text; only text can be read")
     return text
 
 
@@ -126,7 +126,7 @@ def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str
         if content is not None and is_inside(path) and path.isprintable() and (text := _text(content)) is not None:
             texts[path] = text
         if len(texts) > MOST_FILES or sum(map(len, texts.values())) > MOST_BYTES:
-            break  # the caller refuses this many, so skip the rest
+            break  # the caller refuses this many files, so stop reading
     return texts, len(checkout.files) - len(texts)
 
 
@@ -145,8 +145,8 @@ def _require_bounded(texts: Mapping[str, str], name: str) -> None:
     size = sum(map(len, texts.values()))
     if len(texts) > MOST_FILES or size > MOST_BYTES:
         raise InputError(
-            f"--related {name!a}: related files exceed {MOST_FILES} files or {MOST_BYTES // 10**6} MB in total: list "
-            "only those that belong to the method"
+            f"--related {name!a}: related files exceed {MOST_FILES} files or {MOST_BYTES // 10**6} MB in total; list "
+            "only files that belong to the method"
         )
 
 

@@ -34,11 +34,11 @@ def hint(
     cuda: bool,
     cpu: bool,
 ) -> str:
-    """Returns a hint about a failed run, or '' if there is none. `downloads` are the addresses that the run tried to
-    reach, and `refused` the hosts that it was not allowed to reach. `cuda` means that it failed because CUDA is
-    missing, and `cpu` that it ran on the CPU instead."""
+    """Returns a hint about a failed run, or '' if no hint applies. `downloads` are the addresses that the run tried to
+    reach, and `refused` the hosts that the run was not allowed to reach. `cuda` means that the run failed because CUDA
+    is missing, and `cpu` that the run used the CPU instead."""
     if refused:
-        return f"it is not allowed to reach {', '.join(refused)}: add --allow-host for each host that it needs"
+        return f"it is not allowed to reach {', '.join(refused)}; add --allow-host for each required host"
     if downloads:
         return f"runs have no network access, but it needs {_described(downloads[0], workspace, stated_size(output))}"
     if is_of_network(output):
@@ -48,7 +48,7 @@ def hint(
         scripts = {path for program in programs if (path := program.script(workspace.files))}
         return cuda_remedy(device_options(workspace.text(path) for path in sorted(scripts)), on_cpu=cpu)
     if any(word.endswith(".ipynb") for program in programs for word in program.words):
-        return "a notebook is not a program: convert it, for example with jupyter nbconvert --to script"
+        return "a notebook is not a program; convert it, for example with jupyter nbconvert --to script"
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     if "UnicodeDecodeError: 'utf-8' codec" in traceback:
         if "unexpected end of data" in traceback:
@@ -128,7 +128,7 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return (
-            f"runs cannot see files outside the repository: move {printable_line(path)} inside and let the code read "
+            f"runs cannot see files outside the repository; move {printable_line(path)} inside and let the code read "
             "it there"
         )
     known = {place for name in workspace.files for place in _down_to(name)}
@@ -152,8 +152,8 @@ def _down_to(path: str) -> list[str]:
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """Describes a network request and its origin: `https://host/file (40 MB) for torchvision at train.py:8`, plus that
-    line."""
+    """Describes a network request and its origin: `https://host/file (40 MB) for torchvision at train.py:8`, plus the
+    text of the line."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []
     code = lines[int(line) - 1].strip()[:120] if line.isdigit() and 0 < int(line) <= len(lines) else ""

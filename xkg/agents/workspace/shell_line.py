@@ -14,13 +14,13 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 class Started(NamedTuple):
     """A program started by a shell command. `words` exclude variables and redirections. `folder` is the program's
-    working folder, relative to the shell command's; '' if they are the same."""
+    working folder, relative to the shell command's folder; '' if both are the same."""
 
     folder: str
     words: tuple[str, ...]
 
     def path(self, word: str) -> str:
-        """Converts a path in the words to be relative to the shell command's folder."""
+        """Converts a path in the program's words to a path relative to the shell command's folder."""
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:

@@ -36,8 +36,8 @@ class Starter:
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
     """Reads the starter code at `spec`, in any form accepted by `fetch_repository`, without running any of its code.
 
-    Links, submodules, files larger than 50 MB and, if the rest exceeds 200 MB, the largest files are left out with a
-    note. Raises the same errors as `fetch_repository`."""
+    Links, submodules, files larger than 50 MB and, if the remaining files exceed 200 MB, the largest files are left out
+    with a note. Raises the same errors as `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()
@@ -51,7 +51,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
         if content is not None
     }
     if not files:
-        raise InputError(f"{spec} contains no readable files: pass the folder with the starter code")
+        raise InputError(f"{spec} contains no readable files; pass the folder with the starter code")
     base, dirty = checkout.repository.commit, False
     if base is None and (head := _head(spec)) is not None:
         base, dirty = head, True
@@ -98,7 +98,7 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     pointers = [path for path, file in files.items() if file.content.startswith(_LFS)]
     if pointers:
         are = "files are Git LFS pointers" if len(pointers) > 1 else "file is a Git LFS pointer"
-        yield f"{len(pointers)} {are} without content, such as {pointers[0]}: git lfs pull fetches it"
+        yield f"{len(pointers)} {are} without content, such as {pointers[0]}; run git lfs pull to fetch the content"
     notebooks = [path for path in files if path.endswith(".ipynb")]
     if notebooks:
         named = f"{len(notebooks)} notebooks are" if len(notebooks) > 1 else "1 notebook is"

@@ -4,7 +4,7 @@ A command is included if it starts an existing file, or the only file with that 
 are parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines below; a missing folder
 is assumed to be the clone itself. Lines with placeholders or unknown variables are skipped, as are installations. If
 there are no commands, the Python files mentioned in the README are used. If the README starts a file that several
-folders contain, it is started in each of them."""
+folders contain, the file is started in each of these folders."""
 
 import posixpath
 import re
@@ -42,8 +42,8 @@ _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_00
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
     """Returns shell commands for the repository's top folder, best first. Commands whose script contains one of the
-    texts in `keys` come first, then commands without absolute paths. Otherwise, code comes before text, READMEs before
-    scripts, and files near the top first."""
+    texts in `keys` come first, then commands without absolute paths. Within each group, code comes before text, READMEs
+    come before scripts, and files near the top come first."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}
@@ -66,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """The commands that start a file, one for each folder in which its path exists."""
+    """The commands that start a file, one for each folder in which the file's path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
@@ -78,7 +78,7 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yields the code blocks, inline code and lines of text in a README, each with whether it is text."""
+    """Yields the code blocks, inline code and lines of text in a README, paired with a flag that is True for text."""
     block: list[str] = []
     fenced = False
     for line in lines:
@@ -142,9 +142,9 @@ def require_script(line: str, paths: Set[str]) -> None:
     names = {path.rpartition("/")[2] for path in paths if path.endswith(_PROGRAMS)}
     alike = get_close_matches(script.rpartition("/")[2], names)
     near = _near_top(path for path in paths if path.rpartition("/")[2] in alike[:1])[:3]
-    hint = f"; the nearest there {'is' if len(near) == 1 else 'are'}: {', '.join(near)}" if near else ""
+    hint = f"; the closest {'match is' if len(near) == 1 else 'matches are'}: {', '.join(near)}" if near else ""
     for folder in _only_folder([first], paths):
-        hint += f"; start it there, as in `cd {shlex.quote(folder)} && …`"
+        hint += f"; start it in that folder, as in `cd {shlex.quote(folder)} && …`"
     raise InputError(f"the command starts {script}, which is not in the repository{hint}")
 
 

@@ -34,9 +34,9 @@ def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
     try:
         packed = place.read_bytes()
     except OSError as error:
-        raise CorruptStoreError(f"{place} cannot be read ({error.strerror}): remove the run, and run again") from error
+        raise CorruptStoreError(f"{place} cannot be read ({error.strerror}); remove the run, and run again") from error
     if hashlib.sha256(packed).hexdigest() != digest:
-        raise CorruptStoreError(f"{place} is damaged: remove the run, and run again")
+        raise CorruptStoreError(f"{place} is damaged; remove the run, and run again")
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         return {
             entry.filename: TreeFile(archive.read(entry), entry.external_attr >> 16 == _EXECUTABLE)

@@ -29,9 +29,8 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 
 class Version(Value):
-    """A version created at `when` (seconds since 1970). `digest` identifies the files that it adds or changes, and
-    `removed` lists the files that it removes. `undo` is the stack of versions to restore by undoing, with the next
-    version last."""
+    """A version created at `when` (seconds since 1970). `digest` identifies the added or changed files, and `removed`
+    lists the removed files. `undo` is the stack of versions to restore by undoing, with the next version last."""
 
     number: int
     digest: str
@@ -77,9 +76,10 @@ class Workspace:
 
     @classmethod
     def create(cls, folder: Path, starter: Starter) -> "Workspace":
-        """Creates a workspace with the starter as version 0. Raises `InputError` if the folder already contains one."""
+        """Creates a workspace with the starter as version 0. Raises `InputError` if the folder already contains a
+        workspace."""
         if (folder / _STATE).exists():
-            raise InputError(f"{folder} already contains a run: continue it, or choose another folder")
+            raise InputError(f"{folder} already contains a run; continue that run, or choose another folder")
         private_folder(folder)
         private_folder(folder / _VERSIONS)
         digest = versions.write_files(folder / _VERSIONS, starter.files)
@@ -97,14 +97,14 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """Opens the workspace in a folder, at its last version. Raises `InputError` if there is none, and
-        `CorruptStoreError` if it is damaged."""
+        """Opens the workspace in a folder, at its last version. Raises `InputError` if there is no workspace, and
+        `CorruptStoreError` if the workspace is damaged."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
             raise InputError(f"{folder} does not contain a run") from error
         except (OSError, ValidationError) as error:
-            raise CorruptStoreError(f"{folder / _STATE} cannot be read: remove the run, and run again") from error
+            raise CorruptStoreError(f"{folder / _STATE} cannot be read; remove the run, and run again") from error
         workspace = cls(folder, state)
         workspace._lay_out_tree()
         return workspace
@@ -128,7 +128,7 @@ class Workspace:
 
     @property
     def tree(self) -> Path:
-        """The folder with the files of the current version. Do not write to it."""
+        """The folder with the files of the current version. Callers must not write to the folder."""
         return self.folder / "tree"
 
     @property
@@ -140,7 +140,7 @@ class Workspace:
         return self._state.versions[-1]
 
     def text(self, path: str) -> str:
-        """Returns a file's text. Raises `InputError` if the file is binary or does not exist. If it does not exist, the
+        """Returns a file's text. Raises `InputError` if the file is binary or does not exist. For a missing file, the
         message lists similar names."""
         _require_inside(path)
         file = self.files.get(path)
@@ -175,7 +175,7 @@ class Workspace:
                 continue
             data = content.encode("utf-8", "replace") if isinstance(content, str) else content
             if len(data) > MAX_FILE_BYTES:
-                raise UnsafeInputError(f"{path}: {len(data):,} bytes are too many for a source file")
+                raise UnsafeInputError(f"{path} has {len(data):,} bytes, too many for a source file")
             if any(f"{path}/" == other[: len(path) + 1] or path.startswith(f"{other}/") for other in self.files):
                 raise InputError(f"{path} cannot be a file: a folder or file with that name already exists")
             file = TreeFile(data, known.executable if known else data.startswith(b"#!"))
@@ -186,9 +186,9 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Undoes the last edit that has not been undone yet. Raises `InputError` if there is none."""
+        """Undoes the last edit that has not been undone yet. Raises `InputError` if there is no such edit."""
         if not self.current.undo:
-            raise InputError("there is no edit to undo: the files are the starter's")
+            raise InputError("there is no edit to undo; the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
         undone = self._state.versions[target.number + 1]
         files = self.files_of(target.number)
@@ -212,7 +212,7 @@ class Workspace:
 
     def patch(self, since: int = 0, paths: Sequence[str] = ()) -> bytes:
         """Returns a patch for `git apply` that turns version `since` into the current version. If `paths` (files or
-        folders) are given, includes only these."""
+        folders) are given, includes only these paths."""
         old, new = self.files_of(since), self.files
         if paths:
             old, new = (
@@ -303,4 +303,4 @@ def _change(files: dict[str, TreeFile], changes: _Changes) -> None:
 
 def _require_inside(path: str) -> None:
     if not is_inside(path):
-        raise UnsafeInputError(f"{path!a} is outside the workspace: use a path relative to its top, as listed")
+        raise UnsafeInputError(f"{path!a} is outside the workspace; use a path relative to its top, as listed")

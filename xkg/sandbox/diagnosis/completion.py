@@ -1,5 +1,5 @@
-"""Finds missing packages that are only discovered when code runs: an optional dependency that a library imports late,
-or a module whose name is computed."""
+"""Finds missing packages that only show up at run time, such as optional dependencies that a library imports lazily, or
+modules whose names are computed."""
 
 from collections.abc import Callable, Sequence
 

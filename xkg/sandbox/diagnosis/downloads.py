@@ -1,4 +1,5 @@
-"""Finds the download that a failed run needed, from the addresses it tried to reach (`guest.network_record`)."""
+"""Finds the download that a failed run needed, from the addresses that the run tried to reach
+(`guest.network_record`)."""
 
 import json
 import re
@@ -23,7 +24,8 @@ _MOST_HOSTS = 4
 
 class Reached(Value):
     """An address that code tried to reach, with its host and port. `place` is the line of the command's own code that
-    was running (`train.py:8`), and `library` is the package that this line called. Either is empty if unknown."""
+    was running (`train.py:8`), and `library` is the package that this line called. `place` and `library` are empty if
+    unknown."""
 
     address: str
     host: str
@@ -33,7 +35,7 @@ class Reached(Value):
 
     @property
     def named(self) -> str:
-        """The host in the format used by the list of allowed hosts: without the port if it is 80 or 443."""
+        """The host as written in the list of allowed hosts, without port 80 or 443."""
         return self.host if self.port in (80, 443) else f"{self.host}:{self.port}"
 
 
@@ -54,8 +56,8 @@ def _reached(record: str) -> Iterator[Reached]:
 
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
-    """Returns the addresses that the failing statement tried to reach. If there are none, returns hosts that the output
-    reports as unresolved, plus all of `found` if the run ended with a network error."""
+    """Returns the addresses that the failing statement tried to reach. If there are no such addresses, returns hosts
+    that the output reports as unresolved, plus all of `found` if the run ended with a network error."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at
@@ -71,6 +73,6 @@ def is_of_network(output: str) -> bool:
 
 
 def stated_size(output: str) -> str:
-    """The download size stated in the output; '' if there is none."""
+    """The download size stated in the output; '' if the output states none."""
     found = _SIZE.search(output)
     return found[1] if found else ""

@@ -1,11 +1,11 @@
 """Finds changes to a module that give the same results on generated inputs, so that no test can detect them.
 
-The inputs come from the test, which is rerun with different numbers and seeds and without assertions. The values that
-the implementation returns are compared. A change is excused only if enough calls run its lines and return differing
-values. In addition, every call must return the same value and leave its arguments in the same state with and without
-the change. The code under test reports these results itself, so a forged report can excuse changes, up to the share
-`MOST_EXCUSED`. Program equivalence is undecidable (Budd and Angluin, "Two notions of correctness and their relation to
-testing", 1982); sampling inputs is the usual approximation."""
+The inputs come from the test, which is rerun with different numbers and seeds and without assertions. The
+implementation's return values are compared. A change is excused only if enough calls run the changed lines and return
+differing values. In addition, every call must return the same value and leave its arguments in the same state with and
+without the change. The code under test reports its own results, so a forged report can excuse changes, but only up to
+the share `MOST_EXCUSED`. Program equivalence is undecidable (Budd and Angluin, "Two notions of correctness and their
+relation to testing", 1982); sampling inputs is the usual approximation."""
 
 import ast
 import builtins
@@ -33,8 +33,8 @@ _SEEDS = ("seed", "prngkey", "default_rng", "randomstate", "key")
 
 
 class Observed(Value):
-    """The calls in one run. Each call has digests of its result and its arguments, whether it raised (0 or 1), and the
-    index of its executed lines in `line_sets`."""
+    """The calls in one run. For each call, `calls` contains digests of the result and the arguments, whether the call
+    raised an exception (0 or 1), and the index of the executed lines in `line_sets`."""
 
     calls: tuple[tuple[str, str, int, int], ...]
     rest: str
@@ -51,9 +51,9 @@ class Observed(Value):
 
 
 def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRuns, limits: Limits) -> list[Change]:
-    """Returns the `changes` that give the same results on inputs generated from `seed`. Empty if the unchanged code
-    returns different values on each run. `limits` apply to one run of the test; these runs get more time, in proportion
-    to the number of variants. Raises the same errors as `runs`."""
+    """Returns the `changes` that give the same results on inputs generated from `seed`. Returns an empty list if the
+    unchanged code returns different values on each run. `limits` apply to a single run of the test; a run of several
+    variants gets proportionally more time. Raises the same errors as `runs`."""
     if not changes:
         return []
     longer = limits.model_copy(update={"seconds": VARIANTS * limits.seconds})
@@ -70,7 +70,7 @@ def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRun
 
 
 def script(test: str, seed: str, *, following: bool) -> str:
-    """Returns a program that runs the variants of a test and prints its observations. The test must parse."""
+    """Returns a program that runs the variants of a test and prints the observations. The test must parse."""
     varied = _Varied()
     statements = [ast.unparse(ast.fix_missing_locations(varied.visit(s))) for s in _top(syntax_tree(test).body)]
     tables = [list(_table(varied.numbers, n, random.Random(f"{seed} {n}"))) for n in range(VARIANTS)]
@@ -107,7 +107,7 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 class _Varied(ast.NodeTransformer):
     """Replaces numbers with table look-ups, calls with observed calls, and assertions with the expressions that they
-    assert. `numbers` lists each number, by position, with how it may vary."""
+    assert. `numbers` lists the numbers by position, each paired with the kind of variation to apply."""
 
     def __init__(self) -> None:
         self.numbers: list[tuple[int | float, str]] = []

@@ -1,4 +1,4 @@
-"""Classifies why a test failed, based on the output of its run."""
+"""Classifies why a test failed, based on the test's output."""
 
 import re
 import sys
@@ -48,7 +48,7 @@ _NOT_INSTALLED = re.compile(
 )
 _ABSENT = re.compile(
     r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100})`? failed"
-    # rich indents and wraps tracebacks in logs.
+    # The rich library indents and wraps tracebacks in logs.
     r"|^[^\S\n]{0,200}[\w.]{0,100}(?:Error|Installed): (?:[^\n]{0,300}\W)?(\w{1,100}) is not\s{1,300}installed",
     re.MULTILINE,
 )
@@ -91,8 +91,8 @@ def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
 
 
 def last_error(text: str) -> tuple[str, str]:
-    """The class and message of the last uncaught exception in a run's output; two empty strings if there is none. The
-    message extends to the end of the output, because some libraries raise multi-line messages."""
+    """The class and message of the last uncaught exception in a run's output; two empty strings if there is no
+    exception. The message extends to the end of the output, because some libraries raise multi-line messages."""
     lines = _chain(text).splitlines()
     for i in range(len(lines) - 1, -1, -1):
         match = _LAST.match(lines[i])

@@ -1,4 +1,4 @@
-"""Runs one test against an implementation and changed versions of it, several at a time, using the harness in
+"""Runs one test against an implementation and its changed versions, several at a time, using the harness in
 `guest.run_test`."""
 
 import json
@@ -37,7 +37,7 @@ class NotSettledError(Exception):
 
 
 class FailsAtTimesError(Exception):
-    """The test passed on the unchanged code, but failed on it later. The message gives the reason."""
+    """The test passed on the unchanged code once, but failed in a later run. The message gives the reason."""
 
 
 class HarnessRun(Value):
@@ -52,9 +52,9 @@ class HarnessRun(Value):
 
 
 class HarnessRuns:
-    """Runs one node's test. Each run waits for one of the `slots`. Once the runs after the first have taken `seconds`
-    in total, excluding waiting time, the next run raises `NotSettledError`. Once `stopped` returns True, the next run
-    raises `Interrupted`."""
+    """Runs the test of a code node. Each run waits for one of the `slots`. Once all runs after the first have taken
+    `seconds` in total, excluding waiting time, the next run raises `NotSettledError`. Once `stopped` returns True, the
+    next run raises `Interrupted`."""
 
     def __init__(
         self, code: Code, runner: Runner, environment: Environment, slots: RunSlots, stopped: Stopped, seconds: float
@@ -70,7 +70,7 @@ class HarnessRuns:
         self._lock = threading.Lock()
 
     def first(self, limits: Limits) -> HarnessRun:
-        """Runs the unchanged code. Its duration is used as the estimate for later runs."""
+        """Runs the unchanged code. The run's duration serves as the estimate for later runs."""
         run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
         self._expected, self._spent = run.outcome.seconds, 0.0
         return run
@@ -86,7 +86,7 @@ class HarnessRuns:
         return traced.lines if traced.ended else None
 
     def unnoticed(self, changes: Sequence[Change], patience: Limits, limits: Limits, *, controls: int) -> list[Change]:
-        """Returns the changes that the test does not detect, in order. `patience` limits each of these runs. The
+        """Returns the changes that the test does not detect, in order. `patience` limits each run of changed code. The
         unchanged code also runs `controls` times at random positions, so a test cannot tell from a counter, the clock
         or leftover files which runs should pass. Raises `FailsAtTimesError` if one of these control runs, limited by
         `limits`, fails."""
@@ -106,7 +106,7 @@ class HarnessRuns:
 
     def each(self, work: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """Returns the results of `work` for all items, in order. Items run in parallel, up to the number of slots. If
-        some fail, waits for all started runs and then raises the error of the first one in order."""
+        some items fail, waits for all started runs, then raises the error of the first failed item."""
         with ThreadPoolExecutor(self._slots.count) as pool:
             futures = [pool.submit(work, item) for item in items]
             try:
@@ -129,7 +129,8 @@ class HarnessRuns:
 
     def _passes(self, change: Change, patience: Limits) -> bool:
         """Whether the test passes on changed code. A timeout counts as a failure only if the unchanged code finishes
-        right afterwards and the changed code then times out again. Otherwise, the machine is too busy to tell."""
+        right afterwards and the changed code then times out again. If the unchanged code times out too, the machine is
+        too busy to tell."""
         changed = self._run(change.apply(self._code.implementation), self._code.test, patience)
         if changed.outcome.ended != "timeout":
             return changed.ended
@@ -177,8 +178,8 @@ class HarnessRuns:
 def why_failed(run: HarnessRun, limits: Limits) -> str:
     """Explains in one line why a run did not finish."""
     if run.outcome.ended == "exited" and run.outcome.exit_code == 0:
-        return f"ended the process before the end of its {'test' if run.imported else 'import'}"
-    return failure(run.outcome, limits) + (f"; it was in {run.hung}" if run.hung else "")
+        return f"exited the process before its {'test' if run.imported else 'import'} finished"
+    return failure(run.outcome, limits) + (f"; the program was in {run.hung}" if run.hung else "")
 
 
 def _read(outcome: Outcome, imported: str, ended: str) -> HarnessRun:

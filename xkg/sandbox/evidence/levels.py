@@ -34,13 +34,13 @@ from xkg.value import Value
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
 
 # The total time for all runs after the first, excluding waiting time. The number of mutants depends only on the code.
-# If the machine is too slow to run them all, the result is `NOT_SETTLED`.
+# If the machine is too slow to run all mutants, the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3
 _TRACING = 10
-"""How many times longer a traced run may take."""
+"""The factor by which the time limit is raised for a traced run."""
 
 
 class Proof(Value):
@@ -67,15 +67,16 @@ def prove(
     `executed`: the test reaches its end and exits with 0, and neither the test nor the implementation interferes with
     the harness. The test runs either as part of the implementation's file, or as a script that imports
     `implementation`. `tested`: the test asserts something, fails when the body of any public function is removed, and
-    fails on at least 60 % of the mutants. It must pass whenever the unchanged code runs, at random positions among the
-    mutants. Neither file may read its own source, and the test must not patch its imports.
+    fails on at least 60 % of the mutants. The test must also pass each time the unchanged code is run, at random
+    positions among the mutants. Neither file may read its own source, and the test must not patch its imports.
 
     `components` are modules that are already `tested`; their statements are neither stubbed nor mutated again. The
-    mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If there are fewer
-    than ten, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it times out
-    twice while the unchanged code does not, or if it hits another limit. If too few are detected, mutants that give the
-    same results on generated inputs (`equivalence`) are excluded: up to a quarter of the mutants, but at least one. If
-    `seconds` is too short for all these runs, the level is `executed` and the cause is `Cause.NOT_SETTLED`.
+    mutants are the first 32 on lines that the test runs, in an order determined by the node's id. If these lines have
+    fewer than ten mutants, mutants on other lines are added, up to ten in total. A mutant also counts as detected if it
+    times out twice while the unchanged code does not, or if it hits another limit. If too few mutants are detected,
+    mutants that give the same results on generated inputs (`equivalence`) are excluded. Up to a quarter of the mutants,
+    but at least one, can be excluded. If `seconds` is too short for all these runs, the level is `executed` and the
+    cause is `Cause.NOT_SETTLED`.
 
     Each run waits for one of the `slots`; if `slots` is None, runs are sequential. Neither the order nor the number of
     slots affects the result. A node in a language other than Python keeps its level. Raises `SandboxUnavailableError`
@@ -116,7 +117,7 @@ def prove(
 
 
 def _tampered(code: Code) -> tuple[Reach, str] | None:
-    """The most serious tampering found in the test or the implementation, and how it works."""
+    """The most serious tampering found in the test or the implementation, with a description."""
     reaches = []
     for name, source in (("test", code.test), ("implementation", code.implementation)):
         tree = syntax_tree(source)
@@ -179,13 +180,13 @@ def _tested(
     measured = {"mutants": tried, "excused": excused, "mutation_score": score, "survivors": _survivors(missed)}
     if noticed < KILLED_SHARE * tried:
         few = " (all there are)" if tried < ENOUGH_MUTANTS else ""
-        same = f" ({excused} more compute the same)" if excused else ""
+        same = f" ({excused} more give the same results)" if excused else ""
         return proves_nothing(f"the test detects {noticed} of {tried} changes to the code{few}{same}", **measured)
     return Proof(evidence=evidence.model_copy(update={"level": Level.TESTED, **measured}), cause=Cause.PASSES)
 
 
 def _sample(code: Code, own: frozenset[int], run: frozenset[int]) -> list[Change]:
-    """Selects the mutants to try: mutants on executed lines and, if there are too few, on other lines."""
+    """Selects the mutants to try: mutants on executed lines first, then, if too few exist, mutants on other lines."""
     on_run_lines: list[Change] = []
     elsewhere: list[Change] = []
     for change in mutants(code.implementation, own, code.id):

@@ -1,13 +1,13 @@
 """Generates changes to a module that a good test should detect: mutants, and stubs of public functions.
 
 The operators are standard in mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
-operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): a different
-arithmetic or logical operator, a negated condition or comparison, a different sign or constant, or a removed statement.
-A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
-composition. Code that a test cannot be expected to check is not mutated: messages, logging, annotations, parameter
-defaults, docstrings. Code that cannot be removed without an error is not removed either, because that would only
-inflate the score: the first binding of a name, `super().__init__()`, a whole `return`. Existing libraries (mutmut,
-cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
+operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996). The operators
+change an arithmetic or logical operator, negate a condition or comparison, change a sign or constant, or remove a
+statement. A call to one of the module's own functions is also replaced by its first argument, which drops one step of a
+composition. Code that a test cannot be expected to check (messages, logging, annotations, parameter defaults,
+docstrings) is not mutated. Code that cannot be removed without an error (the first binding of a name,
+`super().__init__()`, a whole `return`) is not removed either, because that would only inflate the score. Existing
+libraries (mutmut, cosmic-ray) mutate a project on disk for their own test runner, and do not remove statements."""
 
 import ast
 import contextlib
@@ -56,9 +56,9 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Change:
-    """A replacement of bytes `start` to `end` (exclusive) of a module with `text`. `text` has the same number of lines,
-    so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement; the change
-    matters only if one of these lines is executed."""
+    """Replaces bytes `start` to `end` (exclusive) of a module with `text`. `text` has as many lines as the replaced
+    bytes, so line numbers in tracebacks match the source. `lines` (first, last) span the enclosing statement; the
+    change matters only if one of these lines is executed."""
 
     line: int
     lines: tuple[int, int]
@@ -83,8 +83,8 @@ def plain_newlines(source: str) -> str:
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """Returns one change for each public function, in order, that replaces its body with `return None`. The module must
-    parse. If `among` is given, only functions that begin on one of these lines are included.
+    """Returns one change for each public function, in order, which replaces the function's body with `return None`. The
+    module must parse. If `among` is given, only functions that begin on one of these lines are included.
 
     Functions and methods are public if their names do not begin with an underscore. Special methods are also public,
     unless they only describe an object (such as `__repr__`). Functions without a real body are skipped: abstract
@@ -116,8 +116,8 @@ def body_lines(source: str) -> set[int]:
 
 
 def statements_run(source: str, lines: Set[int]) -> set[int]:
-    """Returns the executed lines, plus the first line of each statement that contains one, because Python reports a
-    later line for a multi-line assertion. The module must parse."""
+    """Returns the executed lines, plus the first line of each statement that contains an executed line, because Python
+    reports a later line for a multi-line assertion. The module must parse."""
     found = set(lines)
     for node in ast.walk(_Text(source).tree):
         if isinstance(node, ast.stmt):
@@ -130,7 +130,7 @@ def statements_run(source: str, lines: Set[int]) -> set[int]:
 
 def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
     """Yields each mutant on `lines` once. `seed` determines the order, which alternates between lines so that any
-    prefix is a fair sample. The module must parse."""
+    prefix of the sequence is a fair sample. The module must parse."""
     text = _Text(source)
     sites = _Sites(text)
     sites.visit(text.tree)
@@ -167,7 +167,7 @@ def _shape(tree: ast.Module) -> str:
 
 
 class _Text:
-    """A module with its tree, and a mapping from tree positions to byte offsets."""
+    """A module's source and syntax tree, with a mapping from positions in the tree to byte offsets."""
 
     def __init__(self, source: str) -> None:
         self.source = plain_newlines(source)
@@ -222,7 +222,8 @@ class _Sites(ast.NodeVisitor):
     # --- not mutated
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Skipped, since columns inside f-strings are wrong before Python 3.12, and most f-strings are messages."""
+        """Skips f-strings, because columns inside f-strings are wrong before Python 3.12, and most f-strings are
+        messages."""
 
     def visit_Raise(self, node: ast.Raise) -> None: ...
     def visit_Assert(self, node: ast.Assert) -> None: ...
@@ -379,7 +380,7 @@ def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _F
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
-    """Pads `text` to `lines` line breaks, inside parentheses around its final expression, `last`."""
+    """Pads `text` to `lines` line breaks, by adding parentheses and line breaks around the final expression, `last`."""
     more = lines - text.count("\n")
     return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 

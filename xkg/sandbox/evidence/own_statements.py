@@ -1,4 +1,4 @@
-"""Finds a composed module's own statements by comparing it with its components.
+"""Finds a composed module's own statements by comparing the module with its components.
 
 Comments are ignored, because the module's author may have added them. A statement belongs to a component if the
 component contains an equal statement. Composition merges imports and renames definitions that occur in two components
@@ -31,7 +31,8 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
     """The first lines of statements that only call a function or class from `components`, or a method of an instance of
-    such a class. Arguments must be names, attributes or constants. Empty if the module does not parse."""
+    such a class. Arguments must be names, attributes or constants. Returns an empty set if the module does not
+    parse."""
     theirs = {name for component in components for name in _defined(component)}
     tree = statements_of(source)
     objects = {
@@ -68,7 +69,7 @@ def _defined(component: str) -> frozenset[str]:
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
-    """Yields the statements in a module and its classes, each with a normalised text so that equal statements compare
+    """Yields the statements in a module and its classes, paired with normalised text, so that equal statements compare
     equal. Skips imports."""
     tree = statements_of(source)
     names = _bound(tree)

@@ -1,9 +1,9 @@
 """Thread-safe parsing of Python source into syntax trees.
 
 Up to Python 3.12, two threads that parse at the same time may fail on valid source (SystemError: AST constructor
-recursion depth mismatch), because they share a depth counter: https://github.com/python/cpython/issues/106905. So all
-trees in a process are built here, one at a time. Parsing is retried, because Python itself also parses source when it
-prints a traceback."""
+recursion depth mismatch), because they share a depth counter: https://github.com/python/cpython/issues/106905. All
+syntax trees in a process are therefore built in this module, one at a time. Parsing is retried, because Python itself
+also parses source when it prints a traceback."""
 
 import ast
 import threading
@@ -16,8 +16,8 @@ _TRIES = 20
 
 
 def syntax_tree(source: str) -> ast.Module:
-    """Calls `ast.parse` without showing warnings. Raises the same errors, and `SyntaxError` for code that is nested too
-    deeply."""
+    """Calls `ast.parse` without showing warnings. Raises the same errors as `ast.parse`, plus `SyntaxError` for code
+    that is nested too deeply."""
     tree = _parsed(source, "exec")
     assert isinstance(tree, ast.Module)
     return tree
@@ -63,7 +63,7 @@ def _parsed(source: str, mode: str) -> ast.AST:
                 with suppress(SystemError):
                     return ast.parse(source, "<code>", mode)
             return ast.parse(source, "<code>", mode)
-        except MemoryError as error:  # CPython's parser raises this when its stack is full
+        except MemoryError as error:  # CPython's parser raises MemoryError when its stack is full
             raise SyntaxError("too large or nested too deeply") from error
 
 

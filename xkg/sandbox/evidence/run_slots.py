@@ -15,7 +15,7 @@ _FEWEST = 2
 
 class RunSlots:
     """Limits the number of concurrent runs to `count`. The waiting run with the shortest expected time goes next, so
-    that a slow test does not hold up quick ones. Thread-safe."""
+    that slow tests do not hold up quick tests. Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count)
@@ -26,7 +26,7 @@ class RunSlots:
 
     @contextlib.contextmanager
     def turn(self, expected_seconds: float) -> Iterator[None]:
-        """Waits for a slot and holds it."""
+        """Waits for a free slot, and releases the slot at the end of the `with` block."""
         own = (expected_seconds, next(self._order))
         with self._changed:
             heapq.heappush(self._waiting, own)
@@ -43,8 +43,8 @@ class RunSlots:
 
 
 def slots_for(limits: Limits) -> RunSlots:
-    """Returns one slot per processor available to this process, or fewer if memory is too small for that many runs at
-    their limit. Always returns at least two slots if there are two processors."""
+    """Returns one slot per processor available to this process, or fewer if that many runs at their memory limits would
+    not fit in memory. Always returns at least two slots if there are two processors."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

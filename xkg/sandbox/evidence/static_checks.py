@@ -39,9 +39,9 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
-    """Explains in one line why a run failed, using the limit that it hit or the last error that it printed."""
+    """Explains in one line why a run failed, based on the limit that the run hit or the last error that it printed."""
     if outcome.ended == "timeout":
-        return f"timeout: it reached the {limits.seconds:g}-second limit for a run"
+        return f"timeout: the run reached its limit of {limits.seconds:g} seconds"
     if outcome.ended == "memory":
         return f"memory: needed more than {limits.memory_mb:,} MB"
     if outcome.ended == "disk":
@@ -57,13 +57,13 @@ def failure(outcome: Outcome, limits: Limits) -> str:
     if message.startswith("MemoryError"):
         return f"memory: {message}"
     if outcome.exit_code == 0:
-        return "ended the process before the end of its import"
+        return "exited the process before its import finished"
     return message[:500] or f"exit code {outcome.exit_code} and no output"
 
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
-    """The package that made the import of `source` fail: it is not installed, cannot be imported, or is a version
-    without an imported name. None if the code itself failed or hit a limit."""
+    """The package that made the import of `source` fail, because the package is not installed, cannot be imported, or
+    lacks an imported name in the installed version. None if the code itself failed or hit a limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]
@@ -80,7 +80,7 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 
 
 def needed_imports(source: str) -> list[str]:
-    """Top-level names of the packages required to import the module, in order. Excludes optional imports, such as
+    """The top-level names of the packages required to import the module, in order. Excludes optional imports, such as
     imports in functions, under `if TYPE_CHECKING`, or in a `try` with handlers. Empty if the source does not parse."""
     return list(dict.fromkeys(_needed(statements_of(source).body)))
 

@@ -10,9 +10,9 @@ from xkg.sandbox.evidence.python_ast import last_name
 
 
 class Reach(StrEnum):
-    """What a construct could tamper with. `INTERPRETER`: the harness's frames and memory, where it could forge the
-    result. `SOURCE`: its own source, where it could detect a mutant without running it. `PATCH`: its imports. `OTHER`:
-    anything else that a repair must not introduce."""
+    """What a construct could tamper with. `INTERPRETER`: the harness's frames and memory, which would allow forging the
+    result. `SOURCE`: the code's own source, which would reveal a mutant without running the code. `PATCH`: the code's
+    imports. `OTHER`: anything else that a repair must not introduce."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -20,7 +20,7 @@ class Reach(StrEnum):
     OTHER = "other"
 
 
-_ENDS, _CALLERS = "ends the process before the end", "inspects its callers"
+_ENDS, _CALLERS = "exits the process before the run finishes", "inspects its callers"
 _UNNOTICED = "runs something whose failure would go unnoticed"
 _OWN_CODE, _MEMORY = "inspects its own code", "inspects the memory of the program that runs it"
 _TRACES, _FRAMES = "monitors or controls the program that runs it", "inspects the frames of the program that runs it"
@@ -116,7 +116,7 @@ def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
         if any(isinstance(n, ast.expr) and last_name(n) == "__file__" for n in ast.walk(tree)):
             yield Reach.SOURCE, f"uses `__file__`, which {_OWN_CODE}"
         for patched in patches(tree):
-            yield Reach.PATCH, f"overwrites `{patched}`, which belongs to something that it imports"
+            yield Reach.PATCH, f"overwrites `{patched}`, which belongs to an imported module"
 
 
 def watches_tracing(tree: ast.Module) -> bool:

@@ -10,8 +10,8 @@ _END = 2000
 
 
 def end_of_output(output: str) -> str:
-    """Returns at most the last 2,000 characters. If the traceback is longer, drops all library frames except the
-    last."""
+    """Returns at most the last 2,000 characters of a run's output. If the traceback is longer, drops all library frames
+    except the last."""
     before, mark, after = output.rpartition(TRACEBACK)
     if mark and len(mark) + len(after) > _END:
         output = f"{before}{mark}\n{last_frames(after)}"

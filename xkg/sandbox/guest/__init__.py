@@ -1,4 +1,4 @@
-"""Code that runs inside the sandbox, next to the untrusted code.
+"""Code that runs inside the sandbox, alongside the untrusted code.
 
-May import: only the standard library, since this code must start within milliseconds and the rest of xkg is not
+May import only the standard library, because this code must start within milliseconds and no other xkg modules are
 available inside the sandbox."""

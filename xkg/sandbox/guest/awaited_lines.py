@@ -1,9 +1,9 @@
 # ruff: noqa: PTH110, PTH118, PTH123
-"""Runs at the start of every Python process in a command, and records which awaited lines run. It stops watching once
-one line in each group has run, so the rest of the run proceeds at full speed.
+"""Runs at the start of every Python process in a command, and records which awaited lines run. Watching stops once one
+line in each group has run, so that the process then continues at full speed.
 
-The first counter is nonzero if the result is unknown, either because no process has watched yet, or because one gave up
-after too many interpreter steps."""
+The first counter is nonzero if the result is unknown, either because no process has started watching yet, or because a
+process gave up after too many interpreter steps."""
 
 import dis
 import json
@@ -16,14 +16,14 @@ _LOOKS, _GAVE_UP = 0, 2
 
 
 def await_lines(request: "dict[str, Any]") -> None:  # quoted, for Python 3.8 and earlier
-    """`groups` maps each file to lists of lines. The file `counts` contains an 8-byte counter for each line; `first`
-    maps each source file to the offset of its counters."""
+    """Watches the lines in `request`. `groups` maps each file to lists of lines. The file `counts` contains an 8-byte
+    counter for each line; `first` maps each source file to the offset of its counters."""
     import mmap
     import threading
 
     with open(request["counts"], "r+b") as file:
         counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
-    if counts[0] != _GAVE_UP:  # set by another process
+    if counts[0] != _GAVE_UP:  # another process may have given up
         counts[0] = _LOOKS
     waiting = {path: [set(lines) for lines in groups] for path, groups in request["groups"].items()}
     files: dict[str, str] = {}

@@ -1,11 +1,12 @@
 """The first process in a container created by `xkg.sandbox.isolation.container`: a script that uses only the standard
-library. It runs one command as a separate, unprivileged user and reports how the command ended. When this process
-exits, anything that the command left running is killed as well.
+library. The process runs one command as a separate, unprivileged user and reports how the command ended. When this
+process exits, anything that the command left running is killed as well.
 
-Its standard input contains the length of a JSON object (8 bytes, big-endian) and the object. Afterwards, standard input
-serves as a leash: the process exits when it is closed. The process writes `TOKEN started` to stderr, and finally `TOKEN
-STATUS PEAK OOM`. These are the wait status, the peak memory in bytes, and the number of processes killed by the kernel
-for lack of memory. The job can neither write to stderr nor read the token, because it cannot inspect this process."""
+Standard input contains the length of a JSON object (8 bytes, big-endian), followed by the object. Afterwards, standard
+input serves as a leash: the process exits when standard input is closed. The process writes `TOKEN started` to stderr,
+and finally `TOKEN STATUS PEAK OOM`. `STATUS` is the wait status, `PEAK` the peak memory in bytes, and `OOM` the number
+of processes killed by the kernel for lack of memory. The job can neither write to stderr nor read the token, because it
+cannot inspect this process."""
 
 import contextlib
 import ctypes
@@ -61,7 +62,7 @@ def main() -> None:
 
 
 def _watched(child: int, wakeup: int, until: float) -> int:
-    """Returns the command's wait status, or SIGKILL if it had to be killed."""
+    """Returns the command's wait status, or SIGKILL if the command had to be killed."""
     waiting = select.poll()
     waiting.register(wakeup, select.POLLIN)
     waiting.register(0, select.POLLIN)
@@ -71,7 +72,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
                 return signal.SIGKILL
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)
-        while True:  # also reaps the job's other processes
+        while True:  # this loop also reaps the job's other processes
             process, status = os.waitpid(-1, os.WNOHANG)
             if process == child:
                 return status
@@ -82,7 +83,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
 
 def _make_python(folder: str, packages: str | None) -> None:
     """Creates an environment for the image's interpreter with `packages` on its path, but without the image's own
-    packages. No package runs code before it is imported."""
+    packages. Packages cannot run code before they are imported."""
     inside = f"{folder}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     os.makedirs(inside)  # noqa: PTH103
     os.makedirs(f"{folder}/bin")  # noqa: PTH103

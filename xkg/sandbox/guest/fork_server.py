@@ -1,15 +1,15 @@
 """A process that imports modules in advance and forks once for each job: the sandboxed half of
 `xkg.sandbox.isolation.fork_server`.
 
-It already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain. A job
-cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
-descendants are killed and the scratch folders are emptied, so that every job starts from the same state. This process
-never reads the job; only the fork does.
+The process already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain. A
+job cannot signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its
+descendants are killed and the scratch folders are emptied, so that every job starts from the same state. Only the fork
+reads the job, never this process.
 
-It communicates over the socket given by its first argument. It first sends `{"failed": {...}, "cold": reason or null}`;
-if `cold` is not null, it cannot fork jobs. Each message that it receives then contains three descriptors: a job as
-JSON, the job's output, and a leash whose other end is closed to end the job. It replies with the job's wait status and
-whether the scratch folders are empty again."""
+The process communicates over the socket given by its first argument. The process first sends `{"failed": {...}, "cold":
+reason or null}`; `cold` is the reason why jobs cannot be forked, if any. Each incoming message then contains three
+descriptors: a job as JSON, the job's output, and a leash whose other end is closed to end the job. Each reply contains
+the job's wait status and whether the scratch folders are empty again."""
 
 import builtins
 import gc
@@ -32,7 +32,7 @@ from xkg.sandbox.guest.supervisor import keep
 
 def main() -> None:
     """The arguments are the socket's descriptor, the Landlock ABI, the modules as JSON, and the scratch folders,
-    starting with the job's home. Returns only in the fork, when its job is done."""
+    starting with the job's home. Returns only in a fork, when the fork's job is done."""
     number, abi, modules, *places = sys.argv[1:]
     sys.path[0] = ""
     landlock.restrict(int(abi), None)
@@ -100,8 +100,8 @@ def _unfit() -> str | None:
 
 
 def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
-    """Sets the fork's limits, output and Landlock domain. Returns only the arguments to run as `python` would, because
-    the job's files may contain data that the code must not see."""
+    """Sets the fork's limits, output and Landlock domain. Returns the arguments to run as `python` would. Nothing else
+    is returned, because the job's files may contain data that the code must not see."""
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -154,8 +154,8 @@ def _read(descriptor: int) -> bytes:
 
 
 def _emptied(places: list[str]) -> bool:
-    """Empties folders, whatever their depth and permissions, and recreates the first one. Returns whether they are
-    empty."""
+    """Empties folders, whatever their depth and permissions, and recreates the first folder. Returns whether all
+    folders are empty."""
     try:
         for place in sorted(places, key=len):
             if Path(place).exists():

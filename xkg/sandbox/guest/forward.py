@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def forwarded(path: str) -> Iterator[None]:
-    """Forwards a loopback port to the socket at `path` and makes it the proxy of this process and its children."""
+    """Forwards a loopback port to the socket at `path`, and uses the port as the proxy for this process and its
+    children."""
 
     def relay(source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):

@@ -38,17 +38,17 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The kernel's Landlock ABI version; 0 if it has none."""
+    """The kernel's Landlock ABI version; 0 if the kernel has no Landlock."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
-    """Restricts this process to `paths`, which lists each path with the access rights to it and everything below.
-    Missing paths are skipped. If `abi` supports it, also restricts TCP connections to `port` (ABI 4), and abstract
-    sockets and signals to the process's own descendants (ABI 6). If `paths` is None, files and TCP stay unrestricted.
-    With any ABI, processes outside the domain cannot be traced or inspected. Raises `OSError`."""
+    """Restricts this process to `paths`, which lists each path with the access rights to the path and everything below.
+    Missing paths are skipped. Since ABI 4, also restricts TCP connections to `port`, and since ABI 6, abstract sockets
+    and signals to the process's own descendants. If `paths` is None, files and TCP stay unrestricted. With any ABI,
+    processes outside the domain cannot be traced or inspected. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -57,7 +57,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         return result
 
     tcp = _TCP if abi >= 4 and paths is not None else 0
-    if paths is None:  # without this right, a ruleset denies moves between folders
+    if paths is None:  # a ruleset without this right denies moves between folders
         handled, paths = REFER, [("/", REFER)]
     else:
         handled = (1 << _FILE_RIGHTS.get(abi, 16)) - 1

@@ -1,7 +1,7 @@
 """The Landlock runner's first process: a script that drops root, enters its Landlock domain, and supervises the job.
 
-Its standard input is one JSON object from `xkg.sandbox.isolation.landlock`. It writes one line to the descriptor
-`status`: the job's wait status, or `refused` and the reason if the job could not be started."""
+The script reads one JSON object from `xkg.sandbox.isolation.landlock` on standard input. The script then writes one
+line to the descriptor `status`: the job's wait status, or `refused` and the reason if the job could not be started."""
 
 import ctypes
 import json

@@ -1,13 +1,13 @@
 """Lets code written for CUDA run on the CPU. Runs in a sandboxed Python process before the process's own code. Uses
 only the standard library, and supports Python 3.7 and later.
 
-Each library is patched in memory when it is imported; neither its files nor the code are changed. torch functions and
+Each library is patched in memory on import; neither the library's files nor the code are changed. torch functions and
 methods that take a device receive `cpu` instead of a CUDA device. Tensor types, generators and stored tensors are also
-mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. CUDA appears to be available to the code,
-with one device, but not to installed packages, so they use their CPU paths. In jax, GPU platforms are aliases of the
-CPU. TensorFlow places operations itself, so it only has to list a device.
+mapped to the CPU, and `torch.cuda` functions that need a driver do nothing. The code sees CUDA with one device.
+Installed packages see no CUDA, so they use their CPU paths. In jax, GPU platforms are aliases of the CPU. TensorFlow
+assigns operations to devices itself, so the patch only adds a GPU to TensorFlow's list of devices.
 
-A copy from the GPU (`x.cpu()`) stays a copy: it does not change when training continues."""
+A copy from the GPU (`x.cpu()`) remains a copy, which does not change when training continues."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls patch functions with a module once it is imported. Errors are caught one by one, so an interface that is
-    missing in some version does not prevent the other patches."""
+    """Calls patch functions with a module once the module is imported. Errors are caught separately for each patch, so
+    a missing interface in one library version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
         self._changes = changes
@@ -76,7 +76,7 @@ class Nothing:
 
 
 class Event(Nothing):
-    """A CUDA event that stores when it was recorded."""
+    """A CUDA event that stores the time of its recording."""
 
     at = 0.0
 
@@ -117,7 +117,7 @@ class Torch:
             if kwargs:
                 at = kwargs.get("device")
                 if at is not None:
-                    kwargs["device"] = "cpu" if type(at) is int else self.device(at)  # a number means a GPU
+                    kwargs["device"] = "cpu" if type(at) is int else self.device(at)  # a number denotes a GPU
                 if kwargs.get("pin_memory"):
                     kwargs["pin_memory"] = False
             return function(*map(self.device, args), **kwargs)
@@ -202,7 +202,7 @@ class Torch:
                 setattr(self.torch.cuda, name, getattr(self.torch, name))
 
     def presence(self) -> None:
-        """Reports one device, except to installed packages."""
+        """Makes torch report one CUDA device, except to installed packages."""
         for name, here in (("is_available", True), ("device_count", 1)):
             setattr(self.torch.cuda, name, self.to_the_code(getattr(self.torch.cuda, name), here))
 

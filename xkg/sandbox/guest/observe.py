@@ -2,8 +2,9 @@
 the test in `guest.run_test`, in the implementation's namespace. `xkg.sandbox.evidence.equivalence` appends the call.
 
 Each variant runs in a copy of the namespace, statement by statement; an error ends only the statement that raised it.
-Finally, one line of JSON is printed. For each call, `calls` contains digests of its result and of the arguments that it
-may have changed, whether it raised, and the index of its lines in `line_sets` (empty if lines are not traced)."""
+Finally, one line of JSON is printed. For each call, `calls` contains digests of the result and of the arguments after
+the call, whether the call raised an exception, and the index of the executed lines in `line_sets`. The line sets are
+empty if lines are not traced."""
 
 from typing import Any
 
@@ -119,7 +120,7 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
             sys.modules["torch"].manual_seed(seed)
 
     with contextlib.suppress(Exception):
-        if "jax" in sys.modules:  # otherwise a compiled function would not run its lines again
+        if "jax" in sys.modules:  # otherwise, a compiled function would not run its lines again
             sys.modules["jax"].config.update("jax_disable_jit", True)
     programs = [compile(source, "test.py", "exec", dont_inherit=True) for source in statements]
     for seed, table in enumerate(tables):

@@ -1,5 +1,5 @@
 """Records which arithmetic operations always return one of their operands. A sandboxed Python process imports this
-module before its own code, which is rewritten to call it instead of using operators."""
+module before its own code, which is rewritten to call this module's functions instead of using operators."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def recorder(code: str) -> Callable[..., Any]:
     """Returns a function that runs and records the operations in the file `code`. When the process exits, a file next
-    to `code` lists each operation whose result always equalled the same operand: its number, how often it ran, and
-    which operand (0 or 1). Constant operands do not count."""
+    to `code` lists each operation whose result always equalled the same operand. An entry contains the operation's
+    number, the number of runs, and the index of the operand (0 or 1). Constant operands do not count."""
     seen: dict[int, list[Any]] = {}
     process, place = os.getpid(), f"{os.path.abspath(code)}.xkg-operations.json"  # noqa: PTH100
 

@@ -1,17 +1,18 @@
-"""Runs a command in a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
+"""Runs a command in a copy of the command's starting folder. Runs inside the sandbox and uses only the standard
+library.
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
-goes to its stderr, to which no other process inside can write. `python` is the interpreter of a virtual environment
-with the package folder on its module path. If there are `traced` files, every Python process counts how often it runs
-each line in these files. All processes map one file of counters, so the counts from killed processes are kept too. If
-two processes run the same line at the same moment, only one run may be counted. The first counter identifies the line
-that last printed text matching the pattern `printed`. If the request has groups of `awaited` lines, the program
-`watcher` runs instead of the line counter.
+goes to this program's stderr, to which no other process in the sandbox can write. `python` is the interpreter of a
+virtual environment with the package folder on its module path. If there are `traced` files, every Python process counts
+how often it runs each line in these files. All processes map one file of counters, so the counts from killed processes
+are kept too. If two processes run the same line at the same moment, only one run may be counted. The first counter
+identifies the line that last printed text matching the pattern `printed`. If the request has groups of `awaited` lines,
+the program `watcher` runs instead of the line counter.
 
-A second command can measure the files that a command leaves behind, in a separate sandbox. If `leaves` is set, the
-files that the command created or overwrote follow its output as a tar archive, which starts at the byte `left_at` in
-the report. The second command's request passes that file and byte as `left`, and lists files that must be absent from
-the tree as `without`."""
+The files that a command leaves behind can be measured by a second command in a separate sandbox. If `leaves` is set,
+the files that the command created or overwrote follow its output as a tar archive, which starts at the byte `left_at`
+in the report. The second command's request passes that file and byte as `left`, and lists files that must be absent
+from the tree as `without`."""
 
 import base64
 import contextlib
@@ -37,7 +38,7 @@ _MOST_REMOVED, _MOST_REWRITTEN = 20, 2000
 _PIPE, _AFTER_OUTPUT = 1 << 16, 1.0
 _CODE = tuple(importlib.machinery.all_suffixes())
 
-# Runs in every Python process of the command before its first line.
+# Runs in every Python process of the command, before any of the command's own code.
 _TRACER = """\
 import json, os, sys
 
@@ -153,7 +154,7 @@ def main() -> None:
         last_awaited = {path: max(map(max, of)) for path, of in request.get("awaited", {}).items()}
         if last_awaited:
             first, size = offsets(last_awaited, tree)
-            counts.write_bytes(b"\1" + bytes(8 * size - 1))  # no process has watched yet
+            counts.write_bytes(b"\1" + bytes(8 * size - 1))  # no process has started watching yet
             groups = {os.path.realpath(tree / path): of for path, of in request["awaited"].items()}
             awaited = {"counts": str(counts), "groups": groups}
             awaited["first"] = {os.path.realpath(tree / name): at for name, at in first.items()}
@@ -181,7 +182,7 @@ def main() -> None:
 
 
 def environment(folder: Path, request: dict[str, Any]) -> Path:
-    """Creates a virtual environment for the command. Returns its folder of programs."""
+    """Creates a virtual environment for the command. Returns the environment's folder of programs."""
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -204,8 +205,8 @@ def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
 
 
 def run(command: list[str], tree: Path, variables: dict[str, str], seconds: float, *, alone: bool) -> dict[str, Any]:
-    """Runs a command and reports how it ended. If `alone` is set, its processes cannot write directly to this program's
-    stdout, so anything written there afterwards comes from this program."""
+    """Runs a command and reports how it ended. If `alone` is set, the command's processes cannot write directly to this
+    program's stdout, so all later output comes from this program."""
     reading, writing = os.pipe() if alone else (None, None)
     try:
         process = subprocess.Popen(
@@ -272,8 +273,8 @@ def printed(counts: Path, first: dict[str, int]) -> tuple[str, int] | None:
 
 
 def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
-    """The files in the original folder that Python processes opened in the copy. None if a process could not record
-    them."""
+    """The files in the original folder that Python processes opened in the copy. Returns None if a process could not
+    record the files that it opened."""
     with names.open("rb") as file:
         found = {os.fsdecode(line) for line in file.read(_FILE_BYTES).splitlines()}
     root = os.path.realpath(tree)
@@ -307,7 +308,7 @@ def paths_of(folder: Path) -> list[str]:
 
 
 def same(one: Path, other: Path) -> bool:
-    """Whether both are regular files with the same content."""
+    """Whether both paths are regular files with the same content."""
     try:
         return not other.is_symlink() and other.is_file() and filecmp.cmp(one, other, shallow=False)
     except OSError:
@@ -315,7 +316,8 @@ def same(one: Path, other: Path) -> bool:
 
 
 class Whole:
-    """Pads a file with zeros if it shrinks while being read, because the command's processes may still be writing."""
+    """Pads a file with zeros if the file shrinks while being read, because the command's processes may still be writing
+    to it."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -325,8 +327,9 @@ class Whole:
 
 
 def hand_over(original: Path, tree: Path, home: Path | None) -> bool:
-    """Writes a tar archive of the regular files that differ from the original folder to stdout. If `home` is given,
-    archives everything below it except the environment, including links. Returns False if the archive does not fit."""
+    """Writes the regular files that differ from those in the original folder to stdout, as a tar archive. If `home` is
+    given, also archives links and other files below `home`, except the environment. Returns False if the archive does
+    not fit."""
     root = home or tree
     try:
         with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
@@ -363,8 +366,8 @@ def take_home(left: BinaryIO, home: Path) -> None:
 
 
 def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:
-    """Adds data files that another command left, but no hidden files and nothing that Python could import. Overwrites a
-    file in the tree only if it is one of `outputs`."""
+    """Adds data files left behind by another command, except hidden files and anything that Python could import.
+    Overwrites only those files in the tree that are in `outputs`."""
     inside = tree.resolve()
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
         for member in archive:

@@ -1,12 +1,13 @@
 """Runs a caller's script against a node's code. Runs inside the sandbox and uses only the standard library.
 
 Next to this file, `request.json` contains the script and the limits, and `code/implementation.py` contains the code.
-The script runs in a fork, as `__main__`, in an empty working folder. Its namespace starts with the names from the
-implementation. As in a notebook, the value of the last expression is printed, and open matplotlib figures are saved at
-the end.
+The script runs in a fork, as `__main__`, in an empty working folder. The script's namespace starts with the names from
+the implementation. As in a notebook, the value of the last expression is printed, and open matplotlib figures are saved
+at the end.
 
-The script's output becomes this program's output, with the middle omitted if it is long. The last line of the output is
-a report, a JSON object with how the script ended and the files in its working folder. The parent trusts neither.
+The script's output becomes this program's output, with the middle omitted if the output is long. The last line of the
+output is a report: a JSON object that states how the script ended and lists the files in its working folder. The parent
+process trusts neither the output nor the report.
 
 Supports Python 3.7 and later."""
 
@@ -32,7 +33,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# There is no network here, so these libraries should fail at once instead of retrying for minutes.
+# The sandbox has no network, so these libraries should fail at once instead of retrying for minutes.
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 _PIPE = 1 << 16
 _LOOK_MS = 20
@@ -136,7 +137,7 @@ def save_figures() -> None:
 
 def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
     """Streams the start of the script's output to stdout, and prints the tail at the end of the run. A run ends when
-    the child exits, runs out of time, or has printed more than `endless` bytes. Then kills the child's whole
+    the child exits, runs out of time, or has printed more than `endless` bytes. Finally, kills the child's whole
     session."""
     most, until = request["output_bytes"], time.monotonic() + request["seconds"]
     end: deque[bytes] = deque()

@@ -1,16 +1,17 @@
 """Runs the test of a code node against its implementation. Runs inside the sandbox and uses only the standard library.
 
 `implementation.py` and `test.py` are next to this file. The code is loaded from `loaded.py`, which contains the
-implementation or a mutant of it. It gets the implementation's module name, path and line numbers, so a test that
-inspects it always sees the unchanged implementation. The test runs as `__main__`. Some tests are written as the end of
-the same file, under `if __name__ == "__main__"`, and use the implementation's namespace. Others are scripts that import
-the code under test. They get a separate namespace that starts with the same names, so a test's `import numpy as np`
-does not rebind the implementation's `np`.
+implementation or one of its mutants. The loaded code gets the implementation's module name, path and line numbers, so a
+test that inspects the code always sees the unchanged implementation. The test runs as `__main__`. Some tests are
+written as the end of the implementation's file, under `if __name__ == "__main__"`, and use the implementation's
+namespace. Other tests are scripts that import the code under test. Such a script gets a separate namespace that starts
+with the same names, so its `import numpy as np` does not rebind the implementation's `np`.
 
 Two tokens, chosen for this run by the parent, are printed when the import finishes and when the test succeeds. The
-second is followed by the executed lines if `traced` is not empty. The tokens are read and their files removed before
-any other code runs. From then on, the tokens and every function called later exist only on the stack of a single
-expression. No variable, closure or module refers to them, and replacing builtins has no effect here.
+second token is followed by the executed lines if `traced` is not empty. The tokens are read and their files removed
+before any other code runs. From then on, the tokens and every function called later exist only on the stack of a single
+expression. No variable, closure or module refers to the tokens, and replacing builtins has no effect on this
+expression.
 
 If `stack_after` contains a number of seconds, the stack is printed after that time. The parent ends the run shortly
 afterwards."""
@@ -31,7 +32,7 @@ from typing import Any
 
 OVER = "xkg: error ended"
 
-# There is no network here, so these libraries should fail at once instead of retrying for minutes.
+# The sandbox has no network, so these libraries should fail at once instead of retrying for minutes.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
@@ -83,7 +84,7 @@ def main() -> None:
 
 def print_stack_after(seconds: float) -> None:
     """Prints the stack after some seconds, but not in forks. A fork does not inherit the thread that prints the stack,
-    and would wait for it forever on exit."""
+    and would wait for that thread forever on exit."""
     own, end = os.getpid(), time.monotonic() + seconds
 
     def start() -> None:
@@ -171,7 +172,7 @@ def run(
 
 
 def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, implementation: str | None) -> bool:
-    """Whether the test's last statement ended the process, not the code under test."""
+    """Whether the process was ended by the test's last statement rather than by the code under test."""
     ended = False
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -183,7 +184,7 @@ def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, im
 
 
 def report(write: Callable[[int, bytes], int], process: Callable[[], int], own: int, token: str, text: str) -> bool:
-    mine = process() == own  # a fork of the test also gets here
+    mine = process() == own  # a process forked by the test also gets here
     if mine:
         write(1, f"\n{token} {text}\n".encode())
     return mine
@@ -191,9 +192,9 @@ def report(write: Callable[[int, bytes], int], process: Callable[[], int], own: 
 
 def flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the test may have replaced it
+        with contextlib.suppress(Exception):  # the test may have replaced the stream
             stream.flush()
 
 
-keep = sys.modules["__main__"]  # its namespace must survive the replacement of `__main__`
+keep = sys.modules["__main__"]  # the module's namespace must survive the replacement of `__main__`
 main()

@@ -1,5 +1,5 @@
-"""Makes a process draw the same random numbers in every run, unless it sets a seed. A sandboxed Python process imports
-this module before its own code.
+"""Makes a process draw the same random numbers in every run, unless the process sets a seed itself. A sandboxed Python
+process imports this module before its own code.
 
 NumPy seeds its generators with `secrets.randbits`; PyTorch's default seed is always the same."""
 

@@ -1,8 +1,8 @@
-"""Supervises one job that has no PID namespace: waits for the job, and kills all its processes.
+"""Supervises a job without a PID namespace: waits for the job to end, and kills all its processes.
 
-The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). It runs in a Landlock domain
-that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor. The
-supervisor's `kill(-1)` reaches all of the job's processes and no others, atomically, so no fork can escape it. If the
+The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). The supervisor runs in a
+Landlock domain that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor.
+The supervisor's `kill(-1)` reaches all of the job's processes and no others, atomically, so no fork can escape. If the
 kernel does not scope signals and the uid is shared, the job's processes are found through their parents and stopped
 before they are killed."""
 
@@ -17,9 +17,9 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
-    """Forks a child that calls `become`, and waits until it ends or the other end of `leash` is closed. Returns the
-    child's wait status once all its descendants are dead; returns None in the child after `become`. `alone` means that
-    this process can signal only the job, because of its Landlock domain or a separate uid."""
+    """Forks a child that calls `become`, and waits until the child ends or the other end of `leash` is closed. Returns
+    the child's wait status once all its descendants are dead; returns None in the child after `become`. `alone` means
+    that this process can signal only the job, because of its Landlock domain or a separate uid."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     alone = alone and not _can_signal(os.getppid())  # otherwise `kill(-1)` would kill unrelated processes
@@ -88,7 +88,7 @@ def _can_signal(process: int) -> bool:
 
 
 def _kill_below(root: int) -> None:
-    """Stops all descendants of `root` until no more are found, then kills them."""
+    """Stops all descendants of `root` until no more descendants are found, then kills them."""
     stopped: set[int] = set()
     while running := _below(root) - stopped:
         for process in running:

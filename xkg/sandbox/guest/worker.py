@@ -5,10 +5,10 @@ This process never reads a call's input. The fork reads the input after giving u
 processes and new descriptors. An attacker who takes over the fork has only processor time, some memory and one socket.
 Every call starts from the same state.
 
-Its standard input is one JSON object from `xkg.sandbox.isolation.confined_worker`. When it is ready, it writes one line
-of JSON to the socket `control`. Each message that it receives then contains a call's memory limit in megabytes and two
-descriptors, the call's socket and its leash. Closing the leash's other end ends the call, whose wait status is written
-to the leash. A frame on a call's socket consists of a letter, a length and that many bytes."""
+The process reads one JSON object from `xkg.sandbox.isolation.confined_worker` on standard input. When ready, the
+process writes one line of JSON to the socket `control`. Each incoming message then contains a call's memory limit in
+megabytes and two descriptors, the call's socket and its leash. Closing the leash's other end ends the call, whose wait
+status is written to the leash. A frame on a call's socket consists of a letter, a length and that many bytes."""
 
 import contextlib
 import gc
@@ -44,7 +44,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Call:
-    """A task's interface to its call."""
+    """A task's interface to the call that runs it."""
 
     def __init__(self, channel: socket.socket, request: dict[str, Any]) -> None:
         self._channel = channel
@@ -52,8 +52,8 @@ class Call:
         self.payload = request["payload"]
 
     def read(self, names: Sequence[str]) -> Iterator[bytes | None]:
-        """Yields the bytes for each name, or None if there are none. The caller must consume all of them before it
-        sends the next message."""
+        """Yields the bytes for each name, or None for a name without bytes. The caller must consume all items before
+        sending the next message."""
         self.send(ASK, json.dumps(list(names)).encode())
         for _ in names:
             yield receive(self._channel)
@@ -180,7 +180,7 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
             call.mark("")
             send(channel, DONE, tasks[request["task"]](call))
         except Exception as error:
-            error.__traceback__ = None  # its frames may contain untrusted data
+            error.__traceback__ = None  # the traceback's frames may contain untrusted data
             kinds = [kind.__name__ for kind in type(error).__mro__]
             send(channel, ERROR, json.dumps({"kinds": kinds, "message": str(error)[:2000]}).encode())
     finally:
@@ -189,7 +189,7 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
 
 def _confine(plan: dict[str, Any], memory_mb: int) -> None:
     """Restricts this process to its memory limit and its single descriptor. Restrictions that the system does not
-    support are skipped, but no system allows new descriptors."""
+    support are skipped, but new descriptors are forbidden on every system."""
     if sys.platform.startswith("linux"):
         import ctypes
 

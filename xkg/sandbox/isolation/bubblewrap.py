@@ -2,8 +2,8 @@
 non-root uid.
 
 `bubblewrap_mounts` defines the files that a job sees, `seccomp` the denied system calls, and `watchdog` the limits on
-memory, time and output. If root starts bubblewrap, it creates the sandbox as root and then drops to an unused high uid;
-for any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` exits with its parent, and
+memory, time and output. If root starts bubblewrap, the sandbox is created as root and then drops to an unused high uid.
+For any other user, the sandbox is a user namespace. In both cases, `bwrap --die-with-parent` exits with its parent, and
 so do all processes in the sandbox, including daemons."""
 
 import contextlib
@@ -36,7 +36,7 @@ from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
-# bwrap returns 128 + the signal that ended the command, up to SIGSYS.
+# bwrap returns 128 plus the number of the signal that ended the command, up to SIGSYS.
 _SIGNALLED = range(129, 160)
 _EXIT_SECONDS = 5
 
@@ -44,9 +44,9 @@ _EXIT_SECONDS = 5
 class BubblewrapRunner:
     """Confines a job with `bwrap`. Thread-safe.
 
-    Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow sandboxing,
-    `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a
-    process."""
+    Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow sandboxing.
+    Raises `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be
+    passed to a process."""
 
     name = "bubblewrap"
     weaker: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ def _start(
         plan += ("--json-status-fd", str(status_writer))
         rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
         plan += ("--seccomp", sealed(rules))
-        # Passed through a descriptor, because the job can read the command line of process 1.
+        # The arguments are passed through a descriptor, because the job can read the command line of process 1.
         limits = limiting(confined.limits, uid, reads_all=confined.reads_all)
         listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
         process = subprocess.Popen(
@@ -167,7 +167,7 @@ def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
 
 
 def _wait_for_exit(process: int) -> None:
-    """Waits until the sandbox's process 1 has exited. It exits only after every other process inside."""
+    """Waits until the sandbox's process 1 has exited. Process 1 exits only after every other process in the sandbox."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:
@@ -195,5 +195,5 @@ def _refusal(output: str) -> str:
     elif "Permission denied" in message:
         advice = f"make the interpreter readable by everyone (chmod -R o+rX {sys.base_prefix})"
     else:
-        advice = "update it (apt-get install bubblewrap util-linux)"
-    return f"bubblewrap cannot sandbox code on this machine ({message}): {advice}"
+        advice = "update bubblewrap (apt-get install bubblewrap util-linux)"
+    return f"bubblewrap cannot sandbox code on this machine ({message}); {advice}"

@@ -1,9 +1,10 @@
 """Defines the mounts, environment variables, limits and uid of the bubblewrap sandbox.
 
-A job has read-only access to the interpreter, the system's libraries, `/usr/bin`, and its packages at `/site`. It also
-has an in-memory file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a
-`/proc` that lists only its own processes. It cannot see `/home`, `/root`, `/etc` or xkg's environment variables.
-Packages installed next to the interpreter are hidden, so only packages in the environment can be imported."""
+A job has read-only access to the interpreter, the system's libraries, `/usr/bin`, and its packages at `/site`. A job
+also has an in-memory file system of `Limits.disk_mb` at `/tmp` (with its home and working folder, `/tmp/job`), 64 MB at
+`/dev/shm`, and a `/proc` that lists only its own processes. A job cannot see `/home`, `/root`, `/etc` or xkg's
+environment variables. Packages installed next to the interpreter are hidden, so only packages in the environment can be
+imported."""
 
 import itertools
 import math
@@ -26,8 +27,8 @@ NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 Keeper = Literal["packages", "folders"]
-"""The owner of persistent files: the installer, or programs such as git in folders lent to them. Each owner has a
-separate uid, because the kernel counts processes by uid and an installation starts hundreds of threads."""
+"""The owner of persistent files: the installer, or a program such as git in a folder lent to the program. Each owner
+has a separate uid, because the kernel counts processes by uid and an installation starts hundreds of threads."""
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
 # A fixed hash seed and one thread per library make runs repeatable. A single thread also avoids slowing down other
@@ -72,7 +73,8 @@ class Confined:
     an interpreter to link to instead of xkg's own. `unix_sockets` allows `AF_UNIX`. `keeper` selects a uid that may own
     persistent files, and `lasting` selects a uid that is not assigned to any later job. `denied` contains additional
     filter rules, and `devices` lists device nodes to read and write. The command starts in `folder`. If `reads_all` is
-    set, the command may read everything in its mounts that root could read, although it is not root."""
+    set, the command may read everything in its mounts that root could read, although the command does not run as
+    root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -98,8 +100,8 @@ def python_files(
     before any other code runs.
 
     Packages installed next to the interpreter cannot be imported, and no package runs code before a job imports it. The
-    environment's own `sitecustomize` takes precedence over packages' `sitecustomize`, and `.pth` files are read only in
-    the environment's own folder."""
+    environment's own `sitecustomize` takes precedence over packages' `sitecustomize`, and `.pth` files take effect only
+    in the environment's own folder."""
     return {
         "pyvenv.cfg": f"home = {interpreter.program.parent}\ninclude-system-site-packages = false\n",
         f"{interpreter.packages}/packages.pth": f"{packages}\n" if packages else "",
@@ -114,15 +116,15 @@ _runs, _lasting_runs = itertools.count(), itertools.count()
 
 def outside_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int | None:
     """Returns the uid to drop to outside the sandbox. Each call returns a new uid, so the kernel's process limit, which
-    does not apply to root, counts only this job. Each `keeper` always gets the same uid, and `lasting` selects one from
-    a separate range. Returns None for ordinary users, who keep their own uid.
+    does not apply to root, counts only this job. Each `keeper` always gets the same uid, and `lasting` selects a uid
+    from a separate range. Returns None for ordinary users, who keep their own uid.
 
     Raises `SandboxUnavailableError` if root lacks the capabilities to drop privileges."""
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID):
         raise SandboxUnavailableError(
-            "this root user cannot create a sandbox (no CAP_SYS_ADMIN, as in most containers): run as an ordinary "
+            "this root user cannot create a sandbox (no CAP_SYS_ADMIN, as in most containers); run as an ordinary "
             "user, or start the container with --privileged"
         )
     return unused_uid(keeper=keeper, lasting=lasting)
@@ -136,7 +138,8 @@ def holds(*rights: int) -> bool:
 
 
 def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
-    """An unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` if this user namespace has none."""
+    """An unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` if this user namespace has no unused
+    uid."""
     extents = [
         (int(first), int(first) + int(count))
         for first, _, count in (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
@@ -144,10 +147,10 @@ def unused_uid(*, keeper: Keeper | None = None, lasting: bool = False) -> int:
     low, high = max(extents, key=lambda extent: extent[1] - extent[0])
     if high > 0x7FFF0000:
         low, high = 0x60000000, 0x7FFF0000
-    else:  # the upper half of the uids that a container maps, below nobody
+    else:  # the upper half of the uids that a container maps, below the uid of `nobody`
         low, high = (low + high) // 2, high - 8
     if high - low < 64:
-        raise SandboxUnavailableError("root has no other uid in this container: run as an ordinary user instead")
+        raise SandboxUnavailableError("root has no other uid in this container; run as an ordinary user instead")
     if keeper:
         return low - 1 - get_args(Keeper).index(keeper)
     drawn = 48 + next(_lasting_runs) % 16 if lasting else next(_runs) % 48
@@ -196,7 +199,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     plan.add("--hostname", "sandbox", "--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL")
     if uid is None:
         plan.add("--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY))
-    else:  # only needed to drop root, after which the kernel removes them
+    else:  # these capabilities are only needed to drop root; the kernel then removes them
         plan.add("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
         plan.add(*(("--cap-add", "CAP_DAC_READ_SEARCH") if confined.reads_all else ()))
     for name, value in {**QUIET, **confined.variables}.items():

@@ -1,10 +1,10 @@
 """Parses untrusted bytes in a process that can only compute.
 
-One process imports the parsers once. Each call forks it (which takes milliseconds), and the fork gives up access to
-files, the network and other processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork
-has limits on processor time, wall time and memory, and exits once it has answered. So calls run in parallel, and a
-crash affects only one call. An attacker who takes over a call finds no data from other calls and cannot change their
-answers.
+One process imports the parsers once. Each call forks this process (which takes milliseconds). The fork gives up access
+to files, the network and other processes before reading the first untrusted byte (`xkg.sandbox.guest.worker`). The fork
+has limits on processor time, wall time and memory, and exits once it has answered. Calls can therefore run in parallel,
+and a crash affects only one call. An attacker who takes over a call finds no data from other calls and cannot change
+their answers.
 
 Answers are untrusted bytes with a maximum length, and the caller must validate them."""
 
@@ -77,7 +77,7 @@ class Bounds:
 
 class ConfinedWorker:
     """Runs functions from the `TASKS` of `modules` in confined forks of a single process, which the first call starts.
-    Thread-safe, and usable in forks of the process that created it. The process exits when this object is closed or
+    Thread-safe, and usable in forks of the creating process. The process exits when this object is closed or
     garbage-collected."""
 
     def __init__(self, modules: Sequence[str]) -> None:
@@ -92,7 +92,7 @@ class ConfinedWorker:
         self._places = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
 
     def start(self) -> None:
-        """Starts the process and its imports, without waiting for either."""
+        """Starts the process and its imports, without waiting for them to finish."""
         with self._turn():
             if self._template is None and not self._closed:
                 self._template = _Template(self._modules)
@@ -108,8 +108,8 @@ class ConfinedWorker:
         """Returns the answer of `task` for `payload`, a JSON value. The task requests bytes by name from `read`, which
         yields bytes or None for each name. If the answer arrives in parts, `part` receives each part.
 
-        Raises `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` from the
-        task, `InputError` if no slot becomes free within the time limit, and any error from `read`."""
+        Raises `WorkerDiedError`, also if `part` raises `ValueError`, and `InputError` if no slot becomes free within
+        the time limit. Also raises any `InputError` or `UnsafeInputError` from the task, and any error from `read`."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):
             raise InputError("other papers or repositories are being parsed; try again when they are done")
@@ -122,7 +122,7 @@ class ConfinedWorker:
                     except WorkerDiedError:
                         if self._closed:
                             raise InputError(_CLOSED) from None
-                        if last or conversation.begun:  # otherwise, the template was killed before it could fork
+                        if last or conversation.begun:  # otherwise, the template was killed before forking
                             raise
             raise AssertionError
         finally:
@@ -143,7 +143,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._owner != os.getpid():  # in a fork of the process that created this, the template belongs to the parent
+        if self._owner != os.getpid():  # in a fork of the creating process, the template belongs to the parent
             self._template = None
             self._begin_in_this_process()
         with self._lock:
@@ -168,7 +168,7 @@ class ConfinedWorker:
                     try:
                         self._template.fork(memory_mb, theirs)
                         break
-                    except OSError as error:  # it was killed
+                    except OSError as error:  # the template was killed
                         self._template.end()
                         self._template = None
                         if attempt == 2:
@@ -179,12 +179,12 @@ class ConfinedWorker:
 
 
 class _Template:
-    """The process to fork for each call."""
+    """The process that is forked for each call."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         if not hasattr(os, "fork"):
             raise SandboxUnavailableError(
-                "papers and repositories are parsed in forked processes, which this system does not support: build "
+                "papers and repositories are parsed in forked processes, which this system does not support; build "
                 "in the Windows Subsystem for Linux or on another machine, and import the result"
             )
         ours, theirs = socket.socketpair()
@@ -221,7 +221,7 @@ class _Template:
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
         """Forks the process for one call. Raises `OSError` if the process has exited, and `SandboxUnavailableError` if
-        it did not start."""
+        the process did not start."""
         if not self._ready:
             self._wait()
         socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [descriptor.fileno() for descriptor in descriptors])
@@ -246,7 +246,7 @@ class _Template:
 def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int) -> None:
     control.close()
     if os.getpid() != owner:
-        process.returncode = 0  # not a child of this process, so there is nothing to wait for
+        process.returncode = 0  # the template is not a child of this process, so there is nothing to wait for
         return
     try:
         process.wait(_ENDING_SECONDS)
@@ -256,7 +256,7 @@ def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int)
 
 
 class _Conversation:
-    """One call, until it ends or hits a limit."""
+    """A call in progress, until the call ends or hits a limit."""
 
     def __init__(
         self,
@@ -379,7 +379,7 @@ class _Conversation:
         return WorkerDiedError("crashed", self._at, what)
 
     def _died(self) -> WorkerDiedError:
-        """Derives the reason why the process ended from its wait status."""
+        """Derives the reason why the process ended from the process's wait status."""
         if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
             return WorkerDiedError("crashed", self._at, "it closed its socket")
         status_line = self._leash.recv(64)

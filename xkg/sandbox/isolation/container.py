@@ -3,7 +3,8 @@ Landlock need, such as macOS.
 
 Each job runs in its own container, as nobody, without network access or capabilities. The image is read-only, file
 systems are private and in memory, and the engine limits memory and processes. `guest.container` is the first process.
-It receives the job over standard input, so the only shared host folder is the package folder, which is read-only."""
+The first process receives the job over standard input, so the only shared host folder is the package folder, which is
+read-only."""
 
 import contextlib
 import functools
@@ -50,8 +51,9 @@ _names = itertools.count()
 class ContainerRunner:
     """Confines a job in a container from `image`. Thread-safe.
 
-    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine fails, `UnsafeInputError` for a
-    file outside the scratch folder, and `InputError` for arguments that cannot be passed to a process."""
+    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine fails. Raises
+    `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that cannot be passed to a
+    process."""
 
     name = "container"
 
@@ -113,11 +115,11 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     memory = f"{limits.memory_mb + limits.disk_mb + _SHARED_MEMORY_MB + _OWN_MB}m"
     options = ["--rm", "--interactive", "--name", name, "--hostname", "sandbox", "--pull", "never"]
     options += ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-    # Starts as root, but only with the capabilities that the first process needs to switch users.
+    # The container starts as root, but only with the capabilities that the first process needs to switch users.
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # Set explicitly, because the engine's default may exceed its own limit.
+    # This limit is set explicitly, because the engine's default may exceed the engine's own limit.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
@@ -169,7 +171,7 @@ class _Running:
                     pipe.close()
 
     def send(self, plan: bytes) -> None:
-        """Sends the plan. Standard input stays open, because it is the leash."""
+        """Sends the plan. Standard input stays open, because it serves as the leash."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.write(len(plan).to_bytes(8, "big") + plan)
@@ -242,11 +244,11 @@ def _exit_code(status: int) -> int:
 
 
 def engine() -> str:
-    """The container engine's executable. Raises `SandboxUnavailableError` if none is installed."""
+    """The container engine's executable. Raises `SandboxUnavailableError` if no engine is installed."""
     for name in ENGINES:
         if (program := shutil.which(name)) is not None:
             return program
-    raise SandboxUnavailableError("no container engine is installed: install podman or docker")
+    raise SandboxUnavailableError("no container engine is installed; install podman or docker")
 
 
 def _ask_engine(*arguments: str) -> None:
@@ -269,7 +271,7 @@ def _refusal(output: str, image: str) -> str:
     message = next((line for line in reversed(output.splitlines()) if line.strip()), "it did not say why")[:200]
     if "image" in message.lower():
         build = f"{Path(engine()).name} build -t {image} -f {CONTAINERFILE} {CONTAINERFILE.parent}"
-        return f"the image {image} for running code does not exist ({message}): build it with `{build}`"
+        return f"the image {image} for running code does not exist ({message}); build it with `{build}`"
     return f"{Path(engine()).name} cannot sandbox code on this machine: {message}"
 
 

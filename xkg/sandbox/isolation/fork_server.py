@@ -1,14 +1,13 @@
-"""Runs jobs with modules already imported, by forking one sandboxed process per environment for each job.
+"""Runs each job with modules already imported, by forking a sandboxed process (one per environment).
 
-Importing torch takes seconds; forking a process that has imported it takes milliseconds. The process runs in a runner's
-sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its own
-Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied. Jobs
-share the sandbox's namespaces, because nothing inside may create new ones. Successive jobs are therefore separated by
-their Landlock domains.
+Importing torch takes seconds; forking a process that has already imported torch takes milliseconds. The process runs in
+a runner's sandbox. Jobs run one at a time. Each job is a fork of the process (`xkg.sandbox.guest.fork_server`) with its
+own Landlock domain, session and limits. When the job ends, its processes are killed and the scratch folders emptied.
+Jobs share the sandbox's namespaces, because no process inside the sandbox may create new namespaces. Successive jobs
+are therefore separated by their Landlock domains.
 
-If forking is not possible, each job runs in a separate sandbox. This is the case on kernels before 6.12, for modules
-that start threads or share memory, for arguments other than a script or `-c`, and for interpreters other than xkg's
-own."""
+If forking is not possible, each job runs in a separate sandbox. Forking requires Linux 6.12, modules that start no
+threads and share no memory, a script or `-c` as arguments, and xkg's own interpreter."""
 
 import contextlib
 import json
@@ -43,11 +42,11 @@ _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 class WarmRunner:
     """A `Runner` that forks each job from a process that has already imported `modules`, if the job's environment
-    contains them. `modules` may be a function that returns the names for a job. Thread-safe: each thread uses a
+    contains them. `modules` may be a function that returns the module names for a job. Thread-safe: each thread uses a
     separate process. Close the runner after use, or use it in a `with` statement.
 
-    `notify` receives one line if modules cannot be preloaded, or if a process was lost during a job. In the second
-    case, the job is rerun in a separate sandbox, and the next job starts a new process. Raises the same errors as
+    `notify` receives one line if modules cannot be preloaded, or if a process was lost during a job. After a lost
+    process, the job is rerun in a separate sandbox, and the next job starts a new process. Raises the same errors as
     `runner`."""
 
     def __init__(
@@ -59,7 +58,7 @@ class WarmRunner:
         self.name = runner.name
         self.weaker = (
             *runner.weaker,
-            "successive jobs in one environment share namespaces: they are separated by Landlock, not by namespaces",
+            "successive jobs in one environment share namespaces, so only Landlock separates them",
         )
         self._runner = runner
         self._modules = modules if callable(modules) else lambda _: modules
@@ -127,7 +126,7 @@ class WarmRunner:
         with self._lock:
             already_cold, self._cold = kind in self._cold, self._cold | {kind}
         if not already_cold:
-            self._notify(f"nothing is preloaded, each run starts a new process: {cold}")
+            self._notify(f"no modules are preloaded, so each run starts a new process: {cold}")
         return None
 
     def _kind(self, job: Job) -> _Kind:
@@ -176,7 +175,7 @@ class _Process:
         self.clean = True
 
     def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, within a job's limits. Returns the reason if jobs cannot be forked from the process,
+        """Waits for the imports, within a job's limits. Returns the reason why jobs cannot be forked from the process,
         or None."""
         process = self._opened.process
         assert process.stdout is not None
@@ -240,7 +239,7 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether the process is waiting for a job. False if it has exited or sent unexpected data."""
+        """Whether the process is waiting for a job. False if the process has exited or sent unexpected data."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

@@ -25,7 +25,7 @@ _OTHERS_READ_AND_WRITE = 0o006
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a command needs to use one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
+    """Requirements for using one GPU: device `nodes` to read and write, folders to read (`reads`), and environment
     `variables`."""
 
     number: int
@@ -56,7 +56,7 @@ def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
         _, _, number = name.partition(":")
         if not number and not here:
             raise InputError(
-                f"device {name}: this machine has no /dev/nvidia0 (no GPU, or no driver): to run without a GPU, omit "
+                f"device {name}: this machine has no /dev/nvidia0 (no GPU, or no driver); to run without a GPU, omit "
                 "devices"
             )
         if number and int(number) not in here:
@@ -70,7 +70,7 @@ def _gpu(number: int) -> Gpu:
     places = [DEV / name for name in (f"nvidia{number}", *_SHARED) if (DEV / name).exists()]
     for place in places:
         if os.geteuid() == 0 and place.stat().st_mode & _OTHERS_READ_AND_WRITE != _OTHERS_READ_AND_WRITE:
-            raise InputError(f"{place} can only be opened by its owner, but runs use another uid: chmod o+rw it")
+            raise InputError(f"{place} can only be opened by its owner, but runs use another uid; run chmod o+rw on it")
     reads = tuple(folder for folder in _LIBRARIES if folder.is_dir())
     variables = {"CUDA_VISIBLE_DEVICES": _uuid(number) or "0", "CUDA_CACHE_DISABLE": "1"}
     folders = [str(inner) for folder in reads for inner in (folder / "lib64", folder / "lib", folder) if inner.is_dir()]

@@ -1,9 +1,10 @@
 """The sandbox's only network access: a proxy that connects only to allowed hosts, such as the package index or a
 repository's host.
 
-The proxy listens on a unix socket outside the sandbox; inside, `guest.forward` forwards a loopback port to that socket.
-Without bubblewrap, the proxy listens on a loopback port. It accepts `CONNECT host:port` (TLS stays end-to-end between
-the program and the host) and absolute `http://` requests. It stops after a maximum total number of bytes."""
+The proxy listens on a unix socket outside the sandbox; inside the sandbox, `guest.forward` forwards a loopback port to
+that socket. Without bubblewrap, the proxy listens on a loopback port. The proxy accepts `CONNECT host:port` (TLS stays
+end-to-end between the program and the host) and absolute `http://` requests, and stops after relaying a maximum total
+number of bytes."""
 
 import contextlib
 import functools
@@ -32,7 +33,7 @@ _SILENT = 120.0
 """Connections are closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# The public index's file host. Most mirrors also link to it.
+# The public index's file host, to which most mirrors also link.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -71,7 +72,8 @@ def certificates() -> dict[str, Path]:
 
 @dataclass(frozen=True)
 class Index:
-    """A package index, with the environment variables that make uv use it, and the hosts that it needs."""
+    """A package index, with the environment variables that make uv use the index, and the hosts to which uv must
+    connect."""
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]
@@ -98,8 +100,8 @@ def reachable(url: str) -> bool:
 
 
 def configured_index() -> Index:
-    """Returns the index from uv's or pip's environment variables, or else from their configuration files, or else the
-    public index."""
+    """Returns the index from uv's or pip's environment variables, or else from their configuration files. Falls back to
+    the public index."""
     default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
     variables = {"UV_DEFAULT_INDEX": default}
     extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
@@ -152,7 +154,7 @@ def registry_socket(
     """Yields a unix socket through which only `hosts` can be reached. If `public` is set, host names may resolve only
     to public internet addresses. Refused hosts are added to `refused`. `received` is called with the number of bytes
     relayed so far, from any thread."""
-    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # kept short, because socket paths are limited to 108 bytes
+    folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # a short path, because socket paths are limited to 108 bytes
     path = folder / "registry"
     try:
         with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received, public=public)) as proxy:
@@ -297,7 +299,7 @@ class _Handler(socketserver.BaseRequestHandler):
             sink.shutdown(how)
 
     def _received(self, source: socket.socket) -> bytes:
-        """Receives the next bytes. Keeps waiting for a silent end as long as the other end is sending, for example
+        """Receives the next bytes. Keeps waiting for a silent source as long as the other end is sending, for example
         during a long download."""
         while True:
             try:
@@ -345,7 +347,7 @@ def _connected(host: str, port: int, seconds: float = 15, *, public: bool = Fals
     server.sendall(f"CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{login}\r\n".encode())
     head = b""
     while b"\r\n\r\n" not in head and len(head) < _HEAD:
-        byte = server.recv(1)  # do not read past the head, because the rest belongs to the tunnel
+        byte = server.recv(1)  # do not read past the response head, because all later bytes belong to the tunnel
         if not byte:
             break
         head += byte

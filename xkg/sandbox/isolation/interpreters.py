@@ -16,7 +16,7 @@ OLDEST, NEWEST = 7, 14
 """The oldest and newest minor versions of Python 3 that the sandbox's guest modules support."""
 
 _SECONDS = 120
-"""uv starts each interpreter once, which is slow on a busy machine."""
+"""The time limit for uv. uv starts each interpreter once, which is slow on a busy machine."""
 _FACTS = (
     "import json, site, sys; print(json.dumps([sys.version_info[1:3], sys.base_prefix, "
     "site.getsitepackages([sys.base_prefix])]))"
@@ -24,8 +24,8 @@ _FACTS = (
 
 
 class Interpreter(NamedTuple):
-    """An interpreter on this machine. `prefix` is its installation folder, and `hidden` lists the package folders
-    inside."""
+    """An interpreter on this machine. `prefix` is the installation folder, and `hidden` lists the package folders in
+    it."""
 
     program: Path
     minor: int
@@ -63,8 +63,8 @@ def own() -> Interpreter:
 
 
 def at(program: Path | None) -> Interpreter:
-    """The interpreter at this path, or xkg's own if the path is None. Raises `SandboxUnavailableError` if it does not
-    run."""
+    """The interpreter at this path, or xkg's own if the path is None. Raises `SandboxUnavailableError` if the
+    interpreter does not run."""
     return own() if program is None else _described(program)
 
 
@@ -76,14 +76,14 @@ def _described(program: Path) -> Interpreter:
         )
         (minor, patch), prefix, hidden = json.loads(ran.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise SandboxUnavailableError(f"the interpreter {program} does not run ({error}): install it again") from error
+        raise SandboxUnavailableError(f"the interpreter {program} does not run ({error}); reinstall it") from error
     return Interpreter(program, minor, patch, Path(prefix), tuple(map(Path, hidden)))
 
 
 @functools.cache
 def installed() -> dict[str, Path]:
     """The paths of other interpreters, by version ("3.8"): CPython versions found by uv, including pyenv's. Empty if uv
-    is missing. Searched once per process."""
+    is missing. The search runs once per process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     # pyenv's shims run only the selected versions, and other shims take a second to fail.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]

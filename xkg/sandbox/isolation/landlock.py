@@ -1,12 +1,12 @@
-"""The Landlock runner, for machines without bubblewrap. It uses Landlock rules and denied system calls instead of
-namespaces.
+"""The Landlock runner, for machines without bubblewrap. This runner uses Landlock rules and denied system calls instead
+of namespaces.
 
 The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write to its
-scratch folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its
-own. `xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends every process that the job
-leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call filter
-denies operations that Landlock does not cover. These are changes to file modes, owners, times and attributes, changes
-to process priorities and limits, and, on old kernels, signals and truncation."""
+scratch folder. The job cannot read any other file, create a socket, or signal, trace or inspect processes other than
+its own. `xkg.sandbox.guest.launch` is the job's first process; `xkg.sandbox.guest.supervisor` ends every process that
+the job leaves running. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the system call
+filter denies operations that Landlock does not cover. The denied operations are changes to file modes, owners, times
+and attributes, changes to process priorities and limits, and, on old kernels, signals and truncation."""
 
 import contextlib
 import json
@@ -56,7 +56,7 @@ _OPEN = (
     ("/proc/sys/vm/overcommit_memory", READ_FILE),
 )
 
-# Pairs of connected stream sockets stay allowed: unlike datagram sockets, they cannot send to an address.
+# Pairs of connected stream sockets stay allowed, because they cannot send to an address, unlike datagram sockets.
 _SOCKETS = (
     Denied("socket"),
     Denied("connect"),
@@ -93,8 +93,8 @@ _TRUNCATION = (
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
 # Landlock allows these changes even to read-only files: times and attributes if the file's mode allows it, and modes
-# and owners if the caller owns the file. Copying a file sets its mode and times last, so these calls pretend to
-# succeed.
+# and owners if the caller owns the file. Copying a file ends by setting the copy's mode and times, so the filter makes
+# these calls appear to succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
     *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),
@@ -125,9 +125,9 @@ class LandlockRunner:
         return self._watched(started, job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
-        """Runs any command with access to the system's files and to its mounts, whose paths stay the same. The command
-        may connect to `port` on any machine (before ABI 4, to any port). If root cannot grant another user access to
-        all mounted folders, the command runs as root."""
+        """Runs any command with access to the system's files and to the mounts, which keep their paths. The command may
+        connect to `port` on any machine (before ABI 4, to any port). If root cannot grant another user access to all
+        mounted folders, the command runs as root."""
         return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
 
     def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
@@ -149,8 +149,8 @@ class LandlockRunner:
 
 @dataclass
 class _Started:
-    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` and the reason, or
-    ''."""
+    """A running supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` with a
+    reason, or ''."""
 
     process: subprocess.Popen[bytes]
     room: Path
@@ -257,7 +257,7 @@ def _launch(
     abi = landlock.version()
     if abi == 0:
         raise SandboxUnavailableError(
-            "this kernel has no Landlock: use Linux 5.13 or later with landlock among the security modules"
+            "this kernel has no Landlock; use Linux 5.13 or later with landlock among the security modules"
         )
     places = (str(room / "job"), str(room / "tmp"))
     sockets = _SOCKETS if port is None else _SOCKETS_BUT_TCP
@@ -310,8 +310,8 @@ def _require_contained(status: str, watched: Watched) -> None:
             or ["it did not say why"]
         )
         raise SandboxUnavailableError(
-            f"Landlock cannot sandbox code on this machine ({why[0][:200]}): is the interpreter readable by other "
-            "users?"
+            f"Landlock cannot sandbox code on this machine ({why[0][:200]}); check that the interpreter is "
+            "readable by other users"
         )
 
 
@@ -319,26 +319,26 @@ def _uid(*, lasting: bool) -> int | None:
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
-        raise SandboxUnavailableError("this root user cannot switch to another user: run as an ordinary user instead")
+        raise SandboxUnavailableError("this root user cannot switch to another user; run as an ordinary user instead")
     return unused_uid(lasting=lasting)
 
 
 def _closed(places: list[Path]) -> bool:
-    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if one is and this
-    process lacks the capability to enter it."""
+    """Whether any of these folders is closed to other users. Raises `SandboxUnavailableError` if this process lacks the
+    capability to enter a closed folder."""
     for place in places:
         for folder in (place, *place.parents):
             if not folder.stat().st_mode & 0o001:
                 if not holds(CAP_DAC_READ_SEARCH):
-                    raise SandboxUnavailableError(f"{place} is closed to other users: chmod o+x {folder}")
+                    raise SandboxUnavailableError(f"{place} is closed to other users; run chmod o+x {folder}")
                 return True
     return False
 
 
 def _processes(limits: Limits, uid: int | None) -> int:
-    """The value for the kernel's process limit, which counts all threads with the same uid. With a separate uid, these
-    are the threads of the job and its supervisor. For an ordinary user, the value also covers the user's other threads
-    and a margin for other jobs; the watchdog then counts the job's processes instead."""
+    """The value for the kernel's process limit, which counts all threads with the same uid. With a separate uid, only
+    the threads of the job and its supervisor count. For an ordinary user, the value also covers the user's other
+    threads and a margin for other jobs; the watchdog then counts the job's processes instead."""
     if uid is not None:
         return limits.processes + 1
     mine = 0
@@ -353,7 +353,7 @@ def _processes(limits: Limits, uid: int | None) -> int:
 
 
 def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
-    """Yields the paths that a job may access, each with its access rights."""
+    """Yields the paths that a job may access, with the access rights to each path."""
     interpreters = (own(), *others)
     hidden = [folder.resolve() for interpreter in interpreters for folder in interpreter.hidden]
     prefixes = {interpreter.prefix.resolve() for interpreter in interpreters if interpreter.prefix != Path("/usr")}
@@ -393,12 +393,12 @@ def _denied(abi: int, *, ordinary: bool) -> tuple[Denied, ...]:
 
 
 def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
-    yield "jobs can see that other files and processes exist, and file sizes and dates, but not file contents"
+    yield "jobs can see whether other files and processes exist, and file sizes and dates, but not file contents"
     yield "disk use is checked every 20 ms: a job is stopped after it has written too much, not before"
     yield "only a job's first process can read /proc/self: its children and forked jobs see nothing there"
     yield "setting file times seems to work but has no effect"
     yield "disk space in deleted files that are still mapped but no longer open is not counted"
-    yield "jobs cannot create sockets, not even on loopback, or write to /tmp and /dev/shm: multiprocessing fails"
+    yield "jobs cannot create sockets, not even on loopback, or write to /tmp and /dev/shm, so multiprocessing fails"
     yield "packages cannot be installed: code can only use environments that already exist"
     if ordinary:
         yield (

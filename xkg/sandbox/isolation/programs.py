@@ -1,8 +1,8 @@
 """Runs local programs that read untrusted data, such as git, with the same confinement as untrusted code.
 
-A program sees only its own and the system's files, its own environment variables, and at most the allowed hosts,
-through a proxy. Its input and output are files, so the kernel limits their size and no pipe can block. If neither
-bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
+A program can access only its own files and the system's files, its own environment variables, and the allowed hosts,
+through a proxy. A program's input and output are files, so the kernel limits their size and no pipe can block. If
+neither bubblewrap nor Landlock is available, only time, file size and hosts are limited."""
 
 import contextlib
 import functools
@@ -64,11 +64,12 @@ def compiler_files() -> tuple[Path, ...]:
 
 @dataclass(frozen=True)
 class Program:
-    """A command to run in `folder`. It may read `folder` and `reads`, and may read and write `writes` and the device
-    nodes in `devices`. `hosts` lists the hosts that it can reach through an HTTP proxy (with `public` as in
-    `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start and
-    from the end of the output, or None for all of it. The file `output` receives the whole output. `other` is an
-    additional interpreter that it may start. An untrusted command has only the access that file modes grant."""
+    """A command to run in `folder`. The command may read `folder` and `reads`, and may read and write `writes` and the
+    device nodes in `devices`. `hosts` lists the hosts that the command can reach through an HTTP proxy (with `public`
+    as in `registry_socket`), and `max_bytes` limits the traffic. `ends` is the number of bytes to return from the start
+    and from the end of the output, or None to return the whole output. The file `output` receives the whole output.
+    `other` is an additional interpreter that the command may start. An untrusted command has only the access that file
+    modes grant."""
 
     command: tuple[str, ...]
     folder: Path
@@ -112,8 +113,8 @@ class ProgramResult:
 
 @functools.cache
 def wall() -> Wall | None:
-    """The runner that confines programs on this machine, after a trial run; None if there is none. It is chosen once
-    per process, so no input can weaken the confinement."""
+    """The runner that confines programs on this machine, after a trial run; None if no runner works. The runner is
+    chosen once per process, so no input can weaken the confinement."""
     trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
     for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
         for _ in range(2):  # on a busy machine, the first trial may fail
@@ -182,7 +183,7 @@ def _reaching(program: Program, behind: Wall | None, refused: set[str]) -> Itera
 
 
 def _confined(program: Program, folder: str) -> Confined:
-    """The confined program, with its folder mounted as `folder`."""
+    """The program as a confined command, with the program's folder mounted as `folder`."""
     mounts = [Mount(program.folder, folder), *(Mount(path, str(path)) for path in program.reads)]
     return Confined(
         program.command,
@@ -219,8 +220,8 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
 
 
 def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
-    """Runs with resource limits only. Memory is limited only if the kernel supports a limit per process (`DATA`), which
-    macOS does not."""
+    """Runs a program with resource limits only. Memory is limited only if the kernel supports a limit per process
+    (`DATA`), unlike macOS."""
     with (
         tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as home,
         tempfile.TemporaryFile() as errors,

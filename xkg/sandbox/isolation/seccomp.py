@@ -1,10 +1,10 @@
 """Builds a BPF program for `bwrap --seccomp` that denies system calls to code in the sandbox.
 
-The filter is a deny list, because numerical libraries use a large and changing part of the kernel's interface. It
-denies address families that a network namespace does not isolate (AF_VSOCK, netlink and others), calls that create
-namespaces or mounts (which expose more kernel code), and calls that inspect other processes. It also denies calls that
-allocate memory without charging it to a process (memfd, SysV shared memory), because the watchdog cannot see that
-memory. Names are from syscalls(2), and clone flags from clone(2)."""
+The filter is a deny list, because numerical libraries use a large and changing part of the kernel's interface. The
+filter denies address families that a network namespace does not isolate (AF_VSOCK, netlink and others). Calls that
+create namespaces or mounts are denied because they expose more kernel code, as are calls that inspect other processes.
+Calls that allocate memory without charging it to a process (memfd, SysV shared memory) are denied because the watchdog
+cannot see that memory. Names are from syscalls(2), and clone flags from clone(2)."""
 
 import contextlib
 import errno
@@ -92,8 +92,8 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back to other calls if these are "not implemented". For example, glibc falls back from clone3 to clone,
-# whose flags a filter can check.
+# Callers fall back to other calls if these calls are reported as "not implemented". For example, glibc falls back from
+# clone3 to clone, whose flags a filter can check.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
 _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
@@ -101,7 +101,7 @@ _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
 _CLONE_NEW = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-_INT = 0xFFFFFFFF  # the kernel reads an int from these arguments, but a filter sees the whole register
+_INT = 0xFFFFFFFF  # the kernel reads these arguments as int, but a filter sees the whole register
 
 # These calls have the same number on every architecture. Older versions of libseccomp do not know them.
 _NUMBERS = {
@@ -124,8 +124,8 @@ _NUMBERS = {
 @dataclass(frozen=True)
 class Denied:
     """An additional rule: `call` is refused, reported as not implemented, or pretends to succeed. If `argument` is
-    None, the rule always applies. Otherwise it applies if the argument & `mask` equals `value` or, without a mask, if
-    the argument differs from `value`."""
+    None, the rule always applies. Otherwise, the rule applies if the argument & `mask` equals `value` or, without a
+    mask, if the argument differs from `value`."""
 
     call: str
     argument: int | None = None
@@ -134,7 +134,8 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# Calls that affect other processes with the same uid, unless a namespace hides them; 0 is the process itself.
+# Calls that affect other processes with the same uid, unless a namespace hides these processes. 0 is the process
+# itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),
@@ -160,7 +161,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
             number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
         except ValueError:
             number = -1
-        if number == -1:  # unknown to this libseccomp
+        if number == -1:  # unknown to this version of libseccomp
             number = _NUMBERS.get(name, -1)
         if number >= 0:  # negative if this architecture does not have the call
             rules.add_rule(action, number, *arguments)
@@ -216,9 +217,9 @@ def computing_only() -> bytes:
     pyseccomp = _library()
     rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     for name in _COMPUTING:
-        with contextlib.suppress(ValueError):  # a call unknown to this architecture or this libseccomp
+        with contextlib.suppress(ValueError):  # a call unknown to this architecture or this version of libseccomp
             rules.add_rule(pyseccomp.ALLOW, name)
-    # only its own limits, not another process's
+    # a process may only change its own limits
     rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))
     return _exported(rules)
 

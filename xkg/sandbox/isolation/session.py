@@ -15,8 +15,8 @@ LASTING_SECONDS = 86_400.0
 @dataclass(frozen=True)
 class Opened:
     """An open sandbox. `process` is the child process, whose stdout is a pipe. `places` lists the scratch folders'
-    paths inside the sandbox, starting with the home folder. `scratch` is the folder outside that contains them if only
-    the watchdog limits their size. `end` ends all processes and removes their files."""
+    paths inside the sandbox, starting with the home folder. `scratch` is the folder outside the sandbox that contains
+    the scratch folders, if only the watchdog limits their size. `end` kills all processes and removes their files."""
 
     process: subprocess.Popen[bytes]
     places: tuple[str, ...]

@@ -1,8 +1,9 @@
 """The `unsafe-subprocess` runner, which runs a job as a plain child process with the permissions of the user who runs
 xkg.
 
-It limits time, output and memory, and provides a clean environment and a scratch folder. This protects only against
-accidents: the job can read and write everything that its user can, access the network, and leave a daemon running."""
+The runner limits time, output and memory, and provides a clean environment and a scratch folder. These measures protect
+only against accidents: the job can read and write everything that its user can, access the network, and leave a daemon
+running."""
 
 import os
 import subprocess
@@ -21,7 +22,7 @@ class UnsafeSubprocessRunner:
     """Runs a job without confining it. Raises `InputError` in the same cases as `BubblewrapRunner`."""
 
     name = "unsafe-subprocess"
-    weaker: tuple[str, ...] = ("nothing is sandboxed: code has its user's files, network access and rights",)
+    weaker: tuple[str, ...] = ("nothing is sandboxed: code has the same access to files and the network as its user",)
 
     def run(self, job: Job) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as folder:

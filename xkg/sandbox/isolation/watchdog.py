@@ -1,8 +1,9 @@
-"""Watches a running job: collects its output, and stops it at its limits on time, memory, processes, disk and output.
+"""Watches a running job: collects its output, and stops the job at its limits on time, memory, processes, disk and
+output.
 
-Memory is read from /proc and summed over the job and all its descendants, as resident plus swapped pages. This counts
-pages shared by forks more than once, so if the sum exceeds the limit, proportional sizes (PSS) are used instead, which
-count shared pages once. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. Between two
+Memory is read from /proc and summed over the job and all its descendants, as resident plus swapped pages. This sum
+counts pages shared by forks more than once. If the sum exceeds the limit, proportional sizes (PSS) are used instead,
+which count shared pages once. The watchdog polls every 20 ms, or less often if a poll takes more than 2 ms. Between two
 polls, a job can exceed its limit by about 40 MB per core (at 2 GB/s), and by more on a busy machine. Files in the
 sandbox's in-memory file systems are not counted, because those file systems have size limits. Kernel memory (socket and
 pipe buffers, page tables, inodes of empty files) is limited only by the kernel itself and by the limits on processes
@@ -35,7 +36,7 @@ Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
 
 @dataclass(frozen=True)
 class Streams:
-    """Files for a program's stdin and stdout, if their exact bytes matter. The outcome's `output` is then only
+    """Files for a program's stdin and stdout, if their exact bytes matter. The outcome's `output` then contains only
     stderr."""
 
     stdin: BinaryIO
@@ -44,7 +45,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """The result of watching a job. `stopped` is the limit that the job hit, or None if it exited on its own."""
+    """The result of watching a job. `stopped` is the limit that the job hit, or None if the job exited on its own."""
 
     stopped: Ended | None
     output: str
@@ -69,9 +70,9 @@ class Watched:
 def watch(
     process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
 ) -> Watched:
-    """Waits for `process` to exit, or stops it with `kill`, which must end the whole job. Its stderr, or else its
-    stdout, must be a pipe that only this process reads. A job with more than twice its allowed number of processes ends
-    as `killed`. The size of the folder `scratch` counts towards `limits.disk_mb`."""
+    """Waits for `process` to exit, or stops it with `kill`, which must end the whole job. The process's stderr, or else
+    its stdout, must be a pipe that only the caller reads. A job with more than twice its allowed number of processes
+    ends as `killed`. The size of the folder `scratch` counts towards `limits.disk_mb`."""
     pipe = process.stderr or process.stdout
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
@@ -93,7 +94,7 @@ def follow(
     excluded: frozenset[int] = frozenset(),
 ) -> Watched:
     """Reads `pipe` and watches `root` and its descendants, except `excluded`, until the job ends (the descriptor `over`
-    becomes readable) or hits a limit. If it hits a limit, the caller must end it."""
+    becomes readable) or hits a limit. The caller must end a job that hits a limit."""
     started = time.monotonic()
     output = Tail(limits.output_kb * 1024)
     endless = limits.output_kb * 1024 * ENDLESS
@@ -157,7 +158,7 @@ def memory_of(processes: list[int], limit: int) -> int:
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
-    # Measured twice, because a process's share of a shared page grows when another process ends.
+    # Memory is measured twice, because a process's share of a shared page grows when another process ends.
     return min(sum(min(size, _proportional_bytes(process, size)) for process, size in sizes.items()) for _ in range(2))
 
 
@@ -176,7 +177,7 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide this; all of its memory then counts
+    except PermissionError:  # a process can hide its proportional size; all of its memory then counts
         return otherwise
     except OSError:  # the process has ended in the meantime
         return 0
@@ -207,7 +208,7 @@ def kill_tree(process: int) -> None:
 
 
 class Tail:
-    """The last `size` bytes of a stream, and its total length."""
+    """The last `size` bytes of a stream, and the stream's total length."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -20,7 +20,8 @@ WORK = "work-"
 """Prefix of the folders for installer runs, below `making`."""
 _GRACE_SECONDS = 600
 _MOST_MB = 12_000
-"""The default limit for one environment: torch with CUDA needs 4,300 MB, or 10,000 MB with other frameworks."""
+"""The default limit for one environment, in MB. An environment with torch and CUDA takes 4,300 MB, or 10,000 MB with
+other frameworks."""
 
 
 class Quota(NamedTuple):
@@ -49,12 +50,12 @@ def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
 
 @contextlib.contextmanager
 def in_use(environment: Environment) -> Iterator[None]:
-    """Prevents this and other processes from removing an environment during the context."""
+    """Context manager that keeps this and other processes from removing an environment while it is active."""
     if environment.site is None:
         yield
         return
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # not writable, so it cannot be removed either
+        with contextlib.suppress(OSError):  # a folder that is not writable cannot be removed either
             file = stack.enter_context((environment.site.parent / _USED).open("w"))
             lock(file.fileno(), shared=True, wait=True)
         yield
@@ -62,18 +63,19 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 @contextlib.contextmanager
 def planning(folder: Path) -> Iterator[None]:
-    """Prevents this and other processes from removing files that plans refer to (uv's cache, built wheels) during the
-    context."""
+    """Context manager that keeps this and other processes from removing files that plans refer to (uv's cache, built
+    wheels)."""
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / _PLANNING, shared=True):
         yield
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Frees disk space until the rest fits in `keep_mb`. First removes uv's cache, then built and unpacked wheels that
-    no environment uses, then the least recently requested environments with their wheels. Keeps environments that are
-    in use or were requested in the last ten minutes, and keeps the cache and built wheels while any process is
-    planning. The caller must ensure that no installation is running. Returns the hashes of removed environments."""
+    """Frees disk space until the remaining files take up at most `keep_mb` MB. First removes uv's cache, then built and
+    unpacked wheels that no environment uses, then the least recently requested environments with their wheels. Keeps
+    environments that are in use or were requested in the last ten minutes, and keeps the cache and built wheels while
+    any process is planning. The caller must ensure that no installation is running. Returns the hashes of removed
+    environments."""
     homes = sorted(_homes(folder), key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
     total = _without_loose_wheels(folder, keep_mb)
@@ -89,12 +91,12 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
 
 
 def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
-    """Removes uv's cache, then built and unpacked wheels that no environment uses, oldest first, until enough space is
-    free. Returns the number of bytes that remain."""
+    """Removes uv's cache, then built and unpacked wheels that no environment uses, oldest first, until `folder` takes
+    up at most `keep_mb` MB. Returns the remaining size of `folder` in bytes."""
     total = _total(folder)
     if total > keep_mb << 20:
         with file_lock(folder / _PLANNING, wait=False) as unused:
-            # The cache contains links to all wheels. Killed runs leave their folders behind.
+            # The cache contains links to all wheels. Runs that were killed leave their folders behind.
             for remade in ("making/cache", "built", *_left(folder)) if unused else ():
                 shutil.rmtree(folder / remade, ignore_errors=True)
         total = _total(folder)
@@ -126,8 +128,8 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """The size of the whole folder in bytes. Unpacked wheels, uv's cached wheels and environments never change, so each
-    is measured only once."""
+    """The size of the whole folder in bytes. Unpacked wheels, uv's cached wheels and environments never change, so
+    their sizes are measured only once."""
     wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
     fixed = wheels | dict.fromkeys([*_homes(folder), *(folder / "making/cache/archive-v0").glob("*")], False)
     known: dict[str, int] = {}

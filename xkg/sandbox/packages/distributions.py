@@ -3,7 +3,7 @@
 import tomllib
 from pathlib import Path
 
-# Read on import, because a process that parses repositories cannot open files later.
+# The table is read on import, because a process that parses repositories cannot open files later.
 _DISTRIBUTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("distributions.toml").read_text())[
     "distributions"
 ]
@@ -11,8 +11,8 @@ _DISTRIBUTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("distrib
 
 # setuptools 82 removed pkg_resources: https://setuptools.pypa.io/en/latest/history.html
 LAST_WITH = {"pkg_resources": "setuptools<82"}
-"""Modules that were dropped from later versions of their distributions, each with a requirement that still includes
-it."""
+"""Modules that were dropped from later versions of their distributions, mapped to requirements for versions that still
+include them."""
 
 
 def distribution_of(name: str) -> str | None:

@@ -1,21 +1,21 @@
 """Installs packages for code from papers: turns import names into one folder of wheels, created inside the sandbox.
 
-`installer` runs there with uv. The sandbox's only network access is a socket to `host_proxy`, which connects only to
-the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are read
-from its file list before it is downloaded. Packages without a wheel are built in a separate sandbox, without network
-access or access to xkg's folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the size of a
-single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten minutes.
-Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
+`installer` runs uv in the sandbox. The sandbox's only network access is a socket to `host_proxy`, which connects only
+to the package index. Only wheels are installed, and none of their code is run. A wheel's size and top-level names are
+read from the wheel's file list before the download. Packages without a wheel are built in a separate sandbox, without
+network access or access to xkg's folders (`source_builds`). `host_proxy` limits downloads, and the kernel limits the
+size of a single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten
+minutes. Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
-    folder/requests/<key>.json   the set that answers a request
-    folder/sets/<hash>.json      the wheels of a set, to install it again if its folder was removed
-    folder/built/<key>/          the wheel of a source distribution, or why its build failed
-    folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
-    folder/sizes.json            bytes of each unpacked wheel and set, measured once
+    folder/requests/<key>.json   the resolved set for a request folder/sets/<hash>.json      the wheels in a set, for
+    reinstalling the set if its folder was removed folder/built/<key>/          the wheel built from a source
+    distribution, or the reason why the build failed folder/making/               uv's cache, unpacked wheels, and a
+    folder for each run of the installer folder/sizes.json            the size in bytes of each unpacked wheel and set
 
 All of a user's graphs share the folder. Each wheel is unpacked and compiled once, in `making/wheels`, and sets contain
-hard links to its files. In the sandbox, both are under the same mount, because hard links cannot cross mounts."""
+hard links to its files. In the sandbox, wheels and sets are under the same mount, because hard links cannot cross
+mounts."""
 
 import contextlib
 import functools
@@ -55,8 +55,8 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLING = ".lock"
 _MOST_ROUNDS = 8
-"""Maximum number of rounds of source builds, because uv reports packages without a wheel one at a time. TensorFlow 1.15
-needs five rounds."""
+"""Maximum number of rounds of source builds. TensorFlow 1.15 needs five rounds, because uv reports packages without a
+wheel one at a time."""
 _MOST_VERSIONS = 2
 """Maximum number of versions to build per package. If no compatible version has a wheel, uv reports one version after
 another."""
@@ -93,16 +93,17 @@ class _Request:
 class UvEnvironments:
     """An `EnvironmentMaker` that uses uv. `notify` receives the packages being installed and the download progress.
 
-    The default interpreter is xkg's own. If the repository asks for a different version, or its pins have no wheels for
-    xkg's, a better matching installed interpreter is used. Packages without a wheel for any interpreter are built from
-    source.
+    The default interpreter is xkg's own. If the repository asks for a different Python version, or its pins have no
+    wheels for xkg's version, a better matching installed interpreter is used. Packages without a wheel for any
+    interpreter are built from source.
 
-    Unpinned packages get versions from the half-year in which the code was written, or from the time when its Python
-    version first had wheels, if that is later. For example, code from 2023 gets NumPy from 2023. If the newest versions
-    satisfy more imports, versions from the first day on which all these imports are available are used instead.
+    Unpinned packages get versions from the half-year in which the code was written, or from the time when the Python
+    version first had wheels, if that time is later. For example, code from 2023 gets NumPy from 2023. If the newest
+    versions satisfy more imports, versions from the first day on which all these imports are available are used
+    instead.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
-    unavailable imports with reasons; the rest are installed. Declared packages are also installed if they are
+    unavailable imports with reasons; all other imports are installed. Declared packages are also installed if they are
     compatible, and otherwise listed in a note. Raises `PackagesError` only if the folder cannot be written. Several
     processes can choose versions at the same time, but installations run one after another."""
 
@@ -152,12 +153,12 @@ class UvEnvironments:
             ) from error
         places = repository_sources(requirements)
         missing = {
-            name: why + (f" (the repository gets it from {places[known]})" if known in places else "")
+            name: why + (f" (the repository installs it from {places[known]})" if known in places else "")
             for name, why in environment.missing.items()
             for known in [canonicalize_name(distribution_of(name) or name)]
         }
         cuda = ", ".join(name for name in sorted(stated) if is_cuda(name))
-        notes = (f"left out: {cuda} (toolkits and drivers for CUDA are not installed)",) if cuda else ()
+        notes = (f"left out: {cuda} (CUDA toolkits and drivers are not installed)",) if cuda else ()
         return environment.model_copy(update={"missing": missing, "notes": (*environment.notes, *notes)})
 
     def again(self, digest: str) -> Environment | None:
@@ -182,14 +183,16 @@ class UvEnvironments:
             return None
         outcome = self._runs.sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
         if not outcome.ok:
-            raise PackagesError(f"the image's interpreter does not run ({outcome.output.strip()[-200:]}): rebuild it")
+            raise PackagesError(
+                f"the image's interpreter does not run ({outcome.output.strip()[-200:]}); rebuild the image"
+            )
         return f"container {outcome.output.strip()}"
 
     def _tag(self, interpreter: Interpreter) -> str:
         return self._in_image or interpreter.tag
 
     def _others(self) -> Mapping[str, Path]:
-        """Other interpreters on this machine that can run code, by version."""
+        """The other interpreters on this machine that can run code, by version."""
         return {} if self._in_image else installed()
 
     def _first(self, versions: SpecifierSet) -> tuple[Interpreter, tuple[str, ...]]:
@@ -281,7 +284,7 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
             sources: dict[str, Source] = {}
-            # Versions that the repository asks for come first.
+            # Sources for versions that the repository asks for come first.
             for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
                 source = offer.source
                 if source is None or source.pin in tried or versions[source.name] == _MOST_VERSIONS:
@@ -376,7 +379,7 @@ class UvEnvironments:
         return self._environment(plan, digest)
 
     def _install(self, plan: Plan, digest: str, interpreter: Interpreter, limits: Quota) -> str:
-        """Installs a set. Returns the reason if it could not be installed, or ''."""
+        """Installs a set. Returns the reason why the set could not be installed, or ''."""
         wheels = {self._key(wheel, interpreter): wheel for wheel in plan.wheels}
         new = {self._runs.making / "wheels" / key: wheel for key, wheel in wheels.items()}
         new = {place: wheel for place, wheel in new.items() if not place.is_dir()}
@@ -421,7 +424,7 @@ class UvEnvironments:
 
     @contextlib.contextmanager
     def _alone(self, lock: Path) -> Iterator[None]:
-        """Holds a lock, after waiting for other processes to release it."""
+        """Waits until other processes have released a lock, then holds the lock."""
         lock.parent.mkdir(parents=True, exist_ok=True)
         with file_lock(lock, wait=False) as held:
             if held:
@@ -471,7 +474,7 @@ def _version_notes(
     notes = []
     if environment.packages and newest and plan.day != newest:
         versions = f"from {plan.day}" if plan.day else "the newest"
-        notes.append(f"packages are {versions}: fewer of them are available as of {newest}")
+        notes.append(f"packages are {versions}, because fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they conflict with each other"
         notes.append(f"versions that differ from those the repository asks for: {', '.join(others)} ({why})")
@@ -481,10 +484,10 @@ def _version_notes(
 
 
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
-    """Returns the last day whose packages suit code written on the day `written`. This is the end of its half-year, so
-    that repositories from the same period share their large packages. For code older than the interpreter's Python
-    version, it is half a year after that version's release, when most packages had wheels for it. None if `written` is
-    unknown."""
+    """Returns the last day whose packages suit code written on the day `written`. This day is the end of the code's
+    half-year, so that repositories from the same period share their large packages. For code older than the
+    interpreter's Python version, the day is half a year after that version's release, when most packages had wheels for
+    the version. None if `written` is unknown."""
     interpreter = interpreter or own()
     try:
         day = date.fromisoformat(written or "")
@@ -496,7 +499,7 @@ def newest_of(written: str | None, interpreter: Interpreter | None = None) -> st
 
 
 def _readable(folder: Path) -> int:
-    """Makes a folder readable by everyone, whatever file modes its wheels set. Returns its size in bytes."""
+    """Makes a folder readable by everyone, whatever file modes its wheels set. Returns the folder's size in bytes."""
     total = 0
     for parent, _, names in os.walk(folder):
         Path(parent).chmod(0o755)

@@ -47,8 +47,8 @@ class Wanted(NamedTuple):
 
 
 def compile_all(folder: str, interpreter: str) -> None:
-    """Writes bytecode next to the sources, because jobs cannot write there. Skips files that do not compile, and
-    packages' own tests, which make up half of some packages."""
+    """Writes bytecode next to the sources, because jobs cannot write to that folder. Skips files that do not compile,
+    and packages' own tests, which make up half of some packages."""
     command = (interpreter, "-I", "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
@@ -61,7 +61,7 @@ def _megabytes(size: int) -> str:
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
-    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all of these are
+    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
     available. Raises `Unreachable`."""
     wanted = [
         Wanted(module, distribution, "", guessed, tuple(names))
@@ -100,7 +100,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     missing |= {want.module: reason for want, reason in unprovided.items()}
 
     # A module that cannot be resolved by the tables or by its name may be in one of the repository's own requirements.
-    aside = uv.aside()  # collects requirements without a wheel that no import names
+    aside = uv.aside()  # collects requirements that have no wheel and are not needed for an import
     own = _available(others, aside) if missing else []
     inspect(own)
     for wheel in own:
@@ -253,10 +253,10 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """Returns a large part of `wanted` that resolves together, and why the rest does not. Prefers the versions required
-    by the repository, then the next later versions that resolve, then any version. For an old Python, the next later
-    versions are closer to the required versions than the newest. If some packages would be lost, drops all version
-    requirements. Raises `Unreachable`."""
+    """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
+    Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
+    old Python, the next later versions are closer to the required versions than the newest. If some packages would be
+    lost, drops all version requirements. Raises `Unreachable`."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -266,9 +266,9 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
-    """Returns a large part of `wanted` that resolves together with `beside`, and why the rest does not. If a list does
-    not resolve, packages that uv reports as lacking a wheel are moved to the end; otherwise, the list is halved. A few
-    bad requirements among many therefore need only a few runs of uv."""
+    """Returns a large subset of `wanted` that resolves together with `beside`, and the reasons for dropping the other
+    imports. If a list does not resolve, packages that uv reports as lacking a wheel are moved to the end; otherwise,
+    the list is halved. A few bad requirements among many therefore need only a few runs of uv."""
     if not (why := _why_not([*beside, *wanted], uv)):
         return list(wanted), {}
     lacking = {name_of(line) for line in uv.without_wheel}
@@ -286,7 +286,7 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
 
 
 def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
-    """Returns the wheels that exist for the requirements, without dependencies. Raises `Unreachable`."""
+    """Returns the available wheels for the requirements, without wheels for dependencies. Raises `Unreachable`."""
     try:
         return uv.resolve(lines, "--no-deps") if lines else []
     except Unreachable:
@@ -298,7 +298,7 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 
 def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
     """Returns `wanted` with each required version replaced with the next later version that has a wheel and resolves
-    with the others. Empty if there are no such versions."""
+    with the other packages. Empty if there are no such versions."""
     parts = {want: want.hint.partition("==") for want in wanted}
     pins = {want: re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version) for want, (_, _, version) in parts.items()}
     lowest = sorted({f"{parts[want][0]}>={pin[1]}" for want, pin in pins.items() if pin})

@@ -37,7 +37,8 @@ _MOST_ANSWERED = 16 << 20
 # uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# The modules that run inside. They form a package without `__init__`, so nothing else is imported from xkg.
+# The modules that run in the sandbox. These modules form a package without `__init__`, so nothing else is imported from
+# xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
@@ -49,7 +50,7 @@ _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certifica
 
 
 class InstallerRuns:
-    """Runs the installer for one environments `folder`. `notify` receives download progress."""
+    """Runs the installer for the environments in `folder`. `notify` receives download progress."""
 
     def __init__(
         self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
@@ -70,7 +71,7 @@ class InstallerRuns:
         return self.folder / "built"
 
     def cpu_index(self) -> str | None:
-        """The index for PyTorch's CPU builds, if it is enabled and reachable."""
+        """The index for PyTorch's CPU builds, if enabled and reachable."""
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
@@ -80,8 +81,9 @@ class InstallerRuns:
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> Iterator[tuple[Any, str, Path]]:
-        """Yields the installer's answer, a reason if there is none, and the run's folder. The folder's `site` contains
-        the installed packages; the folder is removed afterwards. The wheels are for `interpreter`. Runs may overlap."""
+        """Yields the installer's answer or None, the reason for a missing answer, and the run's folder. The folder's
+        `site` contains the installed packages; the folder is removed afterwards. The wheels are for `interpreter`. Runs
+        may overlap."""
         trouble = ""
         if self._contained and self.sandbox is None:
             trouble = "packages can only be installed in bubblewrap and containers"
@@ -198,7 +200,7 @@ class InstallerRuns:
 
 
 def _seconds(installing: Installing | None) -> int:
-    """The time limit for an installation in seconds, plus one per megabyte to allow for slow networks."""
+    """The time limit for an installation in seconds, including one second per megabyte for slow networks."""
     return _SECONDS + (installing.total_mb if installing else 0)
 
 

@@ -23,7 +23,7 @@ class _Distribution(Value):
 
 
 class Locked(_Distribution):
-    """A wheel in a resolved set. `size` is its size on disk, and `download` its file size, in bytes."""
+    """A wheel in a resolved set. `size` is the wheel's size on disk, and `download` the size of the file, in bytes."""
 
     size: int
     download: int = 0
@@ -35,13 +35,14 @@ class Locked(_Distribution):
 
 
 class Source(_Distribution):
-    """A source distribution in the registry, and its publication day, if known."""
+    """A source distribution in the registry, with the day of its publication, if known."""
 
     day: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
 
 
 class Offer(Value):
-    """Alternatives for a requirement without a wheel: Python versions with one, and its source distribution."""
+    """Alternatives for a requirement without a wheel: Python versions that have a wheel, and the source
+    distribution."""
 
     line: str
     pythons: tuple[str, ...]
@@ -49,10 +50,10 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """The wheels to install. Versions are from the `day`, or the newest if `day` is '', because the newest versions
-    satisfy more imports. `provided` maps each import to the pin of the wheel that provides it. `left_out` maps each
-    declared package that is not installed to the reason. `offers` are for requirements that no wheel satisfies.
-    `incomplete` and `python` have the same meaning as in `Environment`."""
+    """The wheels to install. Versions are from the day `day`. If `day` is '', the newest versions are used, because
+    they satisfy more imports. `provided` maps each import to the pin of the wheel that provides it. `left_out` maps
+    each declared package that is not installed to the reason. `offers` lists alternatives for requirements that no
+    wheel satisfies. `incomplete` and `python` have the same meaning as in `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
@@ -76,8 +77,9 @@ class Fetched(Done):
 
 
 class Installing(Value):
-    """Packages being installed or built from source: megabytes to download, downloaded so far, and on disk at the end.
-    `waiting` means that the installation waits for another process to finish installing."""
+    """Packages being installed or built from source. The sizes in megabytes are the total download, the part downloaded
+    so far, and the disk space after installation. `waiting` means that the installation waits for another process to
+    finish installing."""
 
     packages: str
     total_mb: int
@@ -88,7 +90,8 @@ class Installing(Value):
 
     @classmethod
     def of(cls, plan: Plan, new: Sequence[Locked]) -> "Installing":
-        """Describes the wheels in a plan that are not in the store yet, and lists the largest that the code imports."""
+        """Describes the wheels in a plan that are not in the store yet, and lists the largest wheels that the code
+        imports."""
         imported = [wheel for wheel in new if wheel.pin in plan.provided.values()] or new
         named = [f"{w.name} {w.version}" for w in sorted(imported, key=lambda w: -w.download)[:_NAMED]]
         more = f" and {len(new) - len(named)} more packages" if len(new) > len(named) else ""

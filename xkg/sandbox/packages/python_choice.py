@@ -26,7 +26,7 @@ def asked(hint: str | None) -> SpecifierSet:
 
 
 def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
-    """The versions (such as "3.8") with a late patch release that a specifier allows."""
+    """The versions (such as "3.8") for which a specifier allows a late patch release."""
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
@@ -45,8 +45,8 @@ def first_day(minor: int) -> str:
 
 
 def version_of(written: str | None) -> str | None:
-    """The Python version that was current when code was written, if it is older than xkg's own. This is the latest
-    supported version that had packages by then."""
+    """The latest supported Python version that had packages when the code was written, if that version is older than
+    xkg's own."""
     if not written or written >= first_day(own().minor):
         return None
     minors = [minor for minor in range(OLDEST, own().minor) if first_day(minor) <= written]
@@ -54,7 +54,8 @@ def version_of(written: str | None) -> str | None:
 
 
 def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
-    """The latest allowed version, or else the first version after all allowed versions. None if there is neither."""
+    """The latest allowed version, or else the first version after all allowed versions. None if there is no such
+    version."""
     if fitting := allowed(versions, specifier):
         return max(fitting, key=_minor)
     past = allowed((f"3.{minor}" for minor in range(OLDEST)), specifier) + allowed(VERSIONS, specifier)
@@ -63,8 +64,8 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """The versions that have wheels for requirements without a wheel here, sorted by the number of such requirements,
-    then latest first."""
+    """The versions that have wheels for requirements that this Python has no wheel for, sorted by the number of such
+    requirements, then latest first."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 

@@ -1,8 +1,8 @@
 """Builds wheels from source distributions in a sandbox without network access or keys.
 
 A build sees its source, its build requirements (already unpacked), the system's compiler and headers, and a temporary
-in-memory scratch folder. The wheel is untrusted like any other, and must have the name and version of its source. It is
-stored by source and interpreter, and shared by all of a user's graphs."""
+in-memory scratch folder. The built wheel is untrusted, like any other wheel, and must have the same name and version as
+its source. Wheels are stored by source and interpreter, and shared by all of a user's graphs."""
 
 import hashlib
 import json
@@ -127,7 +127,7 @@ def store_failure(target: Path, reason: str) -> None:
 
 
 def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
-    """Returns the requirements with NumPy pinned to its run-time version, because compiled modules do not run with
-    NumPy versions older than at compile time."""
+    """Returns the requirements with NumPy pinned to its run-time version, because compiled modules do not run with a
+    NumPy version older than the one at compile time."""
     pinned = [pin for pin in pins if pin.startswith("numpy==")]
     return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

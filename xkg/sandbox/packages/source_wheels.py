@@ -46,7 +46,7 @@ class SourceWheels:
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
         """Returns the name of the folder in `InstallerRuns.built` that contains the wheel for a source distribution.
-        Builds the wheel, to be used with the packages in `pins`, if it does not exist. Raises `FailedBuild`."""
+        Builds the wheel for use with the packages in `pins` if the wheel does not exist yet. Raises `FailedBuild`."""
         name = folder_of(source, interpreter)
         target = self._runs.built / name
         if stored(target):
@@ -58,7 +58,7 @@ class SourceWheels:
         self._notify(Installing(packages=f"{source.name} {source.version}", total_mb=0, disk_mb=0, from_source=True))
         target.mkdir(parents=True, exist_ok=True)
         with file_lock(target / ".lock"):
-            if stored(target):  # built by another process in the meantime
+            if stored(target):  # another process has built the wheel in the meantime
                 return name
             try:
                 self._make(source, pins, interpreter, limits, target)

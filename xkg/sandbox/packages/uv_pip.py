@@ -151,7 +151,7 @@ class Uv:
         self, requirement_lines: Sequence[str], options: Sequence[str], *, wheels: bool = True
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # Allows a pre-release only if a requirement specifies one, because code written earlier is not compatible with
+        # A pre-release is allowed only if a requirement specifies one, because older code may not be compatible with
         # it.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
@@ -160,8 +160,8 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Returns alternatives for a requirement without a wheel: the Python versions that have one, and its source
-        distribution. If the version is no longer available, uses the next later version."""
+        """Returns alternatives for a requirement without a wheel: the Python versions that have a wheel, and the source
+        distribution. If the required version is no longer available, uses the next later version."""
         offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
@@ -183,7 +183,8 @@ class Uv:
         return offer
 
     def unpack(self, line: str, folder: Path) -> None:
-        """Unpacks a locked wheel into a folder, and checks its hash if there is one. Raises `Failed`."""
+        """Unpacks a locked wheel into a folder, and checks the wheel's hash if the lock contains a hash. Raises
+        `Failed`."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)

@@ -12,9 +12,9 @@ class _Unknown(Exception):
 
 
 def foreign(module: str, names: Collection[str], files: Collection[str], read: Callable[[str], bytes | None]) -> bool:
-    """Whether the top-level `module` certainly defines none of `names`: its source binds none of them, and none is a
-    submodule. `files` are the paths in the wheel; `read` returns a file's bytes. False if the source is not conclusive
-    (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
+    """Whether the top-level `module` certainly defines none of `names`: the module's source binds none of `names`, and
+    no name is a submodule. `files` are the paths in the wheel; `read` returns a file's bytes. False if the source is
+    not conclusive (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
     folders = {path[len(module) + 1 :].partition("/")[0] for path in files if path.startswith(f"{module}/")}
     submodules = {name.partition(".")[0] for name in folders}
     if not names or submodules & set(names):

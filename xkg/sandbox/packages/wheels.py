@@ -1,5 +1,5 @@
-"""Reads a wheel's contents from the file list at its end, without downloading the rest. Runs inside the sandbox and
-uses only the standard library."""
+"""Reads a wheel's contents from the file list at the wheel's end, without downloading the whole wheel. Runs inside the
+sandbox and uses only the standard library."""
 
 import contextlib
 import functools
@@ -24,7 +24,7 @@ _MAX_MEMBER = 4 << 20
 
 
 class Failed(Exception):
-    """A set is not available. The message is a short reason."""
+    """A set of packages is not available. The message is a short reason."""
 
 
 class Unreachable(Failed):
@@ -43,8 +43,8 @@ class Wheel(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """A wheel's contents. `size` is the unpacked size and `download` the file size, in bytes. `modules` are its
-    top-level names, or None if they could not be read; `files` are its paths."""
+    """A wheel's contents. `size` is the unpacked size and `download` the file size, in bytes. `modules` are the wheel's
+    top-level names, or None if the names could not be read; `files` are the paths in the wheel."""
 
     size: int
     modules: frozenset[str] | None
@@ -111,8 +111,8 @@ def _opened(wheel: Wheel) -> "_Remote | io.BufferedReader":
 
 
 def contents(wheel: Wheel, cache: str) -> Contents:
-    """Returns a wheel's contents, from the file list at its end, without downloading the rest. Results are cached in
-    the folder `cache`."""
+    """Returns a wheel's contents from the file list at the wheel's end, without downloading the whole wheel. Results
+    are cached in the folder `cache`."""
     file = Path(cache, f"contents-{hashlib.sha256(f'{wheel.url} {wheel.sha256}'.encode()).hexdigest()}.json")
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(file.read_text())
@@ -134,7 +134,7 @@ def _listed(wheel: Wheel) -> Contents:
         return Contents(int(whole * _UNPACKED), None, download=whole)
     except (OSError, ValueError, zipfile.BadZipFile):
         return Contents(0, None)
-    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # including its bytecode
+    size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # including bytecode
     names = [entry.filename for entry in listed]
     return Contents(size, top_level(names), frozenset(names), download)
 

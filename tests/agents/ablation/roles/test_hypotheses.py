@@ -33,8 +33,8 @@ def hypothesis(name: str, *places: PlaceNamed, **more: object) -> Hypothesis:
         (place(symbol="forward", start=2, end=3), "not in forward"),
         (place(symbol="unused"), "the baseline does not run"),
         (place(symbol="loss"), "computes the metric"),
-        (place(start=39, end=60), "name a function, or lines"),
-        (place(), "name a function, or lines"),
+        (place(start=39, end=60), "specify a function, or a range of lines"),
+        (place(), "specify a function, or a range of lines"),
     ],
 )
 def test_places_that_are_refused(named: PlaceNamed, fault: str) -> None:

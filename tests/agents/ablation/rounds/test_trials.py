@@ -57,7 +57,7 @@ def outcome(values: tuple[float, ...], changed: float, probed: float | None) -> 
 def test_a_change_of_the_metric_is_no_effect_of_a_value_that_nothing_uses() -> None:
     found = outcome((10.0, 10.5, 10.2), changed=1.0, probed=10.4)
     assert found.failure == "not in force"
-    assert "it is unused" in (found.problem or "")
+    assert "the code is unused" in (found.problem or "")
 
 
 def test_a_change_of_the_metric_counts_if_the_run_ends_when_the_value_is_used() -> None:

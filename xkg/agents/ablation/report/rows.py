@@ -18,7 +18,7 @@ def interval(effect: Effect | None) -> str:
 
 
 def percent(change: float) -> str:
-    """Formats a relative change, as a factor if it is more than tenfold."""
+    """Formats a relative change, as a factor if the change is more than tenfold."""
     return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
 
 
@@ -100,7 +100,10 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
     """Describes whether changed code could have affected the measurement."""
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
-    said = f"in {shared} of {len(runs)} candidate runs, in a process that may run changed code, which can affect it"
+    said = (
+        f"in {shared} of {len(runs)} candidate runs, in a process that may run changed code, which can affect the "
+        "metric"
+    )
     if not shared:
         said = (
             "without the changed files, from data that runs left behind; data that the evaluation unpickles can run "
@@ -110,9 +113,14 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 
 def remark(outcome: CandidateOutcome) -> str:
-    """Remarks on an outcome: whether it replaces a failed candidate, changes code that measures, or ran only partly."""
+    """Remarks on an outcome: whether the candidate replaces a failed candidate, changes code that measures, or ran only
+    partly."""
     mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
-    moved = f"the measurement may have changed: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
+    moved = (
+        f"the measurement may no longer be comparable: this candidate modifies {', '.join(outcome.measures)}"
+        if outcome.measures
+        else ""
+    )
     partly = [] if outcome.failure else sorted({str(place) for run in outcome.runs for place in run.never_ran})
     never = f"parts of the change never ran: {', '.join(partly)}" if partly else ""
     return "; ".join(filter(None, (mended, moved, never)))

@@ -1,5 +1,5 @@
-"""Summarises the baseline: the unchanged command, run once per seed. Effects are compared with its spread (the
-noise)."""
+"""Summarises the baseline: the unchanged command, run once per seed. Effects are compared with the baseline's spread
+(the noise)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ def baseline_of(
     varied: Sequence[str] = (),
 ) -> Baseline:
     """Summarises the runs. `missing` maps packages that could not be installed to the reason. `causes` lists known
-    reasons why the command does not run, and `notes` describe limitations of its interpreter and packages. `unknown` is
+    reasons why the command does not run, and `notes` describe limitations of the interpreter and packages. `unknown` is
     the reason why equal values may all come from the same seed, and `varied` lists the seeds that differ between runs.
     Raises `BaselineError` with the cause if a run failed."""
     for run in runs:
@@ -58,7 +58,7 @@ def baseline_of(
         )
     one_seed = unknown if len(set(values)) == 1 else ""
     if len(values) == 1:
-        one_seed = "it was run with one seed"
+        one_seed = "the baseline was run with one seed"
     exact = len(set(values)) == 1 and not one_seed
     return Baseline(
         runs=tuple(runs), verdict=verdict, reproduced=reproduced, off=off, noise=None if one_seed else noise,
@@ -75,7 +75,7 @@ def notes_on(task: Task, baseline: Baseline) -> list[str]:
     """Notes about the baseline's seeds, for interpreting the results."""
     notes = []
     if len(baseline.values) < 4:
-        notes.append(f"the baseline was run with {len(baseline.values)} seed(s): a claim needs four")
+        notes.append(f"the baseline was run with {len(baseline.values)} seed(s); a claim needs four")
     if baseline.varied:
         notes.append(f"runs differ in the seeds set in the code: {'; '.join(baseline.varied[:8])}")
     elif not takes_seed(task):
@@ -103,7 +103,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
     way = f"raise {', '.join(longer[:3])}" if longer else "choose a longer or more stable setting"
     return (
         f"the baseline varies by {baseline.noise:.1%} from seed to seed, so {len(task.seeds)} seeds cannot show an "
-        f"effect of 5 %: use about {seeds_needed(baseline.noise)} (--seed), or {way}"
+        f"effect of 5 %; use about {seeds_needed(baseline.noise)} seeds (--seed), or {way}"
     )
 
 

@@ -34,7 +34,7 @@ def empty_folders(data: Mapping[str, Path]) -> list[str]:
 
 
 def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
-    """The problem with a file, judging by its name, first and last bytes, and size; None if there is none."""
+    """The problem with a file, judging by its name, first and last bytes, and size; None if the file is intact."""
     lower = name.lower()
     if head.startswith(_LFS):
         return "a Git LFS pointer without its content (git lfs pull)"

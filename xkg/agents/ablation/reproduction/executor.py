@@ -1,12 +1,12 @@
 """Makes the baseline run, by running the first seed repeatedly and repairing the cause of each failure. Each repair is
 a version of the baseline's workspace.
 
-Known causes are handled without a model. At first, only the packages imported by the command's files are installed, and
-if necessary, the repository's declared packages. If a dependency has removed an API, the Python version and packages
-from the commit's day are used. If a module is missing, its package is installed. If the module is the repository's own,
-its folder is added to the module path or its extension is built. A matplotlib backend that needs a display is replaced,
-and missing output folders are created. Incomplete data files and checkpoints are only reported, because they cannot be
-repaired."""
+Known causes are handled without a model. At first, only the packages imported by the command's files are installed,
+then, if necessary, the repository's declared packages. If a dependency has removed an API, the Python version and
+packages from the commit's day are used. If a module is missing, its package is installed. If a missing module is the
+repository's own, its folder is added to the module path or its extension is built. A matplotlib backend that needs a
+display is replaced, and missing output folders are created. Incomplete data files and checkpoints are only reported,
+because they cannot be repaired."""
 
 import re
 import shlex
@@ -78,7 +78,7 @@ allows)."""
 class Executor:
     """Makes the baseline run. `run` runs the task's first seed in an environment, and `packages` creates an
     environment. If `questions` is given, a model also makes repairs. `repairs` lists the repairs so far, `causes` lists
-    known reasons why the baseline does not run, and `day` is the date of its packages."""
+    known reasons why the baseline does not run, and `day` is the date of the packages."""
 
     task: Task
     workspace: Workspace
@@ -147,8 +147,8 @@ class Executor:
         return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
 
     def _found(self, outcome: RunOutcome) -> bool:
-        """Adds a repository module to the module path if a run did not find it or if an installed package hid it.
-        Returns whether it added one."""
+        """Adds a repository module to the module path if a run did not find the module or an installed package hid it.
+        Returns whether a module was added."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
@@ -162,7 +162,7 @@ class Executor:
         )
 
     def _place(self, module: str, folder: str | None, name: str = "") -> bool:
-        """Adds a repository module's folder to the module path. Returns whether it did."""
+        """Adds a repository module's folder to the module path. Returns whether the folder was added."""
         place = f"{folder or 'the top folder'}{name and f' as {name}'}"
         if folder is None or place in self._placed or not _PLAIN_PATH.fullmatch(folder):
             return False
@@ -174,7 +174,7 @@ class Executor:
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
         """Makes the setup create a missing folder that a run writes to, because git does not store empty folders.
-        Returns whether it did."""
+        Returns whether the setup was changed."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
         command = f"mkdir -p {shlex.quote(folder)}"
         if not folder or command in (self.task.setup or ""):
@@ -185,7 +185,8 @@ class Executor:
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
-        """Replaces a matplotlib backend that needs a display with one that draws to files. Returns whether it did."""
+        """Replaces a matplotlib backend that needs a display with one that draws to files. Returns whether the backend
+        was replaced."""
         if not (refused := _OF_A_DISPLAY.search(outcome.output_end)):
             return False
         quoted = re.compile(rf"""(["']){refused[1]}\1""", re.IGNORECASE)
@@ -195,13 +196,13 @@ class Executor:
             if path.endswith(".py") and quoted.search(text)
         )
         if edits:
-            reason = f"the matplotlib backend {refused[1]} needs a display: Agg draws to files"
+            reason = f"the matplotlib backend {refused[1]} needs a display, so Agg draws to files instead"
             self._apply(outcome, "other", reason, edits=edits)
         return bool(edits)
 
     def _built(self, outcome: RunOutcome) -> bool:
-        """Makes the setup build one of the repository's extension modules that a run did not find. Returns whether it
-        did."""
+        """Makes the setup build one of the repository's extension modules that a run did not find. Returns whether the
+        setup was changed."""
         for module in missing_modules(outcome.output_end):
             command = build_of_extension(module, self.workspace.texts())
             if command is None or command in (self.task.setup or ""):
@@ -213,7 +214,7 @@ class Executor:
         return False
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Adds the package for a missing module. Returns whether it did."""
+        """Adds the package for a missing module. Returns whether a package was added."""
         completed = self._completion.after(outcome.output_end, environment)
         if completed is None:
             return False
@@ -224,7 +225,7 @@ class Executor:
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Adds the remaining packages that the repository declares, because libraries may load packages by name.
-        Returns whether it did."""
+        Returns whether packages were added."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.workspace.texts().get(ADDED, "").splitlines()
@@ -244,8 +245,8 @@ class Executor:
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the failing code runs without replacing CUDA with the CPU, because it chooses the CPU itself if CUDA
-        is absent."""
+        """Whether the failing code runs without replacing CUDA with the CPU, because the code chooses the CPU itself if
+        CUDA is absent."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
@@ -256,7 +257,7 @@ class Executor:
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Allows a newer version of a package that fails in its own code because the required version is for an older
-        Python. Returns whether it did."""
+        Python. Returns whether a newer version is now allowed."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -272,7 +273,7 @@ class Executor:
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
         """Switches to another installed Python version: a later version for newer syntax, or the version from the
-        commit's day for features that this Python or a package has removed. Returns whether it did."""
+        commit's day for features that this Python or a package has removed. Returns whether the version changed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
@@ -289,7 +290,7 @@ class Executor:
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Switches to packages from another day: first the commit's day, then the first day with packages for this
-        Python, which suit older code. Returns whether it did."""
+        Python, which suit older code. Returns whether the day changed."""
         if not self.committed:
             return False
         days = {

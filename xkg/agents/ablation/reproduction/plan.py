@@ -48,8 +48,8 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """Describes the parts of a plan that do not exist in the repository, for the model. Returns None if all exist.
-    `texts` contains the readable files, `paths` all files, and `data` the paths of mounted folders."""
+    """Describes the parts of a plan that do not exist in the repository, for the model. Returns None if all parts
+    exist. `texts` contains the readable files, `paths` all files, and `data` the paths of mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
@@ -98,7 +98,7 @@ class _Tree:
         return path in self._folders or self._is_data(path)
 
     def may_write(self, path: str) -> bool:
-        """Whether commands may create a file at this path: it is in the repository, but not in mounted data."""
+        """Whether commands may create a file at this path, which must be in the repository, but not in mounted data."""
         return is_inside(path) and not self._is_data(path)
 
     def write(self, path: str) -> None:
@@ -157,7 +157,7 @@ def _faults(
         rest = rest[len(named) :]
     script = Started(folder, named).script(tree)
     if script is None and named[:1] == ("-m",) and named[-1].partition(".")[0] in sys.stdlib_module_names:
-        rest = tuple(word for word in rest if not word.startswith("-"))  # `python -m zipfile -e`: Python's own
+        rest = tuple(word for word in rest if not word.startswith("-"))  # options of Python's own modules
     elif script is None:
         yield f"it does not start a file in the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
     writes = {_normal("", path) for path in instruction.writes}

@@ -32,7 +32,7 @@ def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[
 
 
 def readme(texts: Mapping[str, str]) -> str:
-    """The README nearest to the top folder; '' if there is none."""
+    """The README nearest to the top folder; '' if there is no README."""
     found = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     return texts[min(found, key=lambda path: (path.count("/"), path))] if found else ""
 

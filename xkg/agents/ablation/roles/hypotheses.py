@@ -28,7 +28,7 @@ class Code:
         self._protected = protected
 
     def places(self, hypothesis: Hypothesis) -> tuple[list[Place], str]:
-        """Returns the valid places, and the problem with the first invalid place ('' if there is none)."""
+        """Returns the valid places, and the problem with the first invalid place ('' if all places are valid)."""
         places, fault = [], ""
         for named in hypothesis.places:
             found = self._place(named)
@@ -53,7 +53,7 @@ class Code:
                 return f"lines {start}-{end} of {path} are not in {symbol}"
             symbol, start, end = inside[0].name, start or inside[0].start_line, end or start or inside[0].end_line
         if start is None or not 1 <= start <= (end or start) <= last:
-            return f"{path} has {last} lines: name a function, or lines of it"
+            return f"{path} has {last} lines: specify a function, or a range of lines within one"
         place = Place(path=path, start_line=start, end_line=end or start, symbol=symbol)
         if self._executed is not None and path.endswith(".py"):
             ran = self._executed.get(path, set())

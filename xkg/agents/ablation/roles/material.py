@@ -86,7 +86,8 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Whether the evidence is strong: the component is critical, and the changed code is not also used to measure."""
+    """Whether the evidence is strong: the component is critical, and the changed code does not also compute the
+    metric."""
     return found.critical and found.best is not None and not found.best.measures
 
 

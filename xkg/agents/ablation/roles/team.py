@@ -1,5 +1,5 @@
 """Runs a model's roles in one campaign. If the model returns no usable answer or becomes unavailable, the campaign
-continues with the candidates found in the code, and reports this."""
+continues with the candidates found in the code, and the report says so."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -108,8 +108,8 @@ class Team:
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """Returns new candidates for a component whose edits apply and pass the usual checks. An `untried` candidate is
-        included if the model proposes it again."""
+        """Returns a component's new candidates, if their edits apply and pass the usual checks. An `untried` candidate
+        is included if the model proposes it again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -237,7 +237,7 @@ class Team:
         )
 
     def _executed_functions(self) -> tuple[Function, ...]:
-        """The functions that the baseline runs at least in part, or all functions if this is unknown."""
+        """The functions that the baseline runs at least in part, or all functions if the executed lines are unknown."""
         scene = self._scene
         python = {path: text for path, text in scene.texts.items() if path.endswith(".py")}
         functions = self._parser.of_files(parsing.functions, {"texts": python})
@@ -284,8 +284,8 @@ class Team:
                 if not self._lost:
                     self._lost = True
                     self.notes.append(
-                        f"the model was not asked again ({error}): the rest was done without it; run the same command "
-                        "again to continue with the model"
+                        f"the model was not asked again ({error}), and the campaign continued without it; run the same "
+                        "command again to continue with the model"
                     )
         except AnswerError as error:
             with self._lock:

@@ -1,5 +1,5 @@
 """Chooses candidates. Components take turns, ordered by fewest candidates so far, then by highest expected importance.
-On methods with known ground truth, more elaborate strategies such as a bandit find no more."""
+On methods with known ground truth, more elaborate strategies such as a bandit find no more effects."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Picked(NamedTuple):
 
 
 class Choice:
-    """Chooses from the candidates in a space and, if there is a `writer`, from candidates that it writes when a
+    """Chooses from the candidates in a space and, if there is a `writer`, from candidates that the writer adds when a
     component's turn comes."""
 
     def __init__(self, space: Space, writer: Writer | None = None) -> None:
@@ -45,8 +45,8 @@ class Choice:
         self._round = 0
 
     def next(self, most: int, outcomes: Sequence[CandidateOutcome]) -> list[Picked]:
-        """Returns at most `most` candidates for the next round, given the `outcomes` of earlier rounds. Empty if no
-        candidate is left."""
+        """Returns at most `most` candidates for the next round, given the `outcomes` of earlier rounds. Returns an
+        empty list if no candidate is left."""
         if self._writer is not None:
             most = min(most, A_ROUND)
             if self._round:

@@ -22,7 +22,7 @@ _MENDABLE: frozenset[Failure] = frozenset(
 )  # fmt: skip
 """Failures that indicate a bad change and reveal nothing about the component."""
 _CONSTANT = 3
-_UNUSED = "it is unused: a run with a value that ends the program when used yielded the same metric"
+_UNUSED = "the code is unused: a run with a value that ends the program when used yielded the same metric"
 
 
 @dataclass
@@ -46,7 +46,8 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """Returns the outcomes of chosen candidates, up to the task's budget. Candidates that reveal nothing about
-        their component (see `CandidateOutcome.tried`) do not count, but at most twice the budget is started."""
+        their component (see `CandidateOutcome.tried`) do not count, but at most twice as many candidates as the budget
+        are started."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
             picked = choice.next(room, found)
@@ -75,7 +76,7 @@ class Trials:
 
     def _is_notable(self, outcome: CandidateOutcome) -> bool:
         """Whether the first seed's value is outside the range of the baseline's values, or equals the baseline's value
-        for that seed. Other seeds may refute both."""
+        for that seed. Other seeds may refute either result."""
         if outcome.failure or self.baseline.one_seed:
             return False
         value = outcome.runs[0].value
@@ -113,7 +114,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # another value for the same code showed that it is unused
+        if candidate.probe in self._unused:  # another value for the same code showed that the code is unused
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         value = outcome.runs[0].value
@@ -132,7 +133,7 @@ class Trials:
 
 def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
     """Groups the candidates' indexes so that candidates with different values for the same code run in sequence,
-    because the first may show that the code is unused."""
+    because the first candidate may show that the code is unused."""
     groups: dict[object, list[int]] = {}
     for i, each in enumerate(picked):
         groups.setdefault(each.candidate.probe or i, []).append(i)
@@ -164,8 +165,8 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
     """Computes the effect relative to the whole baseline or, for a single run, relative to the baseline with the same
-    seed. If all values equal the baseline's for the same seeds, the metric has not changed, however much it varies
-    between seeds. With one seed, the noise is unknown."""
+    seed. If all values equal the baseline's for the same seeds, the metric has not changed, even if it varies between
+    seeds. With one seed, the noise is unknown."""
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}

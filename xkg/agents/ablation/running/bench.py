@@ -24,8 +24,8 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs the command. Thread-safe for different workspaces. Each run uses one of the `gpus`, if any, and sees the
-    files `fetched` by the setup."""
+    """Runs a task's command. Thread-safe for different workspaces. Each run uses one of the `gpus`, if any, and sees
+    the files `fetched` by the setup."""
 
     task: Task
     runner: Runner
@@ -43,9 +43,9 @@ class Bench:
         changed: Sequence[ChangedPlace] = (),
         origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """Runs one version of the code; `origin` describes how it differs from the starter. The command and the
-        evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed` places
-        ran. Never raises because the command fails, but raises the same errors as `Commands`."""
+        """Runs one version of the code; `origin` describes how that version differs from the starter. The command and
+        the evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed`
+        places ran. Never raises because the command fails, but raises the same errors as `Commands`."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
@@ -76,7 +76,7 @@ class Bench:
                     problem, failure = why, metric_failure(why, _printed(result))
         if result.downloads and not task.allow_hosts:
             hosts = " ".join(f"--allow-host {host}" for host in dict.fromkeys(each.named for each in result.downloads))
-            problem = f"{problem}; or fetch it once: --setup {shlex.quote(task.training(seed))} {hosts}"
+            problem = f"{problem}; or fetch the data once, with --setup {shlex.quote(task.training(seed))} {hosts}"
         executed = None if changed else result.lines
         return _outcome(seed, command, result, begun, failure, problem).model_copy(
             update={
@@ -93,7 +93,8 @@ class Bench:
         )
 
     def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
-        """Runs the task's setup with access to its hosts, and writes the setup's files to the archive `into`."""
+        """Runs the task's setup with access to the allowed hosts, and writes the setup's files to the archive
+        `into`."""
         task, seed = self.task, self.task.seeds[0]
         command = (task.setup or "").replace(SEED, str(seed))
         begun = time.monotonic()
@@ -102,7 +103,7 @@ class Bench:
         )
         problem, failure = result.problem, None if result.ok else failure_of(result)
         if problem is not None and not result.refused:
-            problem += f" (it may download {task.disk_mb} MB in total: --disk-mb)"
+            problem += f" (the limit on downloads is {task.disk_mb} MB in total; see --disk-mb)"
         if result.ok and result.left_at is None:
             problem, failure = f"it left more than the {task.disk_mb} MB that a run may write", "disk"
         problem = problem and f"the setup `{command}`: {problem}"

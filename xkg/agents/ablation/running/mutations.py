@@ -1,4 +1,4 @@
-"""Checks a candidate before it costs a run."""
+"""Checks candidates before they cost a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from xkg.value import Value
 
 
 class Mutated(Value):
-    """An accepted candidate, or the reason why it was refused. `commit` is a digest of its files, or None for a change
-    to the command. `places` are the changed lines. `measures` lists changed code that measures but also does something
-    else."""
+    """An accepted candidate, or the reason why it was refused. `commit` is a digest of the candidate's files, or None
+    for a change to the command. `places` are the changed lines. `measures` lists changed code that computes the metric
+    but also does something else."""
 
     commit: str | None = None
     diff: str = ""
@@ -30,8 +30,8 @@ class Mutated(Value):
 
 @dataclass(frozen=True)
 class Mutations:
-    """Applies candidates to a baseline with these `texts`. `protected` lines compute the metric; `shared` are functions
-    that these lines call."""
+    """Applies candidates to a baseline with the files in `texts`. `protected` lines compute the metric; `shared` are
+    functions that the protected lines call."""
 
     parser: SourceReader
     bench: Bench

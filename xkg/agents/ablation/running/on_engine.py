@@ -30,8 +30,8 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 @dataclass(frozen=True)
 class CandidateRun:
     """One run of a task on a version of the code. `files` contains all files of that version. `day` is the date of the
-    packages; if None, they are the newest that the requirements allow. `changed` lists places whose execution is
-    reported."""
+    packages; if None, the newest packages that the requirements allow are used. `changed` lists places whose execution
+    is reported."""
 
     task: Task
     files: Mapping[str, TreeFile]
@@ -69,7 +69,7 @@ class RunCandidates:
 
         for place in self.data:
             if not place.is_dir():
-                raise InputError(f"the data folder {place} does not exist: put it at the same path on every node")
+                raise InputError(f"the data folder {place} does not exist; put it at the same path on every node")
         folder = site.folder or self.settings.kg
         private_folder(folder)
         runner = runner_for(self.settings.sandbox)
@@ -95,10 +95,11 @@ class RunCandidates:
 
 
 def _given() -> list[str]:
-    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if there is none."""
+    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if the engine assigned no
+    GPU."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
     if not given.isdigit():
-        raise NoWorkerError("the task needs a GPU, but the engine assigned none: start nodes with --num-gpus")
+        raise NoWorkerError("the task needs a GPU, but the engine assigned none; start nodes with --num-gpus")
     return [f"nvidia:{given}"]
 
 
@@ -108,8 +109,8 @@ Elsewhere = Callable[[CandidateRun], RunOutcome]
 
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
-    """Yields a function that runs a candidate on any free engine worker. It can be called from as many threads as there
-    are jobs, and raises the same errors as `Worker.run`."""
+    """Yields a function that runs a candidate on any free engine worker. The function can be called from as many
+    threads as there are jobs, and raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

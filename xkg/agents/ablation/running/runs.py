@@ -26,9 +26,9 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 @dataclass
 class Runs:
     """Runs the current files in `base`, or changed files in temporary workspaces below `trees`. `identity` identifies
-    the repository. `elsewhere` runs on other machines, with packages from `day`. `vary` lists the seeds that later runs
-    change. `changed` contains the lines that prove that a candidate ran, and `outputs` lists files that the baseline
-    itself overwrites. Thread-safe."""
+    the repository. `elsewhere` runs candidates on other machines, with packages from `day`. `vary` lists the seeds that
+    later runs change. `changed` contains the lines that prove that a candidate ran, and `outputs` lists files that the
+    baseline itself overwrites. Thread-safe."""
 
     bench: Bench
     base: Workspace
@@ -64,12 +64,12 @@ class Runs:
         return self.bench.reader.measuring(self.texts, self.task.metric)
 
     def run(self, candidate: Candidate | None, seed: int) -> RunOutcome:
-        """Runs a candidate, or the baseline if None. Raises the same errors as `Bench.run`."""
+        """Runs a candidate, or the baseline if `candidate` is None. Raises the same errors as `Bench.run`."""
         edits = candidate.replacements if candidate else ()
         return self._run(candidate, edits, self.seeds_for(seed), seed)
 
     def probed(self, candidate: Candidate) -> RunOutcome:
-        """Runs the first seed with the candidate's code replaced by a value that ends the run when used."""
+        """Runs the first seed, with the candidate's code replaced by a value that ends the run when used."""
         return self._run(candidate, candidate.probe, (), self.task.seeds[0])
 
     def seeds_for(self, seed: int) -> tuple[Replacement, ...]:
@@ -104,8 +104,8 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        # Baseline runs are not watched, and watching may change the behaviour of code that reads uninitialised memory.
-        # So only one seed is watched.
+        # Only one seed is watched, because watching may change the behaviour of code that reads uninitialised memory,
+        # and baseline runs are not watched.
         watched = candidate is not None and own and seed == self.task.seeds[0]
         changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)
@@ -137,7 +137,7 @@ class Runs:
             rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
-        """The origin of a candidate's workspace, or of the repaired baseline's if None."""
+        """The origin of a candidate's workspace, or of the repaired baseline's workspace if `candidate` is None."""
         changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
         return Origin(
             edited=tuple(sorted({*self._repaired, *changed})),

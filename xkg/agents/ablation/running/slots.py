@@ -13,7 +13,7 @@ T = TypeVar("T")
 class Slots:
     """A pool of `jobs` threads. Work starts in submission order; fillers start only if nothing else is waiting.
 
-    On exit, the context waits for running work and drops the rest."""
+    On exit, the context manager waits for running work and drops all work that has not started."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
@@ -30,14 +30,14 @@ class Slots:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, work: Callable[[], T], *, filler: bool = False) -> "Future[T]":
-        """Submits work. Thread-safe. May also be called from within work, which must not wait for the result."""
+        """Submits work. Thread-safe. Running work may also submit work, but must not wait for the result."""
         result: Future[T] = Future()
         self._waiting.put((filler, next(self._numbers), result, work))
         self._pool.submit(self._next)
         return result
 
     def _next(self) -> None:
-        _, _, result, work = self._waiting.get_nowait()  # called once per submitted work
+        _, _, result, work = self._waiting.get_nowait()  # called once for each submission
         try:
             result.set_result(work())
         except BaseException as error:

@@ -48,12 +48,13 @@ class Calls:
             }
         for made in classes:
             if not any(isinstance(f, ast.FunctionDef) and f.name == "__init__" for f in made.body):
-                for base in bases[made.name]:  # calls to the class run the base's `__init__`
+                for base in bases[made.name]:  # calling the class runs the base's `__init__`
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
-        """Whether every call to a function passes this parameter. A call with `**` passes it if it is one of the `keys`
-        in the code. False if the function itself is passed on, because other code may then call it."""
+        """Whether every call to a function passes this parameter. A call with `**` passes a parameter that is one of
+        the `keys` in the code. False if the function itself is passed on, because other code may then call the
+        function."""
         names = self._parameters.get(function)
         calls = self._calls.get(function)
         if names is None or not calls or function in self._handed_on:
@@ -64,7 +65,7 @@ class Calls:
         )
 
     def both_ways(self, function: str, parameter: str) -> bool:
-        """Whether some calls to a function set a flag and others do not. The method then needs both uses of the
+        """Whether some calls to a function set a flag and other calls do not. The method then needs both uses of the
         function, as in `tanh(x, derivative=True)`."""
         names = self._parameters.get(function, ())
         if parameter not in names:

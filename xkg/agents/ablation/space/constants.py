@@ -9,8 +9,8 @@ from xkg.agents.ablation.space.python_source import Function
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
-    """Yields names with their value and their class ('' if they are not attributes). Includes names that a module or
-    function assigns once, and attributes that `__init__` or a class body assigns."""
+    """Yields names with their value and their class ('' for names that are not attributes). Includes names that a
+    module or function assigns once, and attributes that `__init__` or a class body assigns."""
     yield from _of_scope(tree, tree, "")
 
 

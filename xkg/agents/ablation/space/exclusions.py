@@ -22,7 +22,7 @@ _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
     " progressbar terminaltables rich shutil subprocess click typer absl fire".split()
 )
-_LENGTHS = frozenset(  # for training in libraries; the repository's own loops are recognised by their bodies
+_LENGTHS = frozenset(  # for training loops inside libraries; the repository's own loops are recognised by their bodies
     "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
     " generations generation repeats repetitions trials trial".split()
 )
@@ -52,7 +52,7 @@ def is_seed(name: str) -> bool:
 
 
 def is_one_seed(name: str) -> bool:
-    """Whether a name suggests that a number is a seed. For example, `N_SEEDS = 5` is not."""
+    """Whether a name suggests that a number is a seed. For example, the number in `N_SEEDS = 5` is not a seed."""
     words = words_of(name)
     return "seed" in words or words[-2:] == ["random", "state"]
 
@@ -63,8 +63,8 @@ def names_task(name: str) -> bool:
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """Returns the names and places of the classes and functions that a method is tried on. These are agents'
-    environments, which can be reset and stepped and do not learn, and search objectives. A search objective is a
+    """Returns the names and places of the classes and functions that a method is tried on. Methods are tried on agents'
+    environments, which can be reset and stepped and do not learn, and on search objectives. A search objective is a
     function of one value that is passed to other code, draws no random numbers and stores nothing."""
     names, places = set(), []
     called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
@@ -138,12 +138,12 @@ def trains(function: str) -> bool:
 def metric_code(
     sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
-    """Returns three lists of lines. The first contains statements from the evaluation's fingerprint that write the
+    """Returns three lists of lines. The first list contains statements from the evaluation's fingerprint that write the
     metric, and statements in the same function that compute their inputs. If the line that `printed` the metric is
-    known, it replaces statements that print other values with the same name. The second contains the evaluation's
-    functions and files that do not train anything. It also contains functions that this code calls, directly or
-    indirectly, if their name suggests that they measure or contains a word from the metric. The third contains other
-    functions that these lines call by a plain name, and that the method may also call."""
+    known, that line replaces statements that print other values with the same name. The second list contains the
+    evaluation's functions and files that do not train anything. The second list also contains functions that this code
+    calls, directly or indirectly, if their name suggests measuring or contains a word from the metric. The third list
+    contains other functions that these lines call by a plain name, and that the method may also call."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []

@@ -30,7 +30,7 @@ def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
 
 
 def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple[ast.stmt, Sequence[ast.stmt]]]:
-    """Yields the statements in a scope, each with the statements in the innermost loop around it."""
+    """Yields the statements in a scope, paired with the statements in the innermost enclosing loop."""
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         for statement in getattr(scope, name, ()):
             if isinstance(statement, Function | ast.ClassDef):
@@ -42,8 +42,8 @@ def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple
 
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
-    """Yields calls to a function or class that can be replaced with another from the same file. The replacement must
-    have the same parameters and methods, and must not be used by the run."""
+    """Yields calls to a function or class that can be replaced with another function or class from the same file. The
+    replacement must have the same parameters and methods, and must not be used by the run."""
     used = _used(sources, executed)
     for source in sources:
         by_signature: dict[str, list[str]] = {}
@@ -92,8 +92,8 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """A signature for comparison. For a function with several parameters, these parameters and the number of values
-    that it returns. For a class, its methods with their signatures."""
+    """A signature for comparison. For a function with several parameters, the signature consists of these parameters
+    and the number of returned values; for a class, of the methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""

@@ -1,6 +1,6 @@
-"""Records the values that each executed statement assigns, with their sources. A slice follows these facts.
+"""Records the values that each executed statement assigns, with their sources. Slices follow these facts.
 
-A variable is identified by its function and name, and an attribute by its name alone, whatever its object. Calls to the
+A variable is identified by its function and name, and an attribute by its name alone, whatever the object. Calls to the
 repository's own functions are followed by name. The result of any other call may depend on all its arguments. A call
 whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects from which the
 receiver was created, and its first argument. Libraries that only display or store values change nothing."""
@@ -210,7 +210,8 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """A block's statements up to the last statement that writes the metric, or all of them if none does."""
+        """A block's statements up to the last statement that writes the metric, or all statements if none writes the
+        metric."""
         own = {line for path, line in self._written if path == self._path}
         writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
@@ -246,7 +247,7 @@ class Facts:
                 self._body(scope, getattr(statement, name, ()), function, under, own, looped=repeats)
             for each in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
                 self._body(scope, each.body, function, under, own, looped=looped)
-            if leaves(statement):  # later statements run only if the branch does not
+            if leaves(statement):  # later statements run only if the branch does not run
                 control, heads = under, own
 
     def _did_run(self, statement: ast.stmt) -> bool:
@@ -346,7 +347,7 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
-        """Yields a loop's variables, each with the node of which it is an element."""
+        """Yields each loop variable with the node over whose elements the loop iterates."""
         match loop.iter:
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "zip_longest"), args=held):
                 pass
@@ -434,7 +435,7 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """The node of an expression that is just that node; empty for other expressions."""
+        """The node for an expression that is just a variable or an attribute; empty for other expressions."""
         match node:
             case ast.Name(id=name):
                 return [self._variable(scope, name)]

@@ -17,8 +17,9 @@ _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
 
 
 class Named(NamedTuple):
-    """Variables and attributes with a given name. With `function`, only the parameter of that function or class; with
-    `scope`, only names in a scope (`.` for attributes; "" for a module, whose names are attributes elsewhere)."""
+    """Variables and attributes with a given name. If `function` is set, only the parameter of that function or class;
+    if `scope` is set, only names in that scope (`.` for attributes; "" for a module, whose names are attributes
+    elsewhere)."""
 
     name: str
     function: str = ""
@@ -123,12 +124,12 @@ class Flow:
 
     def gives(self, place: Place) -> bool:
         """Whether a statement in these lines produces the metric's reference values, or is in a function that produces
-        them."""
+        such values."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Whether the metric's reference values are computed from one of these variables, or by a function that has one
-        as a parameter."""
+        """Whether the metric's reference values are computed from one of these variables, or by a function with such a
+        parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def repeats(self, named: Named) -> bool:
@@ -170,11 +171,11 @@ class Flow:
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
-        """Returns the nodes from which these nodes are computed, and the facts. A call is included only if the function
-        that contains it contributes another node, or if the callee changes an object to which other code has
-        references. In addition, the call's own statement must contribute, or the callee must write the metric or change
-        such an object. Otherwise, one of two calls to the same function may be irrelevant. `values` leaves out
-        conditions and effects on objects."""
+        """Returns the nodes from which these nodes are computed, and the facts that connect them. A call is included
+        only if the function that contains it contributes another node, or if the callee changes an object to which
+        other code has references. In addition, the call's own statement must contribute, or the callee must write the
+        metric or change such an object. Otherwise, one of two calls to the same function may be irrelevant. `values`
+        excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value and, marked with a dot, functions that change objects.
         writing = self._callers(self._writing)
@@ -231,7 +232,7 @@ class Flow:
             waiting = {caller for caller, called, _ in self._facts.run if called in found}
 
     def _callers(self, functions: Set[str]) -> set[str]:
-        """These functions, and the functions that call them with arguments, directly or indirectly."""
+        """The given functions, and all functions that call a given function with arguments, directly or indirectly."""
         found, waiting = set[str](), set(functions)
         while waiting:
             found |= waiting
@@ -264,7 +265,7 @@ class Flow:
 
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
         libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
-        data = bool(libraries - _OPTIONS)  # otherwise it is just a number
+        data = bool(libraries - _OPTIONS)  # otherwise, the value is just a number
         less = 2 * len(one) <= len(other) or not self._sources(other) <= one
         return data and less and self._sources(one) <= other
 

@@ -1,11 +1,11 @@
 """Decides which calls can be omitted without breaking the code.
 
-A call to one of the repository's functions can be omitted depending on the return value. It must be a new list, or the
-argument changed in place or element by element, using randomness or a statistic of the argument, as in scaling or
-mutation. A function that uses neither is an activation and part of a formula. For a library object, the constructor's
-arguments determine the form. A size, a string or a second variable results in a different form, as in `Linear(8, 3)`,
-while `Dropout(0.5)` keeps the form. An object without arguments, such as `ReLU()`, is an activation, unless one of its
-methods is called (`scaler.fit_transform(x)`)."""
+A call to one of the repository's functions can be omitted depending on the return value. The return value must be a new
+list, or the argument changed in place or element by element. The change must use randomness or a statistic of the
+argument, as in scaling or mutation. A function that uses neither randomness nor a statistic is an activation and part
+of a formula. For a library object, the constructor's arguments determine the form. A size, a string or a second
+variable results in a different form, as in `Linear(8, 3)`, while `Dropout(0.5)` keeps the form. An object without
+arguments, such as `ReLU()`, is an activation, unless one of its methods is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -29,11 +29,12 @@ _ELEMENTWISE = frozenset(
 
 
 class Step(NamedTuple):
-    """The behaviour of a repository function. `lists`: it stores nothing and returns a new list. `forms`: it returns a
-    value in the same form as its first argument, computed element by element. `keeps`: it returns its first argument,
-    changed by a stage of a method. `scales`: it returns a multiple of its first argument. `several`: the number of
-    arguments that it returns in this way, if several. `stores`: the attributes that it changes; empty if it only resets
-    them. `changes`: the positions of the arguments whose contents it changes."""
+    """The behaviour of a repository function. `lists`: the function stores nothing and returns a new list. `forms`: the
+    function returns a value in the same form as its first argument, computed element by element. `keeps`: the function
+    returns its first argument, changed by a stage of a method. `scales`: the function returns a multiple of its first
+    argument. `several`: the number of arguments returned in this way, if several. `stores`: the attributes that the
+    function changes; empty if these attributes are only reset. `changes`: the positions of the arguments whose contents
+    the function changes."""
 
     lists: bool
     forms: bool
@@ -100,7 +101,7 @@ def _step(function: Function, simple: Set[str]) -> Step:
             several = 0
     changes = frozenset(own.index(name) for name in changed_by(function) if name in own)
     pure = not stored
-    stores = stored if stored & read else frozenset[str]()  # an attribute that is set but not read is reset
+    stores = stored if stored & read else frozenset[str]()  # an attribute that is set but not read is only reset
     return Step(lists and pure, forms and pure, keeps and pure, scales and pure, several, stores, changes)
 
 
@@ -133,7 +134,7 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _has_form(inner, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # without the sum, it is not a distribution
+            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # a distribution needs this sum
             return not shares and (_has_form(left, known) or _has_form(right, known))
         case ast.IfExp(body=body, orelse=other):
             return _has_form(body, known) and _has_form(other, known)

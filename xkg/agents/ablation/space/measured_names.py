@@ -1,7 +1,8 @@
-"""Finds names that a starter reads only to measure, such as a test set's labels or a bandit's true probabilities.
+"""Finds names that a starter reads only to measure results, such as a test set's labels or a bandit's true
+probabilities.
 
-An edit that reads such a name leaks the answer to the method, and an edit to the function that assigns it changes the
-test. Results of training and prediction are excluded, because they belong to the method."""
+An edit that reads such a name leaks the answer to the method, and an edit to the function that assigns the name changes
+the test. Results of training and prediction are excluded, because they belong to the method."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -16,7 +17,7 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """Returns names that only the measurement read before but that new statements read, by `path::function`."""
+    """Returns names that only the measurement used to read but that new statements also read, by `path::function`."""
     new = _bodies(after, metric)
     found = {}
     for where, old in _bodies(before, metric).items():
@@ -54,7 +55,7 @@ def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource
 
 
 def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
-    """The statements in each body, each with whether it measures."""
+    """The statements in each body, paired with a flag that is True if the statement only takes measurements."""
     values = printed_values(sources, metric)
     written = {(place.path, place.start_line) for place in metric_code(sources, metric)[0]}
     found: dict[str, list[tuple[ast.stmt, bool]]] = {}

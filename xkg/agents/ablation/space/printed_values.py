@@ -2,8 +2,8 @@
 
 For example, given `total += env.get_reward(arm)` and `print(total / n)`, a change to `get_reward` changes how the
 method is measured. Names are followed from the printing statements to their assignments, and into the functions called
-there. Arguments are followed only if they are sums or lists that nothing else reads, because other arguments contain
-the method's state."""
+in the assignments. Arguments are followed only if they are sums or lists that nothing else reads, because other
+arguments contain the method's state."""
 
 import ast
 from collections import Counter, defaultdict
@@ -133,7 +133,7 @@ def _assigns(statement: ast.stmt, names: Set[str]) -> bool:
 
 
 def _adds_to(statement: ast.stmt) -> str | None:
-    """The name to which a statement adds, by `+=` or `.append`."""
+    """The name to which a statement adds a value, by `+=` or `.append`."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
             return name
@@ -160,12 +160,13 @@ def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def _loads(body: Sequence[ast.stmt], name: str) -> int:
-    """How many simple statements read a name for any purpose other than adding to it."""
+    """The number of simple statements that read a name, except statements that only add to its value."""
     return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
 
 
 def _called(node: ast.AST) -> Iterator[str]:
-    """Yields the functions whose result is the node's value or part of it, except functions in their arguments."""
+    """Yields the functions whose results are the node's value or a part of that value, except functions called in
+    arguments."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()

@@ -114,7 +114,8 @@ def last_name(node: ast.AST) -> str:
 
 
 def root_name(node: ast.AST) -> str:
-    """The name at the start of an expression: `a` for `a.b(c)[d].e` and for `a / "b"`, or '' if there is none."""
+    """The name at the start of an expression: `a` for `a.b(c)[d].e` and for `a / "b"`, or '' for an expression without
+    such a name."""
     while True:
         match node:
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) | ast.BinOp(left=inner):

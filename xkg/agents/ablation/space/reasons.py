@@ -85,7 +85,7 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        at_call = switch.origin == "argument" or not by_name  # only one of two calls may matter
+        at_call = switch.origin == "argument" or not by_name  # of two calls with this argument, only one may matter
         if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
@@ -111,7 +111,7 @@ class Reasons:
             of_function = parameter and not switch.function[:1].isupper()
             if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
                 return "an integer that is not a setting"
-        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
+        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 is an exploration rate
         return "a numerical guard" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
     def _named(self, switch: Switch, short: str, *, parameter: bool) -> Named:

@@ -1,7 +1,7 @@
 """Finds values that are only reported, so that changing them affects the measurement but not the method.
 
-For example, a function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) adds up its
-results. If nothing else reads them, the adding statements belong to the metric."""
+For example, a function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) accumulates its
+results. If nothing else reads these results, the accumulating statements belong to the metric."""
 
 import ast
 from collections.abc import Iterator, Set
@@ -29,7 +29,7 @@ def reported_names(statement: ast.stmt) -> set[str]:
 
 
 def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields the parts of a node that it returns, prints or stores, except arguments to other functions."""
+    """Yields the parts of a node that are returned, printed or stored, except arguments to other functions."""
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()
@@ -44,8 +44,8 @@ def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def returned_sums(function: Function) -> Iterator[ast.stmt]:
-    """Yields the statements in a function that add up a returned value, if nothing else in the function reads the
-    value."""
+    """Yields the statements that accumulate a function's return value, provided that nothing else in the function reads
+    the value."""
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
     added = {
         s.target.id

@@ -44,7 +44,7 @@ class FixedSeed(Value):
 
 
 class Seeds(Value):
-    """The seeds in some code: `found` can be varied, and `fixed` cannot."""
+    """The seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()

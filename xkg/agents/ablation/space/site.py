@@ -23,8 +23,8 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated. `text` is the code, and `what` describes it. `step` is the callee or object whose calls
-    form one step of a method and are removed together."""
+    """Code that can be ablated. `text` is the code, and `what` is a description of the code. `step` is the callee or
+    object whose calls form one step of a method and are removed together."""
 
     what: str
     text: str

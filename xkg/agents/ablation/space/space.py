@@ -1,5 +1,5 @@
 """Builds a working copy's candidate space from a paper's techniques and from switches and sites in the code. Code that
-does not belong to a technique becomes its own component."""
+does not belong to a technique becomes a separate component."""
 
 import re
 from collections import defaultdict
@@ -50,8 +50,8 @@ def find_space(
     """Returns the space, the protected lines that compute the metric, and the functions called by these lines.
     `settings` are entries in configuration files, whose text is in `texts`. `techniques` are components with places in
     these files. `command` is the task's command, which may set options. `executed` contains the lines that the baseline
-    runs, by file, `opened` the files that it opens, and `printed` is the line that prints the metric. Each is None if
-    unknown. Code that did not run and files that were not read are left out."""
+    runs, by file, and `opened` the files that the baseline opens. `printed` is the line that prints the metric. These
+    three arguments are None if unknown. Code that did not run and files that were not read are left out."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
@@ -90,7 +90,7 @@ def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Pla
 
 
 def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
-    """The files that a command starts, as in `started_files`, or all files if it starts none."""
+    """The files that a command starts, as in `started_files`, or all files if the command starts none."""
     trees = {source.path: source.tree for source in sources}
     return started_files(trees, command) or {*trees}
 
@@ -120,7 +120,7 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # a selecting default or argument is often a direction, as in `layer(x, reverse=False)`
+        # a default or argument that selects a branch is often a direction, as in `layer(x, reverse=False)`
         selects = switch.origin in ("option", "field", "setting") and self._flow.selects(Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.weighs(Named(short))
@@ -130,7 +130,7 @@ class _Builder:
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
-            if switch.origin != "argument":  # listing the arguments of all calls would be clutter
+            if switch.origin != "argument":  # listing the arguments of all calls would clutter the report
                 self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
@@ -147,7 +147,7 @@ class _Builder:
 
     def _is_chance(self, switch: Switch, short: str) -> bool:
         """Whether a number is a probability or a fraction passed to a library. Setting such a number to 0 disables a
-        part."""
+        part of the method."""
         if isinstance(switch.value, str) or not 0 < switch.value <= 1:
             return False
         if switch.origin == "argument" and switch.function not in self._parameters:

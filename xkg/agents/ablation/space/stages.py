@@ -1,5 +1,5 @@
-"""Finds stages of a method that can be removed. These are calls that return a value in the same form as their argument,
-statements that change an object that other code also changes, and layers in a model."""
+"""Finds stages of a method that can be removed. Such stages are calls that return a value in the same form as their
+argument, statements that change an object that other code also changes, and layers in a model."""
 
 import ast
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def _learns(name: str) -> bool:
 
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
-    """Whether only a call's first argument changes in the loop around it. A call that combines several changing values,
+    """Whether only a call's first argument changes in the enclosing loop. A call that combines several changing values,
     such as candidates and their scores, is the method itself."""
     others = {name for each in _given(call)[1:] for name in names_in(each)}
     return others.isdisjoint(
@@ -151,9 +151,9 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
-    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # in a loop, this is a population
+    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # loops build populations, not models
         return
-    sized = len(part.args) > 1  # maps one size to another, which other layers rely on
+    sized = len(part.args) > 1  # the layer maps one size to another, and other layers rely on the new size
     if call.func.attr in ("add", "append", "push") and last_name(part.func)[:1].isupper() and not sized:
         yield _passed_over(source, statement, "the part", source.code(part))
 

@@ -26,9 +26,10 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 
 
 class Switch(Value):
-    """A named value. `text` is its source, located at `at`; `choices` are its possible values. For a default, `scope`
-    is its function's body. `given` means that the command sets the value, so changing `at` has no effect. `converted`
-    inserts a probe into an option's converter; `converts` means that the converter also applies to the default."""
+    """A named value. `text` is the value's source, located at `at`; `choices` are the possible values. For a default,
+    `scope` is the function's body. `given` means that the command sets the value, so changing `at` has no effect.
+    `converted` inserts a probe into an option's converter; `converts` means that the converter also applies to the
+    default."""
 
     name: str
     origin: Origin
@@ -77,7 +78,7 @@ def python_switches(
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
     """Returns the possible values of names, by name: strings that code compares with a name's value, and keys of tables
-    in which it looks up the value."""
+    in which the code looks up the value."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -260,8 +261,8 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the parameters of functions, methods and classes by name, without self. For configuration classes, these
-    are the fields. Names with several signatures are left out."""
+    """Returns the parameters of functions, methods and classes by name, without self. The parameters of a configuration
+    class are its fields. Names with several signatures are left out."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):

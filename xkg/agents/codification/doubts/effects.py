@@ -1,4 +1,5 @@
-"""Finds changes without effect, by running the answer without each change, and once while recording its arithmetic.
+"""Finds changes without effect, by running the answer without each change, and once while recording arithmetic
+operations.
 
 All runs draw the same random numbers. The number of runs is limited, and their total time is limited to that of a
 single run."""
@@ -28,7 +29,7 @@ class Effects(Value):
 
 def effects(session: Session, result: RunResult) -> Effects:
     """Finds executed changes that do not affect the metric. `result` is a traced run of the current files. Findings are
-    stored for these files."""
+    stored for the files' current content."""
 
     def find() -> Effects:
         with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
@@ -78,7 +79,7 @@ class _Trials:
             if not _known(found, each.path, each.start_line, each.end_line)
         ]
         left = len(versions) - tried
-        most = f"at most {_MOST_RUNS} are, within the time limit of one run"
+        most = f"at most {_MOST_RUNS} can be tried, within the time limit of one run"
         notes = (f"{left} of {len(versions)} changes were not tried separately: {most}",) if left else ()
         return Effects(doubts=tuple(found), notes=notes)
 
@@ -123,7 +124,8 @@ def _without_effect(version: Reverted, text: str) -> Doubt:
 
 
 def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
-    """Parses the recorded operations. The file is untrusted, because the code could write it itself."""
+    """Parses the recorded operations. The file is untrusted, because the code under test could write the file
+    itself."""
     try:
         found = {int(number): (int(times), int(side)) for number, (times, side) in json.loads(written).items()}
     except (ValueError, TypeError, AttributeError):

@@ -1,5 +1,5 @@
-"""Runs property checks for the method. A model writes them from the method alone, before there is any code, and they
-run on the answer in the sandbox."""
+"""Runs property checks for the method. A model writes the checks from the method alone, before there is any code. The
+checks run on the answer in the sandbox."""
 
 import tempfile
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ class Failed(Value):
 
 
 def asked_properties(session: Session) -> Properties:
-    """Returns the checks, which are requested once per run. Empty if no model returned valid Python."""
+    """Returns the checks, which are requested once per run. Returns no checks if no model returned valid Python."""
 
     def check(answer: Properties) -> str | None:
         names = [each.name.strip().lower() for each in answer.checks]

@@ -46,7 +46,7 @@ def log(taken: Sequence[Taken], count: int) -> str:
 
 
 def thoughts(step: Step) -> list[tuple[str, str]]:
-    """Returns the texts in a step, each with a title."""
+    """Returns the texts in a step, paired with their titles."""
     texts = (("Plan and status", step.plan_and_status), ("Thought", step.thought))
     return [(title, text) for title, text in texts if text.strip()]
 

@@ -73,7 +73,7 @@ class Actions:
 
     def objection(self, step: Step) -> str | None:
         """The reason why a step cannot be taken, phrased for the model: a missing input, or edits that do not apply.
-        None if it can be taken."""
+        None if the step can be taken."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
@@ -203,7 +203,8 @@ class Actions:
 
 
 def described_run(session: Session, result: RunResult, command: str) -> str:
-    """Describes a run for a prompt: how it ended, the metric, the end of its output, and the changed lines that ran."""
+    """Describes a run for a prompt: how the run ended, the metric, the end of the output, and the changed lines that
+    ran."""
     room = session.settings.observation
     metric, problem = result.metric_or_problem(session.task.parsed_metric, session.reader)
     lines = [f"`{command}` " + (f"failed: {result.problem}" if result.problem else "ended with status 0")]

@@ -26,7 +26,7 @@ class _Order(NamedTuple):
 
 
 def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> Step | None:
-    """Returns the next step, or None if there is none. Raises `AnswerError` if no model returned a step."""
+    """Returns the next step, or None if no step is left. Raises `AnswerError` if no model returned a step."""
     orders = _orders(session)
     if orders is not None and len(history) == len(orders):
         return None
@@ -52,7 +52,7 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
         if again and step.action != "undo_edit":
             return "this is exactly the last action: its observation is above; choose another one"
         if step.action == "request_expert" and not session.questions.expert_calls_left:
-            return "the expert cannot be asked any more: choose another action"
+            return "the expert is no longer available; choose another action"
         return actions.objection(step)
 
     return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)
