@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from xkg.config import Settings
 
 trust_app = typer.Typer(help="Manage the keys whose attestations you trust.")
-token_app = typer.Typer(help="Manage access tokens of the HTTP server.")
+token_app = typer.Typer(help="Manage access tokens for the HTTP server.")
 
 
 @command()

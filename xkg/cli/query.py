@@ -225,8 +225,8 @@ def cypher(
 ) -> None:
     """Run a named query, or read-only Cypher.
 
-    In your own statements, a value of --param is parsed as JSON if possible, or else is a string; "2" in quotes is a
-    string. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    In your own statements, --param values are parsed as JSON if possible; otherwise, they are strings. "2" in quotes is
+    a string. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
     IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES."""
     from xkg.cli.display import tables
     from xkg.cli.display.layout import UNBOUNDED, width

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from xkg.build.paper.document import Document
 
 _ALIKE = 0.5
-"""The minimum fraction of the shorter author list that two forms of a paper have in common."""
+"""The minimum fraction of the shorter author list that two forms of a paper must have in common."""
 
 
 _TELLING = 20
-"""The minimum number of letters in a distinctive title; several works share shorter titles ("Deep Learning")."""
+"""The minimum number of letters in a distinctive title. Shorter titles ("Deep Learning") may belong to several
+works."""
 
 
 class SamePaperError(InputError):
@@ -43,9 +44,9 @@ class OtherFormError(XkgError):
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """One build's claim, held until the context ends. `fences` and `since` (the graph's counter when its papers were
-    compared) are passed to `GraphStore.publish`; `notes` are for the user. An unreachable store is not an error: the
-    paper then waits in the outbox."""
+    """One build's claim, held until the context manager exits. `fences` and `since` (the graph's counter when its
+    papers were compared) are passed to `GraphStore.publish`; `notes` are for the user. An unreachable store is not an
+    error: the paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
 
 
 class BuildResult(Value):
-    """The result of a build. `generation` is the generation that contains it. `published` is False if the graph already
-    contained it, or contains a complete build that this `stopped` build does not replace. `levels` counts code nodes by
-    level, `hidden` counts techniques by the reason for hiding them. `incomplete` says, one line each, why `state` is
-    `partial` instead of `complete`; `stopped` says where and why the build ended early. `cost_usd` is the cost of all
-    builds of this paper."""
+    """The result of a build. `generation` is the generation that contains the paper. `published` is False if the graph
+    already contained the paper, or contains a complete build that this `stopped` build does not replace. `levels`
+    counts code nodes by level, `hidden` counts techniques by the reason for hiding them. `incomplete` says, one line
+    each, why `state` is `partial` instead of `complete`; `stopped` says where and why the build ended early. `cost_usd`
+    is the cost of all builds of this paper."""
 
     paper: str
     title: str

@@ -25,8 +25,8 @@ _LONGEST_WAIT = 4 * 3600.0
 
 
 Turn = Callable[[ListedPaper], AbstractContextManager[bool]]
-"""A context in which no other machine builds a paper; yields whether the paper still has to be built. Raises
-`LeaseHeldError` if another machine is building it."""
+"""A context manager that keeps other machines from building a paper. Yields whether the paper still has to be built.
+Raises `LeaseHeldError` if another machine is building it."""
 
 
 class Ended(NamedTuple):
@@ -47,7 +47,7 @@ def build_side_by_side(
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
     `ended` is called once a paper is published or has failed, and `notify` for each of its events; both are called from
     several threads, but `ended` only once at a time. If a paper goes directly into the graph, `ended` is called within
-    its `turn`. A paper that another machine is building is retried after the others. Returns notes. Raises
+    its `turn`. A paper that another machine is building is retried after the others. Returns notes for the user. Raises
     `NoWorkerError` if no paper can be built, and re-raises errors from `ended`. An interrupt ends all builds; finished
     papers are published."""
     notes: tuple[str, ...] = ()

@@ -83,7 +83,7 @@ class PushResult(Value):
 
 
 class ExportResult(Value):
-    """The written files."""
+    """The files written by an export."""
 
     files: tuple[str, ...]
 

@@ -51,8 +51,8 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
 
 @contextmanager
 def following(settings: Settings, places: Sequence[str], minutes: float) -> Iterator[None]:
-    """Pulls new papers from these libraries immediately and then every `minutes` minutes, until the context ends.
-    Failures are logged and retried the next time."""
+    """Pulls new papers from these libraries immediately and then every `minutes` minutes, until the context manager
+    exits. Failed pulls are logged and retried the next time."""
     ended = threading.Event()
 
     def follow() -> None:
