@@ -14,8 +14,8 @@ sources and the paper itself are excluded from the search. Every file written is
 mentions a blacklist entry is withheld and reported. The exit status is 1 if the audit of the written files finds an
 entry.
 
-A pair has a score of at least --least-score, which is roughly the probability that it fits: below .5, it is more likely
-not to fit."""
+A pair has a score of at least --least-score, which is roughly the probability that it fits: below .5, the pair probably
+does not fit."""
 
 import json
 import sys

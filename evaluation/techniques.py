@@ -102,7 +102,8 @@ def likeness(one: str, other: str) -> float:
 
 
 def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
-    """How well a technique matches a gold technique, by name, then by place; (0, False) if it does not match."""
+    """How well a technique matches a gold technique by name, and whether the places match; (0, False) if the two do not
+    match."""
     alike = max(likeness(a, b) for a in (technique.name, *technique.aliases) for b in gold.names)
     there = any(
         excerpt.path == gold.file and excerpt.line is not None and gold.first <= excerpt.line <= gold.last

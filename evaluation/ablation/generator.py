@@ -41,7 +41,7 @@ class Method:
         return len(self.changes)
 
     def run(self, candidate: str) -> float | None:
-        """The metric from one run, or None if it fails. Equal candidates have equal outcomes."""
+        """The metric from one run, or None if it fails. The same candidate always has the same outcome."""
         change = self.changes[candidate]
         if change is None:
             return None

@@ -40,7 +40,8 @@ class Sides:
 @scorer(metrics={"*": [mean(), stderr()]})
 def judge(task: TaskName, k: int, window: int) -> Scorer:
     """Precision, recall, F1 and, for the author task, nDCG of the first `k` entries. The metadata contains the matches,
-    the problems in the judge's answer, and the scores at 1 to 10. The judge sees up to `window` tokens of a paper."""
+    any problems in the judge's answer, and the scores at cutoffs 1 to 10. The judge sees up to `window` tokens of a
+    paper."""
     prompt = load_prompt(PROMPTS / f"judge_{task}.md")
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
@@ -85,7 +86,7 @@ def _inputs(task: TaskName, instance: Instance, plan: Plan, sides: Sides, window
 def _judged(
     task: TaskName, instance: Instance, plan: Plan, answer: str, sides: Sides
 ) -> tuple[dict[int, Scores], dict[str, Any], Counter[str]]:
-    """The scores by k, the matches they are computed from, and the errors in the answer."""
+    """The scores at each k, the matches from which they are computed, and the errors in the answer."""
     ks = range(1, MOST_K + 1)
     if task == "author":
         golds = {gold.name: gold.action for gold in instance.golds}

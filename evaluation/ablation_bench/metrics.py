@@ -18,8 +18,8 @@ Scores = dict[str, float]
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
     """Scores for the first `k` entries in a plan (names, best first). `matches` contains, for each gold ablation, the
-    entries that jointly match it; a gold is found if all of them are among the first `k`. Unknown golds and entries are
-    ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
+    entries that jointly match it; a gold is found if all of these entries are among the first `k`. Unknown golds and
+    entries are ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
     shown = list(dict.fromkeys(plan))[:k]
     known = set(shown)
     found = [matches[gold] for gold in dict.fromkeys(golds) if matches.get(gold) and known.issuperset(matches[gold])]

@@ -48,8 +48,9 @@ def matched(
     same: Verdicts | None = None,
     alike: float = ALIKE,
 ) -> tuple[list[Matched], list[str]]:
-    """The papers that have a hierarchy, and one line for each hierarchy that is a paper's second or whose paper is not
-    in the graph. `same` are judgements on pairs that cannot be decided by their names."""
+    """The papers that have a hierarchy, and one line for each unused hierarchy: a paper's second hierarchy, or a
+    hierarchy for a paper that is not in the graph. `same` contains judgements on pairs that cannot be decided by their
+    names."""
     by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
     yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
     found: list[Matched] = []

@@ -48,7 +48,7 @@ from xkg.store.peer_format import read_peer
 
 OTHER_WORDS = 0.2
 UNCHANGED_NAMES = 0.1
-"""A tenth of the techniques keep their name, because real papers share some."""
+"""A tenth of the techniques keep their name, because real papers also share some technique names."""
 SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
 """The weights for two other techniques and for noise in a vector; cosines to the technique itself are near 0.8."""
 REFERENCES = 10

@@ -18,8 +18,8 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """The rows in a file, and one line for each row that is not of this kind. Raises `InputError` if the file cannot be
-    read."""
+    """The valid rows in a file, and a one-line message for each row of a different kind. Raises `InputError` if the
+    file cannot be read."""
     rows: list[V] = []
     problems: list[str] = []
     for number, line in enumerate(_read(path).splitlines(), start=1):

@@ -116,7 +116,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
     with opened(settings) as other:
         with other.snapshot():
             pass
-        for edition in (1, 2):  # the second with cached embeddings, since both editions were seen before
+        for edition in (1, 2):  # the second edition uses cached embeddings
             changed = [bundle(number, edition) for number in range(CHANGED)]
             SeededVectors().embed(["warm"])
             store.publish(changed)

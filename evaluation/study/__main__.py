@@ -11,7 +11,7 @@ Finished runs are stored in FOLDER and reused as long as the command and the con
 
 A failed run is counted but has no score. Differences from the full graph are computed between runs of the same paper
 with the same number. Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper,
-they are over its runs and do not generalise to other papers."""
+intervals and tests are over the paper's runs and do not generalise to other papers."""
 
 import sys
 from collections.abc import Sequence
@@ -37,7 +37,8 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """The contents of a prompt: these kinds of nodes, with code in this form. Without kinds, the context is empty."""
+    """The contents of a prompt: the kinds of nodes that it contains, and the form of their code. Without kinds, the
+    context is empty."""
 
     name: str
     include: tuple[Kind, ...] = KINDS
