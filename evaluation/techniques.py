@@ -11,7 +11,7 @@ or an arXiv id), `FOLDER/<paper>` contains these files, and the paper describes 
 - `mentioned`: a technique that the reader accepts but does not require: a baseline, background, an interpretation.
 
 An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`, or at least
-`NEAR` with an excerpt of the extracted technique starting within the gold technique's lines. Similarity is the Dice
+`NEAR` if an excerpt of the extracted technique starts within the gold technique's lines. Similarity is the Dice
 coefficient of the words in two names, ignoring plurals and function words, the best over all aliases. Matches are one
 to one, most similar first, so a technique found twice is right once and wrong once; `mentioned` techniques may match
 several times.

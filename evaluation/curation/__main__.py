@@ -6,7 +6,7 @@
 The folder's format is in `evaluation.curation.world`. `prepare` fills it from folders of targets, graphs in the
 published format (titles, abstracts, references) and git mirrors (README, licence, dates), and from
 `evaluation/gold/curation`, which contains only facts: arXiv ids, titles, authors, and which titles belong to which
-target. It sends no requests to the internet.
+target. `prepare` sends no requests to the internet.
 
 The test servers serve the folder on loopback. They speak the protocols of arXiv, OpenAlex and GitHub, and search by
 words. Requests are sent without pauses, and their number is printed. For each target, the output includes recall@10 for

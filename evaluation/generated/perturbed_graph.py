@@ -4,7 +4,7 @@ open.
     python -m evaluation.generated.perturbed_graph --folder DIR [--from GRAPHS] [--techniques 1000000]
 
 GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
-hierarchy and the beginning of its code. A fifth of its words are replaced with other words from the source papers, each
+hierarchy and the beginning of its code. A fifth of the words are replaced with other words from the source papers. Each
 definition contains a sentence from another technique's definition, and most names contain a word from another
 technique's name. Each technique's vector is mixed with two other vectors and some noise, as are its word codes, because
 embedding a million texts takes hours. Paper n is the same in every graph, whatever its size.

@@ -70,7 +70,7 @@ def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, st
         here, there = ({log[name] for log in logs if log} for logs in (without, with_graph))
         if here and there and here != there:
             words = f"{' and '.join(sorted(here))} without the graph, {' and '.join(sorted(there))} with it"
-            found.append(f"the {name} differs: {words}, so the gain is not the graph's")
+            found.append(f"the {name} differs: {words}, so the gain may not come from the graph")
     for side, logs in (("without", without), ("with", with_graph)):
         found += [f"a log of --{side} ran {log['graph']} a graph" for log in logs if log and log["graph"] != side]
     return found

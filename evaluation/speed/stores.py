@@ -88,7 +88,7 @@ def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Co
         started = time.perf_counter()
         with store.snapshot() as snapshot:
             snapshot.technique(GIVEN["technique"])
-        found["first look-up after opening (Neo4j: local indexes made anew)"] = f"{time.perf_counter() - started:.2f} s"
+        found["first look-up after opening (Neo4j: rebuilds local indexes)"] = f"{time.perf_counter() - started:.2f} s"
 
         def look_up() -> None:
             with store.snapshot() as snapshot:

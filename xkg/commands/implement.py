@@ -107,7 +107,8 @@ def _require_accepted(folder: Path) -> None:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):
         raise InputError(
-            f"the run {folder.name} is not finished: run its command again, or use --force to apply its current state"
+            f"the run {folder.name} is not finished: run the same command again, or use --force to "
+            f"apply its current state"
         ) from None
     if result.result not in ("A", "B"):
         raise InputError(

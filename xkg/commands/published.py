@@ -53,7 +53,7 @@ class BuildResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the build is partial, or else None."""
+        """The error to raise if the build is partial, otherwise None."""
         return InputError(f"{self.paper}: {self.unfinished}") if self.unfinished else None
 
     def __str__(self) -> str:
@@ -202,7 +202,7 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
         paper = bundle.paper
         if paper.id not in chosen and (known := known_among(others, paper, paper.id)) != paper.id:
             raise OtherFormError(
-                f"another form of the paper was published as {known} during this build: build it again"
+                f"another form of the paper was published as {known} during this build: build the paper again"
             )
 
     return check
@@ -234,7 +234,7 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
         bundle, kept = with_proven(stored, bundle)
         bundle = pruned(bundle, min_level)
         names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
-        notes = (f"previously proven code is kept until the new code reaches its level: {names}",) if kept else ()
+        notes = (f"previously proven code is kept until the new code reaches the same level: {names}",) if kept else ()
         built = replace(built, notes=(*built.notes, *notes))
     built = replace(built, bundle=bundle)
     return _result(built, generation, published=False) if stored == bundle else built

@@ -246,7 +246,7 @@ class _News:
             elif commit is not None and commit != head.commit:
                 news.append(f"{head.url} is at {commit[:12]}, but {(head.commit or '')[:12]} was built")
             elif len({each.name for each in bundle.repositories}) < len(bundle.repositories):
-                news.append("code from an earlier commit is shown until the new code reaches its level")
+                news.append("code from an earlier commit is shown until the new code reaches the same level")
         if problems:
             return _Found(bundle, "failed", tuple(news), "; ".join(problems))
         if not news:
@@ -255,7 +255,7 @@ class _News:
         if version is None or (here is not None and head is None):
             what = "paper" if version is None else "repository"
             return _Found(
-                bundle, "by hand", tuple(news), f"its {what} came from a file or folder: build it again from there"
+                bundle, "by hand", tuple(news), f"the {what} came from a file or folder: build it again from there"
             )
         commit = self._commit(head) if head is not None else None
         wanted = Wanted(latest if isinstance(latest, str) else None, commit if isinstance(commit, str) else None)
@@ -271,7 +271,7 @@ class _News:
             return None
         if (reason := self._excluded.repository(repository.url)) is not None:
             return InputError(
-                f"{repository.url} is excluded: {reason}; update without --blacklist, or correct that file"
+                f"{repository.url} is excluded: {reason}; update without --blacklist, or correct the blacklist"
             )
         if asked not in self._commits:
             try:

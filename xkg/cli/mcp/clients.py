@@ -156,7 +156,7 @@ _FORMATS: Mapping[Client, _Format] = {
         "context_servers",
         ".zed/settings.json",
         lambda: _zed() / "settings.json",
-        "open the agent panel's settings: {name} has a green dot",
+        "open the agent panel's settings, and check that {name} has a green dot",
         variable=None,  # zed-industries/zed#60459
     ),
 }

@@ -135,7 +135,8 @@ class Publisher:
                         cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """Returns an outcome if another form of the paper was published after this paper was claimed, or else None."""
+        """Returns an outcome if another form of the paper was published after this paper was claimed, otherwise
+        None."""
         if paper.chosen:
             return None
         try:

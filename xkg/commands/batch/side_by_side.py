@@ -114,7 +114,7 @@ def _round(
                 except LeaseHeldError as error:
                     held(listed, WorkFailed(str(error), held=True), 0.0)
                 if next(built_count) == len(papers):
-                    publisher.hurry()  # while the processes are ending
+                    publisher.hurry()  # publishes while the processes are ending
 
     def build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
         started = time.monotonic()

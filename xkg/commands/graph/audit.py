@@ -49,7 +49,7 @@ class AuditResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the check found something or could not compare everything, or else None."""
+        """The error to raise if the check found something or could not compare everything, otherwise None."""
         if self.clean:
             return None
         found = plural(len(self.findings), "finding") if self.findings else "nothing was found"

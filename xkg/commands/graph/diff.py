@@ -83,7 +83,8 @@ def _of_bundles(store: GraphStore, first: str, second: str | None) -> Iterator[P
 
 
 def _bundles(store: GraphStore, name: str) -> list[PaperBundle]:
-    """Returns the papers in a folder or file of exported bundles, or else the graph's paper with this name."""
+    """Returns the papers in a folder or file of exported bundles. If there is no such file, returns the graph's paper
+    with this name."""
     path = Path(name)
     if path.is_dir():
         found, problems = import_files(graph_files(path), check_parsed)
