@@ -1,10 +1,10 @@
 r"""Compares a paper parsed from PDF with the same paper parsed from its LaTeX source: `python -m evaluation.pdf
 FOLDER…`.
 
-Each folder contains one paper's source. It is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`, in
-Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and `biber`);
-missing figures and other TeX errors are ignored. The comparison covers the items of `evaluation.beside_latex`; only
-references, sentences and captions that TeX printed count."""
+Each folder contains one paper's source. The paper is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`,
+in Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and
+`biber`); missing figures and other TeX errors are ignored. The comparison covers the items of
+`evaluation.beside_latex`; only references, sentences and captions that TeX printed count."""
 
 import os
 import re

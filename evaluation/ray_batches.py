@@ -5,7 +5,7 @@
 The cluster is one node on this machine. The papers are the same as in `evaluation.speed.batches`, built without a model
 or packages, with one thread per job in all arms. Arms take turns, and each round begins with empty graphs. Engine
 startup is timed separately: the rate covers only papers after the first two. Use only the ratio from a single run on an
-idle machine; the load average is printed with it."""
+idle machine; the load average is also printed."""
 
 import contextlib
 import importlib.util

@@ -102,7 +102,7 @@ def _beginning(file: Path) -> bytes:
 
 
 def texts_of(paper: Path) -> list[Path]:
-    """The file itself, or the text files in a folder in order, excluding links that lead out of it."""
+    """The file itself, or the text files in a folder in order, excluding links that lead out of the folder."""
     if paper.is_file():
         return [paper]
     root = paper.resolve()

@@ -1,5 +1,5 @@
-"""The judge as an Inspect scorer. It asks one question, and the answer lists the matches between a plan and the
-reference data.
+"""The judge as an Inspect scorer. The judge answers one question, and the answer lists the matches between a plan and
+the reference data.
 
 The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
 evaluation judges its own plans. The author judge sees two sides without knowing which is the paper's. The order of
@@ -113,7 +113,7 @@ def author_matches(
     answer: str, sides: Sides, golds: Sequence[str], plan: Sequence[str]
 ) -> tuple[Matches, Counter[str]]:
     """For each gold ablation, the plan entries that jointly match it (empty if there are none), and the errors in the
-    answer: unknown names, golds without a line, golds with several matches (the first counts)."""
+    answer. Errors are unknown names, golds without a line, and golds with several matches (the first counts)."""
     rows, problems = predictions(answer)
     gold_key, plan_key = ("name_in_B", "name_in_A") if sides.plan_is_a else ("name_in_A", "name_in_B")
     matches: Matches = {}

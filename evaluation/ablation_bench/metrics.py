@@ -54,7 +54,8 @@ def _scores(right: int, shown: int, found: int, wanted: int) -> Scores:
 
 def ndcg(right: Sequence[bool], relevant: int) -> float:
     """Normalised discounted cumulative gain for a ranking with binary gains (Järvelin and Kekäläinen, 2002). The ideal
-    ranking begins with all relevant entries (or with all right entries, if there are more of them)."""
+    ranking begins with all relevant entries (or with all right entries, if there are more right entries than relevant
+    ones)."""
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(right), max(relevant, sum(right))) + 1))
     gained = sum(1 / math.log2(rank + 1) for rank, hit in enumerate(right, start=1) if hit)
     return gained / ideal if ideal else 0.0

@@ -1,4 +1,4 @@
-"""Planners as an Inspect solver. Each writes a plan and its errors to the sample's store: `plan` (JSON lines),
+"""Planners as an Inspect solver. Each planner writes a plan and its errors to the sample's store: `plan` (JSON lines),
 `problems` (counts by kind), `cut` (the text that did not fit).
 
 - `lm`: one question with the paper, and with the graph's knowledge if there is a graph

@@ -2,9 +2,9 @@
 
 The gold ablations are facts from the papers in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
 themselves are read from a folder of `<id>/paper.md` files and are not in the repository. A paper's graph is built from
-the cut text alone, without a repository, and its findings are left out; `leaks` checks that the graph contains nothing
-from the rest of the paper. Two papers also have reviews, which we wrote (`reviews.jsonl`): the repository does not
-contain any venue's reviews."""
+the cut text alone, without a repository or findings; `leaks` checks that the graph contains nothing from the rest of
+the paper. Two papers also have reviews, which we wrote (`reviews.jsonl`): the repository does not contain any venue's
+reviews."""
 
 import json
 import re

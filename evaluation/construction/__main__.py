@@ -39,7 +39,7 @@ def measure(
     alike: float = ALIKE,
     problems: Sequence[str] = (),
 ) -> tuple[Results, list[str]]:
-    """A graph's results, and tables to print before them."""
+    """A graph's results, and the tables to print before the results."""
     bundles = graph.bundles
     lost = [*graph.problems, *problems]
     techniques = [t for bundle in bundles for t in bundle.techniques]

@@ -18,7 +18,7 @@ from xkg.model import PaperBundle
 
 PUBLISHED_F1 = ".95 / .89 / 1.00"
 """Figures from the study that introduced executable knowledge graphs (arXiv 2510.17795), here and in the other modules,
-are for orientation only. Its papers, models and judges differ from ours, so a difference is not a result."""
+are for orientation only. That study's papers, models and judges differ from ours, so a difference is not a result."""
 
 
 @dataclass(frozen=True)

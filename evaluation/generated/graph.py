@@ -1,5 +1,5 @@
 """Generates a graph of any size. Each paper has twenty techniques in a tree four levels deep, 2 KB of code for each
-technique, a repository, references to other papers, findings, and one package shared by all.
+technique, a repository, references to other papers, findings, and one package that all papers share.
 
 Words are drawn with a separate seed for each paper, so that paper n is the same in every graph, whatever its size."""
 

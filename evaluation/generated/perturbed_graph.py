@@ -6,8 +6,8 @@ open.
 GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
 hierarchy and the beginning of its code. A fifth of the words are replaced with other words from the source papers. Each
 definition contains a sentence from another technique's definition, and most names contain a word from another
-technique's name. Each technique's vector is mixed with two other vectors and some noise, as are its word codes, because
-embedding a million texts takes hours. Paper n is the same in every graph, whatever its size.
+technique's name. Vectors and word codes are also perturbed, because embedding a million texts takes hours: each vector
+is mixed with two other vectors and some noise. Paper n is the same in every graph, whatever its size.
 
 Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. Techniques are not
 linked, because concepts would grow quadratically with so many similar papers."""

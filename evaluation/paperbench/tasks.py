@@ -53,7 +53,7 @@ _GO_ON = (
 def react_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 100, paper_tokens: int = 100_000
 ) -> Task:
-    """A ReAct agent (arXiv 2210.03629) with the graph's tools, or without them if no `kg` is specified."""
+    """A ReAct agent (arXiv 2210.03629) with the graph's tools if `kg` is specified."""
     return _task(tasks, _agent(kg, "react"), code_development, messages, paper_tokens)
 
 

@@ -68,7 +68,7 @@ VARIANTS: tuple[Variant, ...] = (
 
 def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
     """Writes both views of a paper, `planning.md` and `implementation.md`, each within the token budget; empty files if
-    a variant has no content. Returns the number of techniques whose code is in them. Raises anything that
+    a variant has no content. Returns the number of techniques whose code is in the files. Raises anything that
     `KnowledgeGraph.context` raises, except for the budget."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = 0

@@ -102,7 +102,7 @@ def search(
     """Find techniques, best first; if nothing fits, list the closest.
 
     With --task, a language model splits a task into parts, drops results that do not help, and says how to apply the
-    rest."""
+    remaining results."""
     from xkg.serve.search.filters import Filters
 
     filters = Filters.of(

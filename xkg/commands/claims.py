@@ -62,8 +62,8 @@ class Claims(AbstractContextManager["Claims"]):
         self._opened.close()
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
-        """Returns the id to build a paper under. This is `identity` if the user has `chosen` it or the graph has no
-        other form of the paper; otherwise, it is the other form's id. Raises `SamePaperError`, `InputError` if only the
+        """Returns the id to build a paper under. The id is `identity` if the user has `chosen` it or the graph has no
+        other form of the paper, and otherwise the other form's id. Raises `SamePaperError`, `InputError` if only the
         user can decide, and `LeaseHeldError` if another machine is building the paper."""
         try:
             store = self._opened.enter_context(open_store(self._settings))

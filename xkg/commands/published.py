@@ -83,10 +83,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """A built paper that is not published yet. `fences` are the fences of its lease; with `keep_proven`, the stored
-    code is kept if the new code has a lower level (`xkg.build.proven_code`); `chosen` is set if the user chose its id;
-    `since` comes from `Claims`; `size` is its pickled size in bytes, 0 if not measured; `embedded` are texts that were
-    embedded on another machine, for this machine's cache."""
+    """A built paper that is not published yet. `fences` are the fences of the paper's lease. With `keep_proven`, the
+    stored code is kept if the new code has a lower level (`xkg.build.proven_code`). `chosen` is set if the user chose
+    the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if not measured.
+    `embedded` contains texts that were embedded on another machine, for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
@@ -160,7 +160,7 @@ def publish_together(
     store: GraphStore, settings: Settings, papers: Sequence[Unpublished]
 ) -> "list[BuildResult | Exception]":
     """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error;
-    one failure does not stop the rest."""
+    one failed paper does not stop the others."""
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
     new: dict[int, Built] = {}
     for number, paper in enumerate(papers):

@@ -93,11 +93,11 @@ def update(
     clock: Clock = CLOCK,
 ) -> UpdateResult:
     """Checks the named papers (default: all that were built), and rebuilds papers with a newer arXiv version or a newer
-    commit on the branch that was built; with `check`, only reports them. Builds `engine.jobs` at a time (by default
-    one), and publishes as `build_side_by_side` does; proven code is kept until the new code is proven to the same
-    level. If a library that papers were pulled from contains the new version or commit, pulls the paper instead of
-    building it. One failure does not stop the rest. Raises `UnknownIdError`, `StoreError`, and the same errors as
-    `build_side_by_side`."""
+    commit on the branch that was built. With `check`, only reports these papers. Builds `engine.jobs` at a time (by
+    default one), and publishes as `build_side_by_side` does; proven code is kept until the new code is proven to the
+    same level. If a library that papers were pulled from contains the new version or commit, pulls the paper instead of
+    building it. One failed paper does not stop the others. Raises `UnknownIdError`, `StoreError`, and the same errors
+    as `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]

@@ -30,8 +30,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """One code node: its level before and now, the cause that keeps it from a higher level (`passes` if its test passes
-    and provably can fail), and an explanation in one line."""
+    """One code node: its level before and now, the cause that keeps it from a higher level, and an explanation in one
+    line. The cause is `passes` if the node's test passes and provably can fail."""
 
     code: str
     paper: str
@@ -45,9 +45,9 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """The result of a verification. `generation` is the generation that contains it; `raised` and `lowered` count nodes
-    whose level changed; `causes` and `levels` count nodes; `attested` is the number of signed levels, and `key` the
-    signing key (`SHA256:…`); `notes` are for the user, one line each."""
+    """The result of a verification. `generation` is the generation that contains the new levels. `raised` and `lowered`
+    count nodes whose level changed; `causes` and `levels` count nodes. `attested` is the number of signed levels, and
+    `key` the signing key (`SHA256:…`). `notes` are for the user, one line each."""
 
     papers: int
     generation: int
@@ -241,8 +241,8 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Returns the reasons why packages are missing, each with the number of code nodes that cannot run because of
-    it."""
+    """Returns the reasons why packages are missing, each with the number of code nodes that cannot run for that
+    reason."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )

@@ -17,7 +17,7 @@ PAUSE = 9.0
 for one paper as for many, and the cost grows with the graph."""
 TOGETHER = 24_000_000
 """If waiting papers exceed this size in pickled bytes, they are published without a pause, to limit memory. As objects,
-papers take up about five times as much memory. This allows about 50 papers with a repository each, or thousands of
+papers take up about five times as much memory. The limit allows about 50 papers with a repository each, or thousands of
 small papers."""
 _ROOM = 2 * TOGETHER
 

@@ -1,4 +1,4 @@
-"""`xkg build --papers`: builds the papers in a list in parallel; one failure does not stop the rest."""
+"""`xkg build --papers`: builds the papers in a list in parallel; one failed paper does not stop the other builds."""
 
 import threading
 import time

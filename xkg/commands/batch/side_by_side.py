@@ -45,11 +45,11 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
-    `ended` is called once a paper is published or has failed, and `notify` for each of its events; both are called from
-    several threads, but `ended` only once at a time. If a paper goes directly into the graph, `ended` is called within
-    its `turn`. A paper that another machine is building is retried after the others. Returns notes for the user. Raises
-    `NoWorkerError` if no paper can be built, and re-raises errors from `ended`. An interrupt ends all builds; finished
-    papers are published."""
+    `ended` is called once a paper is published or has failed, and `notify` for each of the paper's events. Both
+    functions are called from several threads, but `ended` by only one thread at a time. If a paper goes directly into
+    the graph, `ended` is called within its `turn`. A paper that another machine is building is retried after the
+    others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
+    `ended`. An interrupt ends all builds; finished papers are published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:

@@ -97,13 +97,13 @@ def pull(
     prefer: bool = False,
     notify: Notify = lambda *_: None,
 ) -> PulledPapers:
-    """Pulls new papers from the library at `place`. The default is all papers; `papers` selects papers by name, `topic`
-    selects papers with each of these words in the title or technique names, and `level` selects papers whose code is
-    claimed to be at this level or above. Levels are claims until a trusted key attests them or they are verified here.
-    `verify` is the number of new code nodes to run first; nothing is pulled if one of them fails. If the graph already
-    has a paper, the graph shows the version with more proven code, or the library's version if `prefer` is set. The
-    other version is kept in a file. Nothing on the `blacklist` is pulled. To continue an interrupted pull, call this
-    function again.
+    """Pulls new papers from the library at `place`. The default is all papers. `papers` selects papers by name, and
+    `topic` selects papers with each of these words in the title or technique names. `level` selects papers whose code
+    is claimed to be at this level or above. Levels are claims until a trusted key attests them or until they are
+    verified here. `verify` is the number of new code nodes to run first; nothing is pulled if any of this code fails.
+    If the graph already has a paper, the graph shows the version with more proven code, or the library's version if
+    `prefer` is set. The other version is kept in a file. Nothing on the `blacklist` is pulled. To continue an
+    interrupted pull, call this function again.
 
     Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` if the library was tampered with, and the same
     errors as `GraphStore.publish`."""
