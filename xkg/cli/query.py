@@ -94,7 +94,8 @@ def search(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Let the language model drop rows that do not fit, and explain how to apply the rest."
+            "--verify",
+            help="Let the language model drop rows that do not fit, and explain how to apply the others.",
         ),
     ] = False,
     as_json: Json = False,

@@ -280,8 +280,8 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def skill_of(client: Client, scope: Scope, project: Path) -> Path:
-    """Returns the path for the skill that explains builds. Claude Code has its own folder; the other clients share a
-    folder."""
+    """Returns the path for the skill that explains builds. Claude Code has a separate folder; all other clients share
+    one."""
     root = project if scope == "project" else Path.home()
     return root / (".claude" if client == "claude-code" else ".agents") / "skills" / "xkg-build" / "SKILL.md"
 
