@@ -39,7 +39,7 @@ def first_error(error: ValidationError) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file. Raises `InputError` naming the file."""
+    """The value in a JSON file. Raises `InputError`, which contains the file's path."""
     try:
         return json.loads(_read(path))
     except (ValueError, RecursionError) as error:

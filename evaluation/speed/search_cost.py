@@ -54,7 +54,7 @@ class Cost(NamedTuple):
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
-    """Short and long questions, all different and enough for a load test. Short questions are the beginnings of
+    """Short and long questions, all different and enough for a load test. Short questions are the first words of
     definitions, each with a word from another definition; long questions are definitions with their own names, then
     with the names of other techniques."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]

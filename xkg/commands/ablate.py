@@ -1,4 +1,4 @@
-"""`xkg ablate`: reproduces an experiment, ablates it, writes a report, and stores the measurements."""
+"""`xkg ablate`: reproduces an experiment, ablates its components, writes a report, and stores the measurements."""
 
 import hashlib
 from collections.abc import Callable, Sequence

@@ -40,7 +40,7 @@ def diff(
     generation with the previous one. With `library`, compares the library's version of the paper `first` with the
     graph's.
 
-    Raises `InputError` if the two cannot be compared, `StoreError` if a generation is no longer stored, and
+    Raises `InputError` if the two states cannot be compared, `StoreError` if a generation is no longer stored, and
     `UnknownIdError`."""
     if library is not None and (first is None or second is not None):
         raise InputError("specify the paper to compare with the library's version: xkg diff PAPER --library PLACE")
