@@ -30,7 +30,8 @@ from xkg.errors import XkgError
 from xkg.model import Reference
 
 _SHORTEST = 5  # minimum words compared in a sentence or caption
-# citations and references, which each format prints differently; bracketed ones come first, since they contain others
+# Citations and references, which each format prints differently. Bracketed citations come first, since they may contain
+# the others.
 _NAME = r"[^\W\d_][\w'’-]{1,30}"
 _CITED_BY = rf"(?:{_NAME}\s(?:(?:and|&)\s{_NAME}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{{1,30}}\s)?"
 _BRACKETED = re.compile(rf"{_CITED_BY}(?:\[[\d,;\s–-]{{1,60}}\]|\[[^\]\s]{{3,80}}(?:,\s?[^\]\s]{{3,80}})*\])")
@@ -39,14 +40,14 @@ _TO_PARTS = re.compile(
     r"(?i:\b(?:algorithm|appendix|assumption|chapter|corollary|definition|eqn?|equation|example|fig|figure|lemma|line|part|"
     r"problem|proposition|remark|sec|section|table|tab|theorem|step)s?\b\.?(?=[\s(§]{1,3}[A-Z]?[\d.]|\s?\(+\s*\)))"
 )
-_CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # not a list of papers: text that contains a citation
+_CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # found in text with a citation, but not in a list of papers
 _URL = re.compile(r"(?:https?://|www\.|doi\.org/)\S{1,300}")
 _MATH = re.compile(r"\$[^$]{0,5000}\$")
 # a formula with adjacent characters, since "$n$-dimensional" is printed as one word
 _IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
 _WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be formula symbols: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
-# commands in formulas; LaTeXML writes fonts and spaces differently
+# Commands in formulas that are not compared, since LaTeXML writes fonts and spaces differently.
 _LAYOUT = frozenset(
     rf"\\{name}"
     for name in (
@@ -118,7 +119,7 @@ def _references(source: Sequence[Reference], read: Sequence[Reference]) -> tuple
 
 def _same_reference(a: Reference, b: Reference) -> bool:
     one_title, other_title = (_letters(r.title or "") if not _ADDRESS.match(r.title or "") else "" for r in (a, b))
-    if _MATH.search(a.title or ""):  # a formula may be printed with other letters
+    if _MATH.search(a.title or ""):  # a formula may be printed with different letters
         return set(_words(a.title or "")) <= set(_words(b.title or ""))
     if one_title or other_title:
         return one_title == other_title
@@ -138,7 +139,8 @@ def sentence_words(text: str) -> list[str]:
 
 
 def _running(read: Document) -> Iterator[tuple[list[str], bool]]:
-    """The words in the running text, including run-in heads, and for each word whether a paragraph begins with it."""
+    """The words of each sentence in the running text, including run-in heads, and whether the sentence begins a
+    paragraph."""
     heads = [(s.start, s.title, True) for s in read.walk() if s.level == 4]
     text = [(sentence.start, sentence.text, sentence.first) for sentence in sentences(read)]
     for _, words, begins in sorted([*heads, *text]):

@@ -8,14 +8,13 @@ FOLDER/<task> for each task are
     planning.md, implementation.md    both files as Markdown, for fixed workflows
     audit.json          text withheld because it is blacklisted, and items that could not be compared
 
-The planning file is generated from `paper.md` alone, without any repository, using the configured model or --llm
-(`none` for no model), so it contains nothing the agent may not see. The pairs are code from other papers. Blacklisted
-sources and the paper itself are excluded from the search. Every file written is audited again, and text that still
-mentions a blacklist entry is withheld and reported. The exit status is 1 if the audit of the written files finds an
-entry.
+The planning file is generated from `paper.md` alone, using the configured model or --llm (`none` for no model). The
+file contains nothing that the agent may not see. The pairs are code from other papers. Blacklisted sources and the
+paper itself are excluded from the search. Every file written is audited again, and text that still mentions a blacklist
+entry is withheld and reported. The exit status is 1 if the audit of the written files finds an entry.
 
-A pair has a score of at least --least-score, which is roughly the probability that it fits: below .5, it is more likely
-not to fit."""
+A pair has a score of at least --least-score, which is roughly the probability that it fits: below .5, the pair probably
+does not fit."""
 
 import json
 import sys

@@ -1,10 +1,10 @@
 r"""Compares a paper parsed from PDF with the same paper parsed from its LaTeX source: `python -m evaluation.pdf
 FOLDER…`.
 
-Each folder contains one paper's source. It is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`, in
-Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and `biber`);
-missing figures and other TeX errors are ignored. The comparison covers the items of `evaluation.beside_latex`; only
-references, sentences and captions that TeX printed count."""
+Each folder contains one paper's source. The paper is typeset in a temporary folder (`pdflatex` and `bibtex` or `biber`,
+in Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`, `cm-super` and
+`biber`); missing figures and other TeX errors are ignored. The comparison covers the items of
+`evaluation.beside_latex`; only references, sentences and captions that TeX printed count."""
 
 import os
 import re
@@ -27,13 +27,14 @@ _ENTRY = re.compile(rb"\\(?:bibitem|entry)\b")
 
 
 def typeset(folder: Path, main: str) -> bytes:
-    """The PDF of the paper whose main file is `main`. TeX's files are left next to it. Raises `NotConvertedError`."""
+    """The PDF of the paper whose main file is `main`. TeX's output files are left next to the source. Raises
+    `NotConvertedError`."""
     source = folder / main
     place, stem = source.parent, source.stem
     environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
     latex = ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", source.name]
     made, given = place / f"{stem}.pdf", place / f"{stem}.bbl"
-    made.unlink(missing_ok=True)  # it may have come with the source
+    made.unlink(missing_ok=True)  # the source may have included a PDF
     before = given.read_bytes() if given.exists() else b""
     for command in (latex, ["bibtex", stem], latex, latex):
         if command[0] == "bibtex" and source.with_suffix(".bcf").exists():
@@ -47,14 +48,15 @@ def typeset(folder: Path, main: str) -> bytes:
         except subprocess.TimeoutExpired as error:
             raise NotConvertedError(f"{command[0]} took longer than {_SECONDS} s") from error
         if before and given.exists() and not _ENTRY.search(given.read_bytes()):
-            given.write_bytes(before)  # BibTeX empties it if the .bib is missing
+            given.write_bytes(before)  # BibTeX empties the .bbl if the .bib is missing
     if not made.exists():
         raise NotConvertedError("TeX produced no PDF")
     return made.read_bytes()
 
 
 def prints_references(folder: Path, main: str, source: Document) -> bool:
-    """Whether the paper typeset in a folder has a bibliography. It has none if TeX did not find its .bib."""
+    """Whether the paper typeset in a folder has a bibliography. There is no bibliography if TeX did not find the
+    .bib."""
     given = (folder / main).with_suffix(".bbl")
     bodies = [source.text.encode(), given.read_bytes() if given.exists() else b""]
     return any(_ENTRY.search(body) for body in bodies)

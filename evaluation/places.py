@@ -161,7 +161,7 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 def measure(
     labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
-    """Each technique for one repository, with the places found for it. Raises `EmbeddingError`."""
+    """Each technique for one repository, with the places found for the technique. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:

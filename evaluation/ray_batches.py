@@ -5,7 +5,7 @@
 The cluster is one node on this machine. The papers are the same as in `evaluation.speed.batches`, built without a model
 or packages, with one thread per job in all arms. Arms take turns, and each round begins with empty graphs. Engine
 startup is timed separately: the rate covers only papers after the first two. Use only the ratio from a single run on an
-idle machine; the load average is printed with it."""
+idle machine; the load average is also printed."""
 
 import contextlib
 import importlib.util
@@ -114,7 +114,7 @@ def main(*, papers: int = 40, rounds: int = 2) -> None:
         listed = read_list(write_list(folder / "papers", papers))
         began = time.monotonic()
         with cluster(folder) as address:
-            console.print(f"the cluster's own start: {time.monotonic() - began:.1f} s")
+            console.print(f"cluster startup: {time.monotonic() - began:.1f} s")
             from xkg.engine.ray_cluster import RayEngine
 
             for number in range(rounds):
@@ -125,7 +125,7 @@ def main(*, papers: int = 40, rounds: int = 2) -> None:
                     table.add_row(str(number), arm, f"{taken[-1].start:.1f}", f"{taken[-1].hourly:,.0f}")
     console.print(table)
     local, ray = (sum(arm.hourly for arm in found[name]) for name in ("local", "ray"))
-    console.print(f"Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
+    console.print(f"Ray compared with local: {ray / local:.2f} x the papers per hour (floor 0.9)")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 
 

@@ -37,8 +37,8 @@ def lines(body: Mapping[str, Any]) -> list[int]:
 
 def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> str | None:
     """The answer to the recorded question of the same kind and turn that shares the most lines with this one, or None
-    if they share less than half of the shorter question's lines. So a prompt with revised wording, or a slice that
-    changed by a line, still gets its answer."""
+    if the two questions share less than half of the shorter question's lines. A prompt with revised wording, or a slice
+    that changed by a line, therefore still gets the recorded answer."""
     own = set(lines(body))
 
     def shared(entry: Mapping[str, Any]) -> float:

@@ -10,11 +10,11 @@ or an arXiv id), `FOLDER/<paper>` contains these files, and the paper describes 
 - `supporting`: another technique that must be implemented to reproduce it,
 - `mentioned`: a technique that the reader accepts but does not require: a baseline, background, an interpretation.
 
-An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`, or at least
-`NEAR` with an excerpt of the extracted technique starting within the gold technique's lines. Similarity is the Dice
-coefficient of the words in two names, ignoring plurals and function words, the best over all aliases. Matches are one
-to one, most similar first, so a technique found twice is right once and wrong once; `mentioned` techniques may match
-several times.
+An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`. If an excerpt of
+the extracted technique starts within the gold technique's lines, a similarity of `NEAR` is enough. Similarity is the
+Dice coefficient of the words in two names, ignoring plurals and function words, the best over all aliases. Matches are
+one to one, most similar first, so a technique found twice is right once and wrong once; `mentioned` techniques may
+match several times.
 
 Recall is computed over `main`, and over `main` and `supporting` together. Precision is computed over all extracted
 techniques that are not hidden, and over the first five in each paper. `--papers` is a folder with a subfolder of
@@ -102,7 +102,8 @@ def likeness(one: str, other: str) -> float:
 
 
 def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
-    """How well a technique matches a gold technique, by name, then by place; (0, False) if it does not match."""
+    """How well a technique matches a gold technique by name, and whether the places match; (0, False) if the two do not
+    match."""
     alike = max(likeness(a, b) for a in (technique.name, *technique.aliases) for b in gold.names)
     there = any(
         excerpt.path == gold.file and excerpt.line is not None and gold.first <= excerpt.line <= gold.last

@@ -118,7 +118,7 @@ def body_of(document: Document) -> str:
     abstract = re.search(r"\\begin\{abstract\}|\\abstract\{", text)
     text = text[abstract.end() :] if abstract else text
     text = _BACK.sub(" ", _UNREAD.sub(" ", text))
-    # `\fig{compare}` for `Figure \ref{compare}`: its argument is not a word of the sentence
+    # In `\fig{compare}`, short for `Figure \ref{compare}`, the argument is not a word of the sentence.
     pointing = {name: macro for name, macro in document.macros.items() if "ref" in expand(macro[1], document.macros)}
     return expand(text, pointing, document.macro_defaults)
 
@@ -260,7 +260,7 @@ def measure(document: Document) -> tuple[Counter[str], list[str]]:
 
 
 def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
-    """Whether the source has a reference or citation after these words, and nowhere has the text that follows them
+    """Whether the source has a reference or citation after these words, and never has the text that follows them
     here."""
     words = re.findall(r"[^\W\d_]+\.?", text[max(0, match.start() - 30) : match.start()])[-1:]
     words += re.findall(r"[^\W\d_]+", match[0])

@@ -28,7 +28,7 @@ def _without_knowledge(space: Space) -> list[Candidate]:
 
 
 def _hierarchy(space: Space) -> list[Candidate]:
-    """Components in hierarchy order, with all candidates for a component before the next component."""
+    """All candidates, grouped by component, in hierarchy order."""
     ordered = sorted(space.components, key=lambda component: component.order)
     return [candidate for component in ordered for candidate in space.of(component.id)]
 
@@ -48,7 +48,7 @@ ORDERS: dict[str, Callable[[Space], Sequence[Candidate]]] = {
 
 
 def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: float) -> dict[str, float]:
-    """Runs this fraction of all candidates, each with one seed. `acc5` is the fraction of the five most important
+    """Runs a fraction `share` of all candidates, each with one seed. `acc5` is the fraction of the five most important
     components that are among the five recommended; `top1` and `top3` are defined likewise. `regret` is the importance
     lost by trusting the first recommendation, relative to the most important component. `hours` is the cost of the
     runs."""
@@ -63,7 +63,7 @@ def score(order: Callable[[Space], Sequence[Candidate]], method: Method, share: 
             change = abs(value - baseline) / abs(baseline)
             found[candidate.component] = max(found[candidate.component], change)
     names = sorted(found)
-    random.Random(method.seed).shuffle(names)  # components without results come last, in any order
+    random.Random(method.seed).shuffle(names)  # components without results come last, in random order
     ranked = sorted(names, key=lambda name: -found[name])
     true = method.top(5)
     best = method.importance[true[0]]

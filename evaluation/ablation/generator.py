@@ -3,9 +3,9 @@ interact, and runs have noise and costs. Everything is determined by a seed.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
 are inert: they change the metric by less than 0.5%. The others change it by 2 to 40% (log-uniform). Two pairs interact
-like redundant parts: while one part is present, half of the other's effect is hidden. A candidate reveals part of its
-component's importance: all of it if the component is switched off, less if it is scaled. Runs have noise of 0.5 to 4%
-of the metric and cost 0.02 to 2 device hours; 6% of the candidates fail. Prior weights and hierarchy order correlate
+like redundant parts: while one part is present, half of the other part's effect is hidden. A candidate reveals part of
+its component's importance: all of it if the component is switched off, less if it is scaled. Runs have noise of 0.5 to
+4% of the metric and cost 0.02 to 2 device hours; 6% of the candidates fail. Prior weights and hierarchy order correlate
 with the truth, but far from perfectly.
 
 DEVELOPMENT seeds are for choosing an order; FINAL seeds are run only once."""
@@ -41,7 +41,7 @@ class Method:
         return len(self.changes)
 
     def run(self, candidate: str) -> float | None:
-        """The metric from one run, or None if it fails. Equal candidates have equal outcomes."""
+        """The metric from one run, or None if it fails. The same candidate always has the same outcome."""
         change = self.changes[candidate]
         if change is None:
             return None

@@ -59,8 +59,8 @@ def main(
 
 
 def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
-    """Writes a training script that takes about this many seconds. Its error varies between seeds, and it has twelve
-    components that matter."""
+    """Writes a training script that takes about this many seconds. The error varies between seeds, and the script has
+    twelve components that matter."""
     folder.mkdir(parents=True)
     names = [f"part_{letter}" for letter in "abcdefghijkl"]
     scales = [0.98 - 0.02 * i for i in range(len(names))]

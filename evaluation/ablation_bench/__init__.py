@@ -2,5 +2,5 @@
 repository.
 
 `inspect eval evaluation/ablation_bench/tasks.py@author` plans and judges; `python -m evaluation.ablation_bench` creates
-instances and reads logs. It requires the `xkg[eval]` extra. The measured planner is xkg's own (`xkg.agents.planning`);
-nothing in xkg imports this package."""
+instances and reads logs. The package requires the `xkg[eval]` extra. The measured planner is xkg's own
+(`xkg.agents.planning`); nothing in xkg imports this package."""

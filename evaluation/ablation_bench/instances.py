@@ -19,7 +19,7 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """A list, or the JSON text of a list, as found in the data sets."""
+    """The list in a field that contains a list or its JSON text, as in the data sets."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -55,8 +55,8 @@ class Loaded:
 
 
 def load(path: Path, task: TaskName) -> Loaded:
-    """The instances in a file of JSON lines. Paths to papers are relative to its folder or to the shell's working
-    folder, as in a clone of the benchmark, and must be inside one of them. Raises `OSError`."""
+    """The instances in a file of JSON lines. Paths to papers are relative to the file's folder or to the shell's
+    working folder, as in a clone of the benchmark, and must be inside one of these folders. Raises `OSError`."""
     problems: Counter[str] = Counter()
     instances: dict[str, Instance] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -102,7 +102,7 @@ def _beginning(file: Path) -> bytes:
 
 
 def texts_of(paper: Path) -> list[Path]:
-    """The file itself, or the text files in a folder in order, excluding links that lead out of it."""
+    """The file itself, or the text files in a folder in order, excluding links that lead out of the folder."""
     if paper.is_file():
         return [paper]
     root = paper.resolve()

@@ -1,5 +1,5 @@
-"""The judge as an Inspect scorer. It asks one question, and the answer lists the matches between a plan and the
-reference data.
+"""The judge as an Inspect scorer. The judge answers one question, and the answer lists the matches between a plan and
+the reference data.
 
 The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
 evaluation judges its own plans. The author judge sees two sides without knowing which is the paper's. The order of
@@ -40,7 +40,8 @@ class Sides:
 @scorer(metrics={"*": [mean(), stderr()]})
 def judge(task: TaskName, k: int, window: int) -> Scorer:
     """Precision, recall, F1 and, for the author task, nDCG of the first `k` entries. The metadata contains the matches,
-    the problems in the judge's answer, and the scores at 1 to 10. The judge sees up to `window` tokens of a paper."""
+    any problems in the judge's answer, and the scores at cutoffs 1 to 10. The judge sees up to `window` tokens of a
+    paper."""
     prompt = load_prompt(PROMPTS / f"judge_{task}.md")
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
@@ -85,7 +86,7 @@ def _inputs(task: TaskName, instance: Instance, plan: Plan, sides: Sides, window
 def _judged(
     task: TaskName, instance: Instance, plan: Plan, answer: str, sides: Sides
 ) -> tuple[dict[int, Scores], dict[str, Any], Counter[str]]:
-    """The scores by k, the matches they are computed from, and the errors in the answer."""
+    """The scores at each k, the matches from which they are computed, and the errors in the answer."""
     ks = range(1, MOST_K + 1)
     if task == "author":
         golds = {gold.name: gold.action for gold in instance.golds}
@@ -112,7 +113,7 @@ def author_matches(
     answer: str, sides: Sides, golds: Sequence[str], plan: Sequence[str]
 ) -> tuple[Matches, Counter[str]]:
     """For each gold ablation, the plan entries that jointly match it (empty if there are none), and the errors in the
-    answer: unknown names, golds without a line, golds with several matches (the first counts)."""
+    answer. Errors are unknown names, golds without a line, and golds with several matches (the first counts)."""
     rows, problems = predictions(answer)
     gold_key, plan_key = ("name_in_B", "name_in_A") if sides.plan_is_a else ("name_in_A", "name_in_B")
     matches: Matches = {}

@@ -18,8 +18,8 @@ Scores = dict[str, float]
 
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
     """Scores for the first `k` entries in a plan (names, best first). `matches` contains, for each gold ablation, the
-    entries that jointly match it; a gold is found if all of them are among the first `k`. Unknown golds and entries are
-    ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
+    entries that jointly match it; a gold is found if all of these entries are among the first `k`. Unknown golds and
+    entries are ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
     shown = list(dict.fromkeys(plan))[:k]
     known = set(shown)
     found = [matches[gold] for gold in dict.fromkeys(golds) if matches.get(gold) and known.issuperset(matches[gold])]
@@ -54,7 +54,8 @@ def _scores(right: int, shown: int, found: int, wanted: int) -> Scores:
 
 def ndcg(right: Sequence[bool], relevant: int) -> float:
     """Normalised discounted cumulative gain for a ranking with binary gains (Järvelin and Kekäläinen, 2002). The ideal
-    ranking begins with all relevant entries (or with all right entries, if there are more of them)."""
+    ranking begins with all relevant entries (or with all right entries, if there are more right entries than relevant
+    ones)."""
     ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(right), max(relevant, sum(right))) + 1))
     gained = sum(1 / math.log2(rank + 1) for rank, hit in enumerate(right, start=1) if hit)
     return gained / ideal if ideal else 0.0

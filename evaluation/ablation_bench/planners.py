@@ -1,4 +1,4 @@
-"""Planners as an Inspect solver. Each writes a plan and its errors to the sample's store: `plan` (JSON lines),
+"""Planners as an Inspect solver. Each planner writes a plan and its errors to the sample's store: `plan` (JSON lines),
 `problems` (counts by kind), `cut` (the text that did not fit).
 
 - `lm`: one question with the paper, and with the graph's knowledge if there is a graph
@@ -125,8 +125,8 @@ async def _ask_product(state: TaskState, material: Material, view: str, k: int) 
 
 
 def _stored(plans: Path, paper: str, k: int) -> Plan:
-    """For an id PLANNER/PAPER, as in JudgeEval, the file is in the planner's folder or else is named after the paper
-    alone. An id that leads out of the folder has no plan."""
+    """For an id PLANNER/PAPER, as in JudgeEval, looks in the planner's folder first, then for a file named after the
+    paper alone. There is no plan for an id that leads out of the folder."""
     for name in (paper, Path(paper).name):
         file = plans / f"{name}.jsonl"
         if file.is_file() and file.resolve().is_relative_to(plans.resolve()):

@@ -2,9 +2,9 @@
 
 The gold ablations are facts from the papers in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
 themselves are read from a folder of `<id>/paper.md` files and are not in the repository. A paper's graph is built from
-the cut text alone, without a repository, and its findings are left out; `leaks` checks that it contains nothing from
-the rest of the paper. Two papers also have reviews, which we wrote (`reviews.jsonl`): the repository does not contain
-any venue's reviews."""
+the cut text alone, without a repository or findings; `leaks` checks that the graph contains nothing from the rest of
+the paper. Two papers also have reviews, which we wrote (`reviews.jsonl`): the repository does not contain any venue's
+reviews."""
 
 import json
 import re
@@ -32,9 +32,9 @@ _WORD = re.compile(r"\w++")
 @dataclass(frozen=True)
 class Audit:
     """The result of searching a paper's graph for text from the part that was cut off. `shared` counts runs of
-    `SHINGLE` words that occur in the graph and the rest of the paper, but not in the cut text. `texts` and `words`
-    count the compared material; `withheld` counts nodes that the graph should not contain (repositories, code,
-    findings)."""
+    `SHINGLE` words that occur in the graph and in the part that was cut off, but not in the text that was kept. `texts`
+    and `words` count the compared material; `withheld` counts nodes that the graph should not contain (repositories,
+    code, findings)."""
 
     paper: str
     texts: int
@@ -74,7 +74,8 @@ def with_reviews(papers: Path, to: Path) -> int:
 
 def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[Mapping[str, Any]]) -> list[Audit]:
     """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg (a graph of the cut papers and, if `graphs`
-    is given, the other papers in it). Returns the audit results. Raises `InputError` for a missing paper or section."""
+    is given, the other papers in that folder). Returns the audit results. Raises `InputError` for a missing paper or
+    section."""
     if missing := [gold["id"] for gold in golds if not (papers / gold["id"] / "paper.md").is_file()]:
         raise InputError(
             f"{papers}: has no {missing[0]}/paper.md; pass the folder that contains the papers {', '.join(missing)}"
@@ -97,7 +98,7 @@ def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[Mapping[st
 
 
 def until(text: str, title: str) -> str:
-    """The text before the section with that title (ignoring its number and case). Raises `InputError`."""
+    """The text before the section titled `title`, ignoring section numbers and case. Raises `InputError`."""
     for heading in _HEADING.finditer(text):
         if heading[1].strip().casefold() == title.casefold():
             return text[: heading.start()]

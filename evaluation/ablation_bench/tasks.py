@@ -27,7 +27,7 @@ def author(
 ) -> Task:
     """Plan the ablations of a paper from its text up to the method. `planner`: lm, agent, product or graph (the last
     two need `graph`; the planner `graph` asks no model), or stored (plans in the folder `plans`). `graph`: the folder
-    of a graph that has the papers, cut like the instances."""
+    of a graph that contains the papers, cut off like the instances."""
     return _task("author", instances, planner, graph, k, plans, window)
 
 

@@ -1,7 +1,7 @@
 """Rates the quality of runs: judges independently read the method and the changes, and list the lines that need repair.
 
-A judgement is a row `run,judge,quality,edited,repaired`: the quality is S1 (as it should be), S2 (needs small repairs)
-or S3 (needs a rewrite), `edited` is the number of lines that the agent edited, and `repaired` is the number of lines
+A judgement is a row `run,judge,quality,edited,repaired`. The quality is S1 (as it should be), S2 (needs small repairs)
+or S3 (needs a rewrite). `edited` is the number of lines that the agent edited, and `repaired` is the number of lines
 that need repair, including missing lines. Time saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent",
 2025)."""
 

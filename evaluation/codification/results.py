@@ -52,8 +52,8 @@ class Run:
 
 
 def runs_in(folders: Iterable[Path]) -> list[Run]:
-    """The finished runs in order. A folder contains runs or is itself a run. Raises `InputError` for a folder without a
-    finished run."""
+    """The finished runs in these folders, in order. Each folder contains runs or is itself a run. Raises `InputError`
+    for a folder without a finished run."""
     found: list[Run] = []
     for folder in folders:
         files = sorted([*folder.glob("result.json"), *folder.glob("*/result.json")])

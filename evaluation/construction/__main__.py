@@ -5,10 +5,11 @@ modified. Without options, only figures that need no judge are computed. The opt
 models:
 
     --gold FILE        human-made hierarchies (JSON: paper, techniques with name, aliases, weight, components): weighted
-    precision, recall and F1 of the shown techniques, and which are invalid --labels FILE      people's verdicts: JSON
-    lines {question: pair | technique | same, item, judge, verdict} --judge MODEL      asks a model, by its Inspect name
-    (openai/gpt-5), about each pair of technique and code, each technique, and each name without a match in --gold.
-    Logs: --log-dir --judgements LOG   reads logs of such judges instead of asking again
+                       precision, recall and F1 of the shown techniques, and which techniques are invalid
+    --labels FILE      people's verdicts: JSON lines {question: pair | technique | same, item, judge, verdict}
+    --judge MODEL      asks a model, specified by its Inspect name (openai/gpt-5), about each technique, its code, and
+                       each name without a match in --gold; logs are written to --log-dir
+    --judgements LOG   reads logs of earlier judges instead of asking again
 
 All options except --log-dir may be repeated. `source` in the table says who judged. Published figures are for other
 papers, models and judges."""
@@ -38,7 +39,7 @@ def measure(
     alike: float = ALIKE,
     problems: Sequence[str] = (),
 ) -> tuple[Results, list[str]]:
-    """A graph's results, and tables to print before them."""
+    """A graph's results, and the tables to print before the results."""
     bundles = graph.bundles
     lost = [*graph.problems, *problems]
     techniques = [t for bundle in bundles for t in bundle.techniques]

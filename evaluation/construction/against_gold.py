@@ -18,7 +18,7 @@ from xkg.model import PaperBundle
 
 PUBLISHED_F1 = ".95 / .89 / 1.00"
 """Figures from the study that introduced executable knowledge graphs (arXiv 2510.17795), here and in the other modules,
-are for orientation only. Its papers, models and judges differ from ours, so a difference is not a result."""
+are for orientation only. That study's papers, models and judges differ from ours, so a difference is not a result."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,9 @@ def matched(
     same: Verdicts | None = None,
     alike: float = ALIKE,
 ) -> tuple[list[Matched], list[str]]:
-    """The papers that have a hierarchy, and one line for each hierarchy that is a paper's second or whose paper is not
-    in the graph. `same` are judgements on pairs that cannot be decided by their names."""
+    """The papers that have a hierarchy, and one line for each unused hierarchy: a paper's second hierarchy, or a
+    hierarchy for a paper that is not in the graph. `same` contains judgements on pairs that cannot be decided by their
+    names."""
     by_name = {name.casefold(): bundle for bundle in bundles for name in (bundle.paper.id, bundle.paper.title)}
     yes = {item for item, verdict in same.majority().items() if verdict == "same"} if same else set()
     found: list[Matched] = []

@@ -24,8 +24,8 @@ def granularity(bundles: Sequence[PaperBundle]) -> list[Figure]:
 
 
 def level_scores(bundles: Sequence[PaperBundle]) -> dict[str, dict[str, float]]:
-    """One number (0 or 1) per code node, keyed by score name: whether it reached a level before repair (its first
-    evidence), and whether it has this level now."""
+    """One number (0 or 1) per code node, keyed by score name: whether the node reached a level before repair (in its
+    first evidence), and whether it has this level now."""
     scores: dict[str, dict[str, float]] = {}
     for level in (Level.PARSED, Level.IMPORTED, Level.EXECUTED, Level.TESTED, Level.FAITHFUL):
         before = scores.setdefault(f"{level} or above, before debugging", {})

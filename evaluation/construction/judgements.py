@@ -47,8 +47,8 @@ class Verdicts:
 
 
 def collect(judgements: Iterable[Judgement], question: Question, items: Iterable[str]) -> tuple[Verdicts, list[str]]:
-    """The judgements for one question on these items, and one line for each unusable judgement: an item that is not in
-    the graph, an unknown verdict, or a judge's second verdict on an item (the first counts)."""
+    """The judgements for one question on these items, and one line for each unusable judgement. A judgement is unusable
+    if its item is not in the graph, its verdict is unknown, or it is a judge's second verdict on an item."""
     known, problems = set(items), list[str]()
     by_item: dict[str, dict[str, str]] = {}
     for judgement in judgements:

@@ -1,8 +1,8 @@
 """The judged parts as Inspect tasks: `inspect eval evaluation/construction/tasks.py@exact_pairs -T graph=DIR`.
 
-    exact_pairs        is this code exactly this technique: exact, broader, narrower or wrong valid_techniques   is this
-    a technique at all same_techniques    is this technique in the graph the same as one in a human-made hierarchy (-T
-    gold=FILE)
+    exact_pairs        is this code exactly this technique: exact, broader, narrower or wrong
+    valid_techniques   is this a technique at all
+    same_techniques    is this technique in the graph the same as one in a human-made hierarchy (-T gold=FILE)
 
 Each sample is one item; the rubrics are the files in `prompts/`. For several judges, use `--model a,b,c` or a separate
 log for each. Read the judges' answers with `python -m evaluation.construction GRAPH --judgements LOG…`."""

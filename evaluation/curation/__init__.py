@@ -1,1 +1,1 @@
-"""Measures curation on a local web server: which papers in a human-made selection around a target does it find?"""
+"""Measures curation on a local web server: how many of the papers that people selected for a target does it find?"""

@@ -21,8 +21,8 @@ _ONLINE_SINCE = 2010
 
 
 def prepare(folder: Path, papers: Path, graphs: Path, mirrors: Path) -> None:
-    """Writes the folder. A paper's id comes from its entry or the gold list, or else is made up. Its date comes from
-    the id, or else is the middle of its year."""
+    """Writes the folder. A paper's id is taken from its entry or the gold list if possible; otherwise, it is made up.
+    The date is taken from the id if possible; otherwise, it is the middle of the year."""
     folder.mkdir(parents=True, exist_ok=True)
     works = _Works()
     for known in lines(GOLD / "papers.jsonl"):
@@ -97,7 +97,7 @@ class _Works:
 
 
 def _authors(text: str, title: str) -> list[str]:
-    """`A. Archer` for each `Archer, A.` before the title."""
+    """The authors before the title, with each `Archer, A.` rewritten as `A. Archer`."""
     head = text[: text.lower().find(title.lower()[:20])] if title.lower()[:20] in text.lower() else ""
     return [f"{initials} {name}" for name, initials in re.findall(r"([^\W\d_][\w'-]+), ((?:[A-Z]\.-?\s?){1,3})", head)]
 

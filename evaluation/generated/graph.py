@@ -1,5 +1,5 @@
 """Generates a graph of any size. Each paper has twenty techniques in a tree four levels deep, 2 KB of code for each
-technique, a repository, references to other papers, findings, and one package shared by all.
+technique, a repository, references to other papers, findings, and one package that all papers share.
 
 Words are drawn with a separate seed for each paper, so that paper n is the same in every graph, whatever its size."""
 
@@ -41,7 +41,7 @@ def bundles(papers: int, first: int = 0, edition: int = 0) -> Iterator[PaperBund
 
 
 def bundle(number: int, edition: int = 0) -> PaperBundle:
-    """One paper."""
+    """The paper with this number."""
     words = random.Random(number)
     edited = random.Random(f"{number}.{edition}")
     identity = f"title:generated-{number}"
@@ -113,9 +113,10 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """Replaces an embedding model if only its consumers are timed. A text's vector is a unit vector drawn with the text
-    as the seed, so equal texts have equal vectors. Texts are divided into subjects, within which cosines are near 0.4.
-    Without subjects, an index with inverted lists would have to search all lists, which it does not with real texts."""
+    """A replacement for an embedding model, used to time only the code that calls the model. A text's vector is a unit
+    vector drawn with the text as the seed, so equal texts have equal vectors. Texts are divided into subjects, within
+    which cosines are near 0.4. Without subjects, an index with inverted lists would have to search all lists, which it
+    does not with real texts."""
 
     model = "seeded-384"
     dimension = 384

@@ -4,10 +4,10 @@ open.
     python -m evaluation.generated.perturbed_graph --folder DIR [--from GRAPHS] [--techniques 1000000]
 
 GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
-hierarchy and the beginning of its code. A fifth of its words are replaced with other words from the source papers, each
+hierarchy and the beginning of its code. A fifth of the words are replaced with other words from the source papers. Each
 definition contains a sentence from another technique's definition, and most names contain a word from another
-technique's name. Each technique's vector is mixed with two other vectors and some noise, as are its word codes, because
-embedding a million texts takes hours. Paper n is the same in every graph, whatever its size.
+technique's name. Vectors and word codes are also perturbed, because embedding a million texts takes hours: each vector
+is mixed with two other vectors and some noise. Paper n is the same in every graph, whatever its size.
 
 Only the files that a server needs are written: catalogue, text index and vectors, as for Neo4j. Techniques are not
 linked, because concepts would grow quadratically with so many similar papers."""
@@ -48,7 +48,7 @@ from xkg.store.peer_format import read_peer
 
 OTHER_WORDS = 0.2
 UNCHANGED_NAMES = 0.1
-"""A tenth of the techniques keep their name, because real papers share some."""
+"""A tenth of the techniques keep their name, because real papers also share some technique names."""
 SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
 """The weights for two other techniques and for noise in a vector; cosines to the technique itself are near 0.8."""
 REFERENCES = 10

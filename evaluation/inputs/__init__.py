@@ -1,2 +1,2 @@
-"""Reads inputs for measurements: graphs in any format, and rows written by people or models. From this project, it
-imports `xkg` but nothing from `evaluation`."""
+"""Reads inputs for measurements: graphs in any format, and rows written by people or models. Apart from `xkg`, this
+package imports nothing from this project."""

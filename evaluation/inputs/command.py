@@ -1,5 +1,5 @@
-"""Runs a measurement as a command. Its function's positional parameters become arguments, and its keyword parameters
-become options."""
+"""Runs a measurement as a command. The positional parameters of the measurement's function become arguments, and its
+keyword parameters become options."""
 
 import functools
 import inspect

@@ -87,8 +87,8 @@ def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
 
 
 def graph_tools(kg: str, exclude: Path | None = None) -> ToolSource:
-    """The tools of a graph's server, which excludes the papers on a blacklist. It does not ask a model or open a
-    folder, because withheld material may be stored next to the benchmark."""
+    """The tools of a graph's server, which excludes the papers on a blacklist. The server does not ask a model or open
+    a folder, because withheld material may be stored next to the benchmark."""
     given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
     given |= {"XKG_SERVE__ROOTS": os.pathsep, "XKG_LLM__MODEL": "none"}  # "" would mean the working folder
     return mcp_server_stdio(

@@ -18,8 +18,8 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """The rows in a file, and one line for each row that is not of this kind. Raises `InputError` if the file cannot be
-    read."""
+    """The valid rows in a file, and a one-line message for each row of a different kind. Raises `InputError` if the
+    file cannot be read."""
     rows: list[V] = []
     problems: list[str] = []
     for number, line in enumerate(_read(path).splitlines(), start=1):
@@ -39,7 +39,7 @@ def first_error(error: ValidationError) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file. Raises `InputError` naming the file."""
+    """The value in a JSON file. Raises `InputError`, which contains the file's path."""
     try:
         return json.loads(_read(path))
     except (ValueError, RecursionError) as error:

@@ -3,9 +3,9 @@
 Logs come from the tasks in `tasks.py`, or are result files from other benchmarks with one score per paper (`score`).
 Repeat the options for several runs, which are averaged by paper (three or more also yield best@3). LABELS is a JSON
 object keyed by paper, {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}.
-The published study (arXiv 2510.17795) reports its gains by paper and by domain, and describes two ways in which a graph
-can do harm, `over-reliance on retrieved code` and `over-focus on core components`; a human reader judges which applies.
-Papers without a label form a separate group."""
+The published study (arXiv 2510.17795) reports its gains by paper and by domain. It describes two ways in which a graph
+can do harm, `over-reliance on retrieved code` and `over-focus on core components`; a human reader judges which of them
+applies. Papers without a label form a separate group."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,7 +70,7 @@ def unequal(without: Sequence[dict[str, str]], with_graph: Sequence[dict[str, st
         here, there = ({log[name] for log in logs if log} for logs in (without, with_graph))
         if here and there and here != there:
             words = f"{' and '.join(sorted(here))} without the graph, {' and '.join(sorted(there))} with it"
-            found.append(f"the {name} differs: {words}, so the gain is not the graph's")
+            found.append(f"the {name} differs: {words}, so the gain may not come from the graph")
     for side, logs in (("without", without), ("with", with_graph)):
         found += [f"a log of --{side} ran {log['graph']} a graph" for log in logs if log and log["graph"] != side]
     return found

@@ -24,7 +24,8 @@ _LONGEST = 400_000
 
 @metric
 def unusable() -> Metric:
-    """The number of leaves, over all samples, for which the judge returned no usable verdict. They count as not met."""
+    """The number of leaves, over all samples, for which the judge returned no usable verdict. These leaves count as not
+    met."""
 
     def count(scores: list[SampleScore]) -> float:
         return float(sum(len((score.score.metadata or {}).get("unusable", ())) for score in scores))

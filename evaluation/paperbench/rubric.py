@@ -59,8 +59,8 @@ class RubricScore(Value):
 
 
 def read_rubric(path: Path) -> RubricNode:
-    """The tree. A duplicate node id gets a number appended, because published rubrics repeat the ids of leaves that are
-    judged separately. Raises `InputError` with the file, the node and the error."""
+    """The rubric tree in a file. A duplicate node id gets a number appended, because published rubrics repeat the ids
+    of leaves that are judged separately. Raises `InputError` with the file, the node and the error."""
     try:
         return _renamed(RubricNode.model_validate(read_json(path)), Counter())
     except (ValidationError, RecursionError) as error:

@@ -3,15 +3,16 @@
     inspect eval evaluation/paperbench/tasks.py@react_agent --model openai/… --model-role grader=openai/… \\
         -T tasks=evaluation/paperbench/example -T kg=storage/default
 
-    react_agent        a ReAct agent that ends when it submits iterative_agent    an agent that continues until it runs
-    out of messages papercoder_flow    PaperCoder's fixed workflow, with the two views of evaluation.export_context (-T
-    contexts=FOLDER)
+    react_agent        a ReAct agent that ends when it submits
+    iterative_agent    an agent that continues until it runs out of messages
+    papercoder_flow    PaperCoder's fixed workflow, with the two views from evaluation.export_context
+                       (-T contexts=FOLDER)
 
 `tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg`, the agents have the tools of
 `xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, they have nothing from the graph.
-Run both and compare with `python -m evaluation.paperbench.gains`. Agents write files but do not run anything, so only
-code development leaves are scored (`-T code_development=false`: all). A paper longer than `paper_tokens` is cut at a
-section, with a note."""
+Run the agents with and without `kg`, and compare the results with `python -m evaluation.paperbench.gains`. Agents write
+files but do not run anything, so only code development leaves are scored (`-T code_development=false` scores all
+leaves). A paper longer than `paper_tokens` is cut at a section, with a note."""
 
 import re
 import tempfile
@@ -52,7 +53,7 @@ _GO_ON = (
 def react_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 100, paper_tokens: int = 100_000
 ) -> Task:
-    """A ReAct agent (arXiv 2210.03629) with the graph's tools, or without them if no `kg` is specified."""
+    """A ReAct agent (arXiv 2210.03629) with the graph's tools if `kg` is specified."""
     return _task(tasks, _agent(kg, "react"), code_development, messages, paper_tokens)
 
 

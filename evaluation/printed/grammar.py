@@ -67,13 +67,14 @@ _CONDITIONS = _patterns(r"""
 \replaced{%a}{%b} ;; \iflong\ifshort %a\else %b\fi\fi ;; \iffalse \iftrue %a\else\fi %b\fi
 \iffalse¶\else %a\fi
 """)
-# Used only outside groups, because the end of a group would revert them and the parser does not track scopes.
+# These settings are used only outside groups, because the end of a group would revert them and the parser does not
+# track scopes.
 _SETTINGS = _patterns(r"""
 \latetrue\iflate %a\fi ;; \latefalse\iflate %a\else %b\fi ;; \toggletrue{camera}\iftoggle{camera}{%a}{%b}
 \renewcommand{\version}{short}\ifthenelse{\equal{\version}{short}}{%a}{%b} ;; \let\secret\undefined %a
 \renewcommand{\shown}[1]{}\shown{%a}%b ;; \renewcommand{\onlylong}[1]{\iflate #1\fi}\onlylong{%a}
 """)
-# Their arguments must not contain paragraphs.
+# The arguments of these commands must not contain paragraphs.
 _SHORT = ("\\deleted", "\\added", "\\replaced", "\\ifdefstring", "\\ifdefempty", "\\ifstrequal")
 _ENVIRONMENTS = _patterns(r"""
 center ;; quote ;; theorem ;; theorem}[Title] ;; remark ;; proof ;; minipage}{0.8\linewidth} ;; multicols}{2}
@@ -200,10 +201,10 @@ def displays(w: Writer, depth: int) -> str:
 
 
 def inputs(w: Writer, depth: int) -> str:
-    """Text in another file, which may end early."""
+    """Text in a separate file, part of which TeX may not read."""
     name, folder = f"part{len(w.files)}", w.one("", "", "sections/", "deep/er/")
     path = f"{folder}{name}"
-    w.files[f"{path}.tex"] = ""  # taken
+    w.files[f"{path}.tex"] = ""  # reserves the path
     w.files[f"{path}.tex"] = w.text(depth) + w.filled(w.one("", "", "\n\\endinput\nThe %s is beyond.", "\n% %s")) + "\n"
     forms = [form.replace("%p", path) for form in _INPUTS]
     forms += [f"\\import{{{folder}}}{{{name}}}"] if folder else []

@@ -125,5 +125,5 @@ def _permutation(sums: NDArray[np.float64]) -> float:
 
 def _t_test(means: NDArray[np.float64]) -> float:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # for nearly equal differences; the value is still defined
+        warnings.simplefilter("ignore", RuntimeWarning)  # nearly equal differences give a valid result
         return float(stats.ttest_1samp(means, 0.0).pvalue)

@@ -18,8 +18,8 @@ def conclude(
     *,
     beside: bool = True,
 ) -> None:
-    """Prints the table and the unusable inputs, writes the results to `json`, and compares them with an earlier run. To
-    fail early, call `read_earlier` before any slow or paid work. Raises `InputError`."""
+    """Prints the table and the unusable inputs, writes the results to `json`, and compares the results with an earlier
+    run. To fail early, call `read_earlier` before any slow or paid work. Raises `InputError`."""
     say(figures_table(results.figures, beside=beside))
     if results.problems:
         say(f"{len(results.problems)} input{'s' * (len(results.problems) != 1)} could not be used:")

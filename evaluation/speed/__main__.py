@@ -2,8 +2,9 @@
 
     python -m evaluation.speed [--rounds N] [--calls N]
 
-Needs the shared graphs (`$XKG_SHARED/peer-graphs`, default `../shared`) for all parts except the build. Each part runs
-in its own process with its own caches. Figures over their budget are marked, but the exit status is still 0."""
+Needs the shared graphs (`$XKG_SHARED/peer-graphs`, default `../shared`) for all parts except the build. Each part of
+the benchmark runs in a separate process with separate caches. Figures over their budget are marked, but the exit status
+is still 0."""
 
 import json
 import os

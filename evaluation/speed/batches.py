@@ -4,10 +4,10 @@ into a large graph.
     python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20]
 
 Papers are short, as in real batches (`evaluation.generated.short_papers`), and their code is imported in the sandbox.
-They are built without a model or packages, with one thread per job in all arms; each arm begins with an empty graph.
-One job on two cores uses part of both, since its sandbox and its publishing run in parallel. It is therefore measured
-both with two cores and bound to one. Use only the ratios from a single run on an idle machine; the load average is
-printed with them."""
+The papers are built without a model or packages, with one thread per job in all arms. Each arm begins with an empty
+graph. One job on two cores uses part of both, since its sandbox and its publishing run in parallel. One job is
+therefore measured both with two cores and bound to one core. Use only the ratios from a single run on an idle machine;
+the load average is also printed."""
 
 import contextlib
 import ctypes
@@ -61,7 +61,7 @@ ARMS = ("1 job", "1 job on one core", "1 job", "2 jobs", "again, unchanged")
 
 
 def write_list(folder: Path, papers: int) -> Path:
-    """Writes this many short papers, and a list of them."""
+    """Writes this many short papers, and a list that contains all of the papers."""
     listed = folder / "list.tsv"
     pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
     listed.write_text("".join(f"{paper}\t{code}\ttitle:p{n}\n" for n, (paper, code) in enumerate(pairs)))

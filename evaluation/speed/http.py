@@ -106,7 +106,7 @@ def request(tool: str, arguments: dict[str, Any]) -> bytes:
 
 
 async def load(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
-    """Each client sends the requests in turn, starting at a different request."""
+    """Sends the requests from several clients at once. Each client starts at a different request."""
     answered = 0
     begins = time.perf_counter() + WARM_SECONDS
     ends = begins + seconds

@@ -2,7 +2,7 @@
 
 Each choice of extras is installed from a wheel built from this tree into an empty environment, with the versions in
 `constraints.txt` and pip's bytecode; the weights of the embedding model are added as xkg stores them. Requires the
-package index, or uv's cache of it."""
+package index, or uv's cache of the packages."""
 
 import os
 import subprocess

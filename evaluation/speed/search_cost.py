@@ -1,16 +1,15 @@
 """Measures the cost of a search over MCP compared with its floor: a bare SDK server's echo of the same text, plus one
-embedding of it.
+embedding of that text.
 
     python -m evaluation.speed.search_cost --kg DIR [--calls N] [--seconds S] [--clients N]
 
 The embedding uses the published 32-bit weights; a search embeds its query with 8-bit weights.
 
-Over stdio, the echo, the embedding (in this process, with as many threads as the server uses) and the search for the
-same text follow one another, so that machine load affects all three. Each figure is a median; the ratio is search to
-echo plus embedding. Short questions have about twelve words; long questions are a technique's name and definition. No
-question is asked twice, except for the repeated questions. Over HTTP, the floor is a bare server that embeds the text
-that it echoes; the servers are loaded in turn, in rounds. CPU time is also shown, since it is more reliable on a busy
-machine."""
+Over stdio, each text is echoed, embedded (in this process, with as many threads as the server uses) and searched for in
+turn, so that machine load affects all three calls. Each figure is a median; the ratio is search to echo plus embedding.
+Short questions have about twelve words; long questions are a technique's name and definition. No question is asked
+twice, except for the repeated questions. Over HTTP, the floor is a bare server that embeds the text that it echoes; the
+servers are loaded in turn, in rounds. CPU time is also shown, since it is more reliable on a busy machine."""
 
 import asyncio
 import os
@@ -55,7 +54,7 @@ class Cost(NamedTuple):
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
-    """Short and long questions, all different and enough for a load test. Short questions are the beginnings of
+    """Short and long questions, all different and enough for a load test. Short questions are the first words of
     definitions, each with a word from another definition; long questions are definitions with their own names, then
     with the names of other techniques."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]

@@ -79,7 +79,7 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
         timed(f"one BM25 search, {DEPTH} hits", lambda: snapshot.text_index().search(question, DEPTH))
         timed(f"one FAISS search, {DEPTH} hits", lambda: snapshot.vector_index().search(vector, DEPTH))
 
-    for question in questions[:block]:  # warm-up: loads everything that a first search loads
+    for question in questions[:block]:  # warm-up: a first search loads the indexes
         in_turn(question)
         search(snapshot, embedder.encode, question)
     took.clear()
@@ -125,7 +125,7 @@ def main(
     if folder is not None and not (folder / "CURRENT").exists():
         making = [sys.executable, "-m", "evaluation.generated.perturbed_graph", "--folder", str(folder)]
         making += ["--techniques", str(techniques)] + (["--from", str(graphs)] if graphs else [])
-        subprocess.run(making, check=True)  # a separate process, so that its memory is freed when it ends
+        subprocess.run(making, check=True)  # a separate process, whose memory is freed when it ends
     kg = kg or folder
     if kg is None:
         raise InputError("pass --kg or --folder")

@@ -52,7 +52,8 @@ TREE = (
 
 
 class Column(dict[str, str]):
-    """Figures, keyed by name. Each is printed as soon as it is measured, because a run takes a quarter of an hour."""
+    """Figures, keyed by name. Each figure is printed as soon as it is measured, because a run takes a quarter of an
+    hour."""
 
     def __setitem__(self, name: str, figure: str) -> None:
         print(f"{name}: {figure}", file=sys.stderr, flush=True)
@@ -88,7 +89,7 @@ def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Co
         started = time.perf_counter()
         with store.snapshot() as snapshot:
             snapshot.technique(GIVEN["technique"])
-        found["first look-up after opening (Neo4j: local indexes made anew)"] = f"{time.perf_counter() - started:.2f} s"
+        found["first look-up after opening (Neo4j: rebuilds local indexes)"] = f"{time.perf_counter() - started:.2f} s"
 
         def look_up() -> None:
             with store.snapshot() as snapshot:
@@ -116,7 +117,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
     with opened(settings) as other:
         with other.snapshot():
             pass
-        for edition in (1, 2):  # the second with cached embeddings, since both editions were seen before
+        for edition in (1, 2):  # the second edition uses cached embeddings
             changed = [bundle(number, edition) for number in range(CHANGED)]
             SeededVectors().embed(["warm"])
             store.publish(changed)

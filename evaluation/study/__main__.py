@@ -4,14 +4,14 @@
 
 The variants follow the published study: the full graph; the graph without paper, code or technique nodes; the graph
 with raw, rewritten or verified code; and no graph. For each variant and paper, both views are written to FOLDER, then
-the command runs `--runs` times. In its arguments, {planning} and {implementation} are replaced with these files,
-{folder} with their folder, and {paper}, {variant} and {run} with their values; the environment contains the same values
-as XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with `score`.
-Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
+the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced with these
+files, {folder} with their folder, and {paper}, {variant} and {run} with their values; the environment contains the same
+values as XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with
+`score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
 
 A failed run is counted but has no score. Differences from the full graph are computed between runs of the same paper
 with the same number. Intervals and tests are over papers (`evaluation/results/statistics.py`). In a study of one paper,
-they are over its runs and do not generalise to other papers."""
+intervals and tests are over the paper's runs and do not generalise to other papers."""
 
 import sys
 from collections.abc import Sequence
@@ -37,7 +37,8 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """The contents of a prompt: these kinds of nodes, with code in this form. Without kinds, the context is empty."""
+    """The contents of a prompt: the kinds of nodes that it contains, and the form of their code. Without kinds, the
+    context is empty."""
 
     name: str
     include: tuple[Kind, ...] = KINDS
@@ -67,7 +68,7 @@ VARIANTS: tuple[Variant, ...] = (
 
 def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
     """Writes both views of a paper, `planning.md` and `implementation.md`, each within the token budget; empty files if
-    a variant has no content. Returns the number of techniques whose code is in them. Raises anything that
+    a variant has no content. Returns the number of techniques whose code is in the files. Raises anything that
     `KnowledgeGraph.context` raises, except for the budget."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = 0

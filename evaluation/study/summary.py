@@ -32,7 +32,8 @@ def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
     if len(scores) < k:
         return None
     ordered = sorted(scores)
-    # the i-th smallest (from 0) is the best in each choice that takes the other k - 1 from the i scores below it
+    # The i-th smallest score (from 0) is the best in each choice whose other k - 1 scores are among the i smaller
+    # scores.
     return math.fsum(score * math.comb(i, k - 1) for i, score in enumerate(ordered)) / math.comb(len(ordered), k)
 
 

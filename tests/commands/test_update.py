@@ -159,7 +159,7 @@ def test_what_was_asked_for_code_is_kept_with_the_paper(sources: Sources) -> Non
     assert command.endswith(", on the CPU in place of CUDA")
     fresh = verify(sources.settings, (), 1, stale=timedelta(days=90))
     assert (fresh.nodes, str(fresh)) == ((), "no code was verified")
-    assert fresh.notes == ("nothing is stale: all code that was run has run since then",)
+    assert fresh.notes == ("nothing is stale: every recorded run is more recent",)
     assert len(verify(sources.settings, (), 1, stale=timedelta(0)).nodes) == 1
 
 

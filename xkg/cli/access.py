@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from xkg.config import Settings
 
 trust_app = typer.Typer(help="Manage the keys whose attestations you trust.")
-token_app = typer.Typer(help="Manage access tokens of the HTTP server.")
+token_app = typer.Typer(help="Manage access tokens for the HTTP server.")
 
 
 @command()
 def key(
     name: Annotated[str | None, typer.Option(help="Name that others see; creates a key if you have none.")] = None,
 ) -> str:
-    """Print your public key, so that others can `xkg trust add` it; `xkg verify --attest` signs with the private
-    key."""
+    """Print your public key, so that others can trust it with `xkg trust add`; `xkg verify --attest` signs with the
+    private key."""
     from xkg.attestations import keys, trust
 
     if name is not None:

@@ -85,9 +85,9 @@ def build(
 ) -> None:
     """Build the graph of a paper and its repository, and publish it.
 
-    Pass several papers with one --repo each, in the same order. They are built --jobs at a time; if some fail, the
-    others continue and the exit code is 3. --papers builds the missing or changed papers in a list. The API key is read
-    from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs no key."""
+    Pass several papers with one --repo each, in the same order. Up to --jobs papers are built at a time. If some papers
+    fail, the others are still built, and the exit code is 3. --papers builds the missing or changed papers in a list.
+    The API key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs no key."""
     from xkg.cli.display.progress import json_lines, text_lines
     from xkg.commands import build
     from xkg.commands.batch.paper_list import paper_list, read_list
@@ -145,9 +145,9 @@ def update(
 ) -> "UpdateResult":
     """Rebuild papers that have a new arXiv version or new commits, and show what changed.
 
-    If a library that you pulled from has the new version, pulls it instead of building. Proven code is kept until the
-    new code reaches the same level. Papers and repositories that came from files are listed, but not built. Exits with
-    3 if some papers could not be checked or built."""
+    If a library that you pulled from has the new version, pulls that version instead of building. Proven code is kept
+    until the new code reaches the same level. Papers and repositories that came from files are listed, but not built.
+    Exits with 3 if some papers could not be checked or built."""
     from xkg.cli.display.progress import lines_of_papers
     from xkg.commands.update import update
 
@@ -167,9 +167,7 @@ def verify(
     settings: "Settings",
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes to run in parallel.")] = 2,
-    stale: Annotated[
-        str | None, typer.Option(help="Only code that was last run longer ago than this, e.g. 90d.")
-    ] = None,
+    stale: Annotated[str | None, typer.Option(help="Only code whose last run is older than this, e.g. 90d.")] = None,
     attest: Annotated[bool, typer.Option("--attest", help="Sign the levels for people who trust your key.")] = False,
     key: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""Shell completion for ids in the graph given on the command line. If an error occurs, only ids found before it are
+"""Shell completion for ids in the graph given on the command line. If an error occurs, only the ids found so far are
 offered."""
 
 import os

@@ -1,7 +1,7 @@
-"""The `xkg` command, its subcommands in the order in which its help lists them, and its exit codes: 0 done, 1 failed, 2
+"""The `xkg` command, with its subcommands in the order in which the help lists them. Exit codes: 0 done, 1 failed, 2
 usage error, 3 some papers in a list failed.
 
-Commands are thin: parse arguments, call one function, print. They are in the modules next to this one."""
+Commands are thin: parse arguments, call one function, print. The commands are in the modules next to this one."""
 
 import inspect
 import io

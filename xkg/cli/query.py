@@ -94,7 +94,8 @@ def search(
     verify: Annotated[
         bool,
         typer.Option(
-            "--verify", help="Let the language model drop rows that do not fit, and explain how to apply the rest."
+            "--verify",
+            help="Let the language model drop rows that do not fit, and explain how to apply the others.",
         ),
     ] = False,
     as_json: Json = False,
@@ -102,7 +103,7 @@ def search(
     """Find techniques, best first; if nothing fits, list the closest.
 
     With --task, a language model splits a task into parts, drops results that do not help, and says how to apply the
-    rest."""
+    remaining results."""
     from xkg.serve.search.filters import Filters
 
     filters = Filters.of(
@@ -225,8 +226,8 @@ def cypher(
 ) -> None:
     """Run a named query, or read-only Cypher.
 
-    In your own statements, a value of --param is parsed as JSON if possible, or else is a string; "2" in quotes is a
-    string. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
+    In your own statements, --param values are parsed as JSON if possible; otherwise, they are strings. "2" in quotes is
+    a string. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,
     IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES."""
     from xkg.cli.display import tables
     from xkg.cli.display.layout import UNBOUNDED, width

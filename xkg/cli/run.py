@@ -23,7 +23,7 @@ def run(
         typer.Argument(help="Id of the code or its technique, or a technique's name.", autocompletion=completion.nodes),
     ],
     script: Annotated[
-        str | None, typer.Argument(help="Python file, or - for stdin; without it, prints a script to start from.")
+        str | None, typer.Argument(help="Python file, or - for stdin; if omitted, prints a script to start from.")
     ] = None,
     lines: Annotated[str | None, typer.Option("-c", metavar="LINES", help="Python code instead of a file.")] = None,
     out: Annotated[

@@ -90,7 +90,7 @@ def push(
     ] = False,
     blacklist: Excluded = None,
 ) -> "PushedPapers":
-    """Add papers from the graph to a library, from which others can pull them.
+    """Add papers from the graph to a library, so that others can pull these papers.
 
     A library is a set of static files that any web server can serve. Papers whose code has an unknown licence are left
     out; the exit code is then 1."""
@@ -200,7 +200,7 @@ def store_copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="Folder of a graph, or address of a Neo4j server.")],
     target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j server.")],
 ) -> "CopyResult":
-    """Copy all papers of one graph into another, and compare the two.
+    """Copy all papers from one graph into another, and compare the two graphs.
 
     An address is bolt://host:7687, neo4j+s://host or similar. User and password come from NEO4J_USERNAME and
     NEO4J_PASSWORD, or from the file set in store.credentials. Papers that exist only in TO are kept."""

@@ -1,4 +1,4 @@
-"""`xkg ablate`: reproduces an experiment, ablates it, writes a report, and stores the measurements."""
+"""`xkg ablate`: reproduces an experiment, ablates its components, writes a report, and stores the measurements."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ REPORT = "report.md"
 
 class ComponentResult(Value):
     """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown;
-    `interval` is their text form."""
+    `interval` is these values as text."""
 
     name: str
     technique: str | None
@@ -105,8 +105,8 @@ def ablate(
     notify: Callable[[str], None] = lambda _: None,
     engine: Engine | None = None,
 ) -> AblateResult:
-    """Runs a task in `folder`, or resumes it there. The default is a folder inside the graph's folder, named after the
-    task. If there is an `engine`, the code runs on its machines, up to `engine.jobs` runs at a time.
+    """Runs a task in `folder`, or resumes an interrupted run there. The default is a folder inside the graph's folder,
+    named after the task. With an `engine`, the code runs on the engine's machines, up to `engine.jobs` runs at a time.
 
     Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, `StoreBusyError` if another
     process is working on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
@@ -120,7 +120,7 @@ def ablate(
         raise InputError("--cpu and --device cannot be used together: omit one of them")
     if engine and task.allow_hosts:
         raise InputError(
-            "--allow-host downloads to this machine: on a cluster, download the data yourself and pass --data"
+            "--allow-host downloads only to this machine; on a cluster, download the data yourself and pass --data"
         )
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
@@ -130,11 +130,11 @@ def ablate(
         (folder / "lock").touch()
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(
-                f"another process is working on the run in {folder}: wait for it, or pass another --out"
+                f"another process is working on the run in {folder}: wait until it is done, or pass a different --out"
             )
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
         if not engine and task.devices:
-            jobs = min(jobs, len(gpus(task.devices)))  # one per run
+            jobs = min(jobs, len(gpus(task.devices)))  # each run gets one GPU
         starter = read_starter(task.repo, settings.kg / "repositories")
         if task.run and not task.data:
             require_script(task.training(task.seeds[0]), starter.files.keys())
@@ -205,7 +205,7 @@ def _use(settings: Settings, run: str) -> ModelUse | None:
 
 
 def report(settings: Settings, run: str) -> AblateResult:
-    """Rewrites the report of a finished run, and stores its measurements. Raises `InputError`."""
+    """Rewrites the report of a finished run, and stores the run's measurements. Raises `InputError`."""
     folder = run_folder(settings, run)
     campaign = read_campaign(folder)
     write_report(folder, campaign)
@@ -325,7 +325,7 @@ def _techniques(settings: Settings, task: Task, tree: Path) -> Sequence[Componen
 
 
 def _store(settings: Settings, campaign: Campaign) -> int:
-    """Adds the measurements of techniques to the graph. Returns their number."""
+    """Adds the measurements of techniques to the graph. Returns the number of measurements."""
     found = measurements(campaign)
     if found:
         with open_store(settings) as store:

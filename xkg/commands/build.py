@@ -45,7 +45,7 @@ class PlannedCalls(Value):
 
 
 class BuildPlan(Value):
-    """The language model calls that a build still needs, by stage, and their estimated cost: `dollars` is None if a
+    """The language model calls that a build still needs, by stage, and their estimated cost. `dollars` is None if a
     model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
 
     paper: str
@@ -163,7 +163,7 @@ class Builder(AbstractContextManager["Builder"]):
         """Builds one paper (a path, an arXiv id or an address) and calls `publish` while the paper is claimed. Returns
         the result of `publish` or, if the graph has another form of the paper, a result for that form. See
         `Unpublished` for `keep_proven`; `record` contains facts about the repository; `packages` and `cpu` come from
-        the stored paper and add to the settings.
+        the stored paper and are added to the settings.
 
         Raises the same errors as `build_paper` and `publish`, and `InputError` if the paper id is invalid."""
         from xkg.commands.claims import OtherFormError, SamePaperError
@@ -182,7 +182,7 @@ class Builder(AbstractContextManager["Builder"]):
             try:
                 return once()
             except OtherFormError:
-                return once()  # from cached stages, under the other form's id
+                return once()  # builds from cached stages, under the other form's id
         except SamePaperError as same:
             return self._graph.stored(same.paper, str(same))
 

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from xkg.build.paper.document import Document
 
 _ALIKE = 0.5
-"""The minimum fraction of the shorter author list that two forms of a paper have in common."""
+"""The minimum fraction of the shorter author list that two forms of a paper must have in common."""
 
 
 _TELLING = 20
-"""The minimum number of letters in a distinctive title; several works share shorter titles ("Deep Learning")."""
+"""The minimum number of letters in a distinctive title. Shorter titles ("Deep Learning") may belong to several
+works."""
 
 
 class SamePaperError(InputError):
@@ -43,9 +44,9 @@ class OtherFormError(XkgError):
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """One build's claim, held until the context ends. `fences` and `since` (the graph's counter when its papers were
-    compared) are passed to `GraphStore.publish`; `notes` are for the user. An unreachable store is not an error: the
-    paper then waits in the outbox."""
+    """One build's claim, held until the context manager exits. `fences` and `since` (the graph's counter when its
+    papers were compared) are passed to `GraphStore.publish`; `notes` are for the user. An unreachable store is not an
+    error: the paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -61,9 +62,9 @@ class Claims(AbstractContextManager["Claims"]):
         self._opened.close()
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
-        """Returns the id to build a paper under: `identity` if the user has `chosen` it or the graph has no other form
-        of the paper, or else the other form's id. Raises `SamePaperError`, `InputError` if only the user can decide,
-        and `LeaseHeldError` if another machine is building the paper."""
+        """Returns the id to build a paper under. The id is `identity` if the user has `chosen` it or the graph has no
+        other form of the paper, and otherwise the other form's id. Raises `SamePaperError`, `InputError` if only the
+        user can decide, and `LeaseHeldError` if another machine is building the paper."""
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
@@ -101,18 +102,18 @@ class Form(Protocol):
 
 
 def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
-    """Returns the id of another form of the paper in the graph, or else `identity`. Raises the same errors as
-    `known_among`, and `InputError` if `identity` comes from the title and the graph has a paper by other authors with
-    this id."""
+    """Returns the id of another form of the paper in the graph, or `identity` if there is no other form. Raises the
+    same errors as `known_among`, and `InputError` if `identity` comes from the title and the graph has a paper by other
+    authors with this id."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
             stored = _stored(snapshot, known) if known.startswith("title:") else None
             if stored is not None and _share_authors(stored.authors, form.authors) is False:
                 raise InputError(
-                    f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: "
-                    f"give it its own id (--id, or the list's third column), such as {known}-2, or the "
-                    f"id {known} to replace that one"
+                    f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: give "
+                    f"this paper its own id (--id, or the list's third column), such as {known}-2, or use the "
+                    f"id {known} to replace the stored paper"
                 )
             return known
     if not form.title:
@@ -140,16 +141,17 @@ def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str
 
 
 def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
-    """Returns the id of the paper in `papers` that is another form of this paper, or else `identity`. Raises
-    `SamePaperError` if this form does not replace that paper, and `InputError` if only the user can decide."""
+    """Returns the id of the paper in `papers` that is another form of this paper, or `identity` if there is no other
+    form. Raises `SamePaperError` if this form does not replace that paper, and `InputError` if only the user can
+    decide."""
     for stored in papers:
         if _is_same(form, stored, identity):
             if form.arxiv_version is not None:
                 return stored.id
             raise SamePaperError(
                 stored.id,
-                f"judging by its title, this is another form of {stored.id}, which the graph already has, so it was "
-                "not built; give it that id (--id, or the list's third column) to build it from this form",
+                f"judging by its title, this is another form of {stored.id}, which the graph already has, so this form "
+                "was not built; to build it anyway, use that id (--id, or the list's third column)",
             )
     return identity
 

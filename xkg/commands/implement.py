@@ -48,8 +48,8 @@ def apply(
     to: Path | None = None,
     force: bool = False,
 ) -> Applied:
-    """Delivers the result of a run to the user: as a branch in the starter's repository (or in its clone `to`), or as a
-    patch if `patch` is set or the starter is not a local repository.
+    """Delivers the result of a run to the user as a branch in the starter's repository, or in its clone `to`. If
+    `patch` is set or the starter is not a local repository, writes a patch instead.
 
     Raises `InputError` if the run is unknown, its result was not accepted (unless `force`), or the file exists, and the
     same errors as `xkg.agents.workspace.apply.branch`."""
@@ -107,7 +107,8 @@ def _require_accepted(folder: Path) -> None:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):
         raise InputError(
-            f"the run {folder.name} is not finished: run its command again, or use --force to apply its current state"
+            f"the run {folder.name} is not finished: run the same command again, or use --force to "
+            f"apply its current state"
         ) from None
     if result.result not in ("A", "B"):
         raise InputError(

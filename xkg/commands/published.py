@@ -23,11 +23,11 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
 
 
 class BuildResult(Value):
-    """The result of a build. `generation` is the generation that contains it. `published` is False if the graph already
-    contained it, or contains a complete build that this `stopped` build does not replace. `levels` counts code nodes by
-    level, `hidden` counts techniques by the reason for hiding them. `incomplete` says, one line each, why `state` is
-    `partial` instead of `complete`; `stopped` says where and why the build ended early. `cost_usd` is the cost of all
-    builds of this paper."""
+    """The result of a build. `generation` is the generation that contains the paper. `published` is False if the graph
+    already contained the paper, or contains a complete build that this `stopped` build does not replace. `levels`
+    counts code nodes by level, `hidden` counts techniques by the reason for hiding them. `incomplete` says, one line
+    each, why `state` is `partial` instead of `complete`; `stopped` says where and why the build ended early. `cost_usd`
+    is the cost of all builds of this paper."""
 
     paper: str
     title: str
@@ -53,7 +53,7 @@ class BuildResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the build is partial, or else None."""
+        """The error to raise if the build is partial, otherwise None."""
         return InputError(f"{self.paper}: {self.unfinished}") if self.unfinished else None
 
     def __str__(self) -> str:
@@ -83,10 +83,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """A built paper that is not published yet. `fences` are the fences of its lease; with `keep_proven`, the stored
-    code is kept if the new code has a lower level (`xkg.build.proven_code`); `chosen` is set if the user chose its id;
-    `since` comes from `Claims`; `size` is its pickled size in bytes, 0 if not measured; `embedded` are texts that were
-    embedded on another machine, for this machine's cache."""
+    """A built paper that is not published yet. `fences` are the fences of the paper's lease. With `keep_proven`, the
+    stored code is kept if the new code has a lower level (`xkg.build.proven_code`). `chosen` is set if the user chose
+    the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if not measured.
+    `embedded` contains texts that were embedded on another machine, for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
@@ -160,7 +160,7 @@ def publish_together(
     store: GraphStore, settings: Settings, papers: Sequence[Unpublished]
 ) -> "list[BuildResult | Exception]":
     """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error;
-    one failure does not stop the rest."""
+    one failed paper does not stop the others."""
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
     new: dict[int, Built] = {}
     for number, paper in enumerate(papers):
@@ -202,7 +202,7 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
         paper = bundle.paper
         if paper.id not in chosen and (known := known_among(others, paper, paper.id)) != paper.id:
             raise OtherFormError(
-                f"another form of the paper was published as {known} during this build: build it again"
+                f"another form of the paper was published as {known} during this build: build the paper again"
             )
 
     return check
@@ -234,7 +234,7 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
         bundle, kept = with_proven(stored, bundle)
         bundle = pruned(bundle, min_level)
         names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
-        notes = (f"previously proven code is kept until the new code reaches its level: {names}",) if kept else ()
+        notes = (f"previously proven code is kept until the new code reaches the same level: {names}",) if kept else ()
         built = replace(built, notes=(*built.notes, *notes))
     built = replace(built, bundle=bundle)
     return _result(built, generation, published=False) if stored == bundle else built

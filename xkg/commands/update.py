@@ -93,11 +93,11 @@ def update(
     clock: Clock = CLOCK,
 ) -> UpdateResult:
     """Checks the named papers (default: all that were built), and rebuilds papers with a newer arXiv version or a newer
-    commit on the branch that was built; with `check`, only reports them. Builds `engine.jobs` at a time (by default
-    one), and publishes as `build_side_by_side` does; proven code is kept until the new code is proven to the same
-    level. If a library that papers were pulled from contains the new version or commit, pulls the paper instead of
-    building it. One failure does not stop the rest. Raises `UnknownIdError`, `StoreError`, and the same errors as
-    `build_side_by_side`."""
+    commit on the branch that was built. With `check`, only reports these papers. Builds `engine.jobs` at a time (by
+    default one), and publishes as `build_side_by_side` does; proven code is kept until the new code is proven to the
+    same level. If a library that papers were pulled from contains the new version or commit, pulls the paper instead of
+    building it. One failed paper does not stop the others. Raises `UnknownIdError`, `StoreError`, and the same errors
+    as `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
@@ -246,7 +246,7 @@ class _News:
             elif commit is not None and commit != head.commit:
                 news.append(f"{head.url} is at {commit[:12]}, but {(head.commit or '')[:12]} was built")
             elif len({each.name for each in bundle.repositories}) < len(bundle.repositories):
-                news.append("code from an earlier commit is shown until the new code reaches its level")
+                news.append("code from an earlier commit is shown until the new code reaches the same level")
         if problems:
             return _Found(bundle, "failed", tuple(news), "; ".join(problems))
         if not news:
@@ -255,7 +255,7 @@ class _News:
         if version is None or (here is not None and head is None):
             what = "paper" if version is None else "repository"
             return _Found(
-                bundle, "by hand", tuple(news), f"its {what} came from a file or folder: build it again from there"
+                bundle, "by hand", tuple(news), f"the {what} came from a file or folder: build it again from there"
             )
         commit = self._commit(head) if head is not None else None
         wanted = Wanted(latest if isinstance(latest, str) else None, commit if isinstance(commit, str) else None)
@@ -271,7 +271,7 @@ class _News:
             return None
         if (reason := self._excluded.repository(repository.url)) is not None:
             return InputError(
-                f"{repository.url} is excluded: {reason}; update without --blacklist, or correct that file"
+                f"{repository.url} is excluded: {reason}; update without --blacklist, or correct the blacklist"
             )
         if asked not in self._commits:
             try:

@@ -30,8 +30,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """One code node: its level before and now, the cause that keeps it from a higher level (`passes` if its test passes
-    and provably can fail), and that cause in one line."""
+    """One code node: its level before and now, the cause that keeps it from a higher level, and an explanation in one
+    line. The cause is `passes` if the node's test passes and provably can fail."""
 
     code: str
     paper: str
@@ -45,9 +45,9 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """The result of a verification. `generation` is the generation that contains it; `raised` and `lowered` count nodes
-    whose level changed; `causes` and `levels` count nodes; `attested` is the number of signed levels, and `key` the
-    signing key (`SHA256:…`); `notes` are for the user, one line each."""
+    """The result of a verification. `generation` is the generation that contains the new levels. `raised` and `lowered`
+    count nodes whose level changed; `causes` and `levels` count nodes. `attested` is the number of signed levels, and
+    `key` the signing key (`SHA256:…`). `notes` are for the user, one line each."""
 
     papers: int
     generation: int
@@ -91,7 +91,7 @@ def verify(
     key: Path | None = None,
 ) -> VerifyResult:
     """Verifies the named papers (default: all), and publishes the results in one step; papers that were rebuilt in the
-    meantime keep their new nodes. `stale` limits this to code whose last run is older than that duration. An interrupt
+    meantime keep their new nodes. `stale` limits this to code whose last run is older than this duration. An interrupt
     leaves the graph unchanged. `attest` signs each level from `imported` up with `key`
     (`xkg.attestations.keys.signer`), by default the user's own key.
 
@@ -241,7 +241,8 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Returns the reasons why packages are missing, each with the number of nodes that it keeps from running."""
+    """Returns the reasons why packages are missing, each with the number of code nodes that cannot run for that
+    reason."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )
@@ -249,7 +250,7 @@ def _missing(results: Sequence[NodeResult]) -> list[str]:
 
 
 def _none_stale(stale: set[str] | None) -> tuple[str, ...]:
-    return ("nothing is stale: all code that was run has run since then",) if stale is not None and not stale else ()
+    return ("nothing is stale: every recorded run is more recent",) if stale is not None and not stale else ()
 
 
 def _visibility(hidden: "Counter[bool]") -> list[str]:

@@ -38,7 +38,7 @@ _EVENTS = {
 @contextmanager
 def text_lines() -> Iterator[Notify]:
     """Shows events from a build or an implementation: one line for each step, each finished stage and, if there is no
-    terminal, each technique; on a terminal, the current state below these lines."""
+    terminal, each technique. On a terminal, also shows the current state below these lines."""
     console = stderr_console()
     display = _Build(console)
     with shown(console, display.line, display.live, display.plain) as notify:

@@ -156,7 +156,7 @@ _FORMATS: Mapping[Client, _Format] = {
         "context_servers",
         ".zed/settings.json",
         lambda: _zed() / "settings.json",
-        "open the agent panel's settings: {name} has a green dot",
+        "open the agent panel's settings, and check that {name} has a green dot",
         variable=None,  # zed-industries/zed#60459
     ),
 }
@@ -280,8 +280,8 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def skill_of(client: Client, scope: Scope, project: Path) -> Path:
-    """Returns the path for the skill that explains builds. Claude Code has its own folder; the other clients share a
-    folder."""
+    """Returns the path for the skill that explains builds. Claude Code has a separate folder; all other clients share
+    one."""
     root = project if scope == "project" else Path.home()
     return root / (".claude" if client == "claude-code" else ".agents") / "skills" / "xkg-build" / "SKILL.md"
 

@@ -69,7 +69,7 @@ def install(
 ) -> None:
     """Print or write a client's configuration for this graph.
 
-    Leaves the rest of an existing file unchanged, and does not edit a file that it cannot parse. A second run changes
+    Nothing else in an existing file is changed, and a file that cannot be parsed is not edited. A second run changes
     nothing."""
     from xkg.cli.mcp import clients, config
 

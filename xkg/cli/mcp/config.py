@@ -1,4 +1,4 @@
-"""Writes an entry into a client's configuration file without changing anything else in it."""
+"""Writes an entry into a client's configuration file without changing anything else in the file."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     also returns the path to a backup of the file. `within` is a folder that must contain the file after links are
     resolved.
 
-    Raises `InputError` if the file is malformed, or if anything else in it would change. The file is then left
+    Raises `InputError` if the file is malformed, or if anything else in the file would change. The file is then left
     unchanged, and the message says how to edit it by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):

@@ -51,7 +51,7 @@ def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
 
 
 class Packed(NamedTuple):
-    """A tar archive, and the path of the requested file in it."""
+    """A tar archive, and the path of the requested file inside the archive."""
 
     archive: bytes
     path: str
@@ -69,8 +69,8 @@ class Files:
         self._hashes: dict[tuple[Path, bool], str] = {}
 
     def described(self, name: str) -> tuple[str, str] | None:
-        """Returns the hash of the archive from `packed` (computed on the first call) and the file's path in it. Papers
-        in the same folder are packed together, only once. Raises the same errors as `packed`."""
+        """Returns the hash of the archive from `packed` (computed on the first call) and the file's path in the
+        archive. Papers in the same folder are packed together, and only once. Raises the same errors as `packed`."""
         if (found := self._paths.get(name)) is None:
             return None
         path = Path(found)
@@ -86,8 +86,8 @@ class Files:
 
 
 def pack(path: Path) -> Packed:
-    """Packs a folder or a single file. If the file's format can include other files, also packs the text files in its
-    folder. Raises `InputError` if files cannot be read or are too large to send."""
+    """Packs a folder or a single file. If the file's format can include other files, also packs the text files in the
+    same folder. Raises `InputError` if files cannot be read or are too large to send."""
     root, text = _root(path)
     try:
         files = _files(root, _INCLUDED) if text else _files(root) if root.is_dir() else [root]
@@ -162,7 +162,7 @@ class Carried:
         place = self._folder / described[0]
         try:
             private_folder(self._folder)
-            with file_lock(self._folder / f".{described[0]}.lock"):  # only one process on this machine requests it
+            with file_lock(self._folder / f".{described[0]}.lock"):  # one request per machine
                 if not place.exists():
                     packed: Packed = self._home.call("files", "packed", name)
                     place = self._folder / packed.hash

@@ -24,9 +24,9 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 
 class ListedPaper(Value):
-    """A paper in a list: a path, an arXiv id, an address, or a title; its repository and id, if given. `line` is
-    1-based; `record` contains facts about the repository from a curation. See `xkg.commands.published.Unpublished` for
-    `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
+    """A paper in a list (a path, an arXiv id, an address or a title), with its repository and id if specified. `line`
+    is 1-based; `record` contains facts about the repository from a curation. See `xkg.commands.published.Unpublished`
+    for `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
 
     line: int
     paper: str
@@ -56,7 +56,7 @@ class PaperList(Value):
 
 
 class _Fields(Value):
-    """A JSON line."""
+    """A paper in a list of JSON lines."""
 
     paper: str = Field(min_length=1)
     repository: str | None = None
@@ -86,7 +86,7 @@ def read_list(path: Path) -> PaperList:
     papers: list[ListedPaper] = []
     broken: list[BrokenLine] = []
     repeated: dict[int, int] = {}
-    first: dict[tuple[str, str | None], int] = {}  # the index in `papers`
+    first: dict[tuple[str, str | None], int] = {}  # the values are indexes in `papers`
     for number, line in enumerate(lines, start=1):
         bare = line.strip()
         if not bare or bare.startswith("#") or (not papers and not broken and _is_head(bare)):
@@ -109,7 +109,7 @@ def read_list(path: Path) -> PaperList:
             repeated = {line: number if of == earlier.line else of for line, of in repeated.items()}
             repeated[earlier.line] = number
         else:
-            reason = f"line {earlier.line} lists the same paper with a different version or repository: keep one"
+            reason = f"line {earlier.line} lists the same paper with a different version or repository: keep only one"
             broken.append(BrokenLine(line=number, text=bare[:200], reason=reason))
     if not papers:
         bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""
@@ -131,7 +131,7 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
         new = ListedPaper(line=line, paper=paper, repository=repository, paper_id=paper_id, record=record)
         known = listed.setdefault(_work(paper)[0], new)
         if record is None and _source(known.repository) != _source(repository):
-            raise InputError(f"{paper} is listed with two repositories: keep one")
+            raise InputError(f"{paper} is listed with two repositories: keep only one of them")
     return PaperList(papers=tuple(listed.values()))
 
 
@@ -178,7 +178,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     if not paper:
         raise InputError("the paper is missing")
     if not repository and (between := _other_separator(paper, folder)):
-        raise InputError(f"its columns are separated by {between}: separate them with tabs")
+        raise InputError(f"the columns are separated by {between}: separate them with tabs")
     if paper_id:
         require_paper_id(paper_id)
     return ListedPaper(

@@ -13,12 +13,12 @@ from xkg.store.graph_store import GraphStore
 from xkg.text.titles import same_title
 
 PAUSE = 9.0
-"""The pause after a publish, as a multiple of its duration. A publish costs about the same for one paper as for many,
-and the cost grows with the graph."""
+"""The pause after papers are published, as a multiple of the time that publishing took. Publishing costs about the same
+for one paper as for many, and the cost grows with the graph."""
 TOGETHER = 24_000_000
-"""If waiting papers exceed this size in pickled bytes, they are published without a pause, to limit memory; as objects,
-they take up about five times as much memory. This allows about 50 papers with a repository each, or thousands of small
-papers."""
+"""If waiting papers exceed this size in pickled bytes, they are published without a pause, to limit memory. As objects,
+papers take up about five times as much memory. The limit allows about 50 papers with a repository each, or thousands of
+small papers."""
 _ROOM = 2 * TOGETHER
 
 
@@ -31,8 +31,8 @@ class _Waiting(NamedTuple):
 
 
 class Publisher:
-    """Publishes from its own thread, one step at a time. Papers with the same id or title go into different steps, so
-    that a later form of a paper finds the earlier form in the graph."""
+    """Publishes papers from a separate thread, one step at a time. Papers with the same id or title go into different
+    steps, so that a later form of a paper finds the earlier form in the graph."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -46,8 +46,8 @@ class Publisher:
         self._thread.start()
 
     def add(self, paper: Unpublished, ended: Callable[[Outcome], None]) -> None:
-        """Queues a paper for publishing, and calls `ended` from another thread with its result or the error. Blocks
-        while too many papers wait."""
+        """Queues a paper for publishing, and calls `ended` from another thread with the result or the error. Blocks
+        while too many papers are waiting."""
         with self._turn:
             self._turn.wait_for(lambda: self._size < _ROOM)
             self._waiting.append(_Waiting(paper, ended))
@@ -135,7 +135,8 @@ class Publisher:
                         cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """Returns an outcome if another form of the paper was published after this paper was claimed, or else None."""
+        """Returns an outcome if another form of the paper was published after this paper was claimed, otherwise
+        None."""
         if paper.chosen:
             return None
         try:
@@ -149,7 +150,7 @@ class Publisher:
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-    """Splits waiting papers into papers for the next step and the rest."""
+    """Splits waiting papers into papers for the next step and papers for later steps."""
     group: list[_Waiting] = []
     others: list[_Waiting] = []
     known: set[str] = set()
@@ -162,5 +163,6 @@ def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]
 
 
 def _title_of(paper: Unpublished) -> str:
-    """Returns a key that all forms of the paper share: the letters of its title, or its id if the title has none."""
+    """Returns a key that all forms of the paper share: the letters of its title, or its id if the title contains no
+    letters."""
     return same_title(paper.built.bundle.paper.title) or paper.id

@@ -129,9 +129,9 @@ def key(listed: ListedPaper) -> str:
 
 
 def inputs(listed: ListedPaper, decided: str) -> str:
-    """Returns a digest of the inputs to a paper's build: its files and its repository's files, by size and modification
-    time, and `decided`, the inputs that all papers share (`deciding_settings`). Remote sources (arXiv, an address)
-    count as unchanged; building a paper by name fetches new versions."""
+    """Returns a digest of the inputs to a paper's build. It covers the files of the paper and its repository, by size
+    and modification time, and `decided`, the digest of the inputs that all papers share (`deciding_settings`). Remote
+    sources (arXiv, an address) count as unchanged; to fetch new versions, build the paper by name."""
     repository = listed.repository and _files(listed.repository)
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, listed.record is not None])
 
@@ -178,7 +178,7 @@ def _prompts() -> Path:
 
 
 def _files(name: str) -> object:
-    """Returns the state of the local files behind a name."""
+    """Returns the state of the local files that a name refers to."""
     place = _place(name)
     if place is None:
         return name

@@ -87,7 +87,8 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> LanguageModel:
-    """Opens a model with this machine's key. Its calls are counted, charged and stored on the graph's machine."""
+    """Opens a model with this machine's key. The model's calls are counted, charged and stored on the graph's
+    machine."""
     return LanguageModel(
         settings.llm,
         settings.kg,

@@ -1,4 +1,4 @@
-"""`xkg build --papers`: builds the papers in a list in parallel; one failure does not stop the rest."""
+"""`xkg build --papers`: builds the papers in a list in parallel; one failed paper does not stop the other builds."""
 
 import threading
 import time
@@ -133,7 +133,7 @@ def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
 
 
 def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
-    """Returns the row of a paper that does not need to be built, or else None."""
+    """Returns the row of a paper that does not need to be built, otherwise None."""
     if record is None or record.inputs != digest:
         return None
     if record.row.state == "failed":

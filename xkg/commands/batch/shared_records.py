@@ -43,15 +43,15 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
     @contextmanager
     def turn(self, listed: ListedPaper) -> Iterator[Row | None]:
-        """Keeps other machines from building the paper during the context. Yields the paper's row if another machine
-        has built the paper from the same inputs and the graph contains it. Raises `LeaseHeldError` if another machine
-        is building the paper."""
+        """Context manager that keeps other machines from building the paper while it is active. Yields the paper's row
+        if another machine has built the paper from the same inputs and the graph contains the paper. Raises
+        `LeaseHeldError` if another machine is building the paper."""
         with ExitStack() as held:
             row = self._row_in_turn(listed, held)
             yield None if row is None else _unchanged(row, listed)
 
     def _row_in_turn(self, listed: ListedPaper, held: ExitStack) -> str | None:
-        """Returns the stored row of a paper, under a lease that `held` keeps."""
+        """Takes a lease on the paper, which `held` releases, and returns the paper's stored row."""
         digest = self._digest(listed)
         if digest is None:
             return None
@@ -78,7 +78,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
 
 def _unchanged(text: str, listed: ListedPaper) -> Row | None:
-    """Returns the row; None if another version of xkg wrote it."""
+    """Returns the stored row, or None if a different version of xkg wrote it."""
     try:
         row = Row.model_validate_json(text)
     except ValidationError:

@@ -25,8 +25,8 @@ _LONGEST_WAIT = 4 * 3600.0
 
 
 Turn = Callable[[ListedPaper], AbstractContextManager[bool]]
-"""A context in which no other machine builds a paper; yields whether the paper still has to be built. Raises
-`LeaseHeldError` if another machine is building it."""
+"""A context manager that keeps other machines from building a paper. Yields whether the paper still has to be built.
+Raises `LeaseHeldError` if another machine is building it."""
 
 
 class Ended(NamedTuple):
@@ -45,11 +45,11 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
-    `ended` is called once a paper is published or has failed, and `notify` for each of its events; both are called from
-    several threads, but `ended` only once at a time. If a paper goes directly into the graph, `ended` is called within
-    its `turn`. A paper that another machine is building is retried after the others. Returns notes. Raises
-    `NoWorkerError` if no paper can be built, and re-raises errors from `ended`. An interrupt ends all builds; finished
-    papers are published."""
+    `ended` is called once a paper is published or has failed, and `notify` for each of the paper's events. Both
+    functions are called from several threads, but `ended` by only one thread at a time. If a paper goes directly into
+    the graph, `ended` is called within its `turn`. A paper that another machine is building is retried after the
+    others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
+    `ended`. An interrupt ends all builds; finished papers are published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -114,7 +114,7 @@ def _round(
                 except LeaseHeldError as error:
                     held(listed, WorkFailed(str(error), held=True), 0.0)
                 if next(built_count) == len(papers):
-                    publisher.hurry()  # while the processes are ending
+                    publisher.hurry()  # publishes while the processes are ending
 
     def build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
         started = time.monotonic()

@@ -49,7 +49,7 @@ class AuditResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the check found something or could not compare everything, or else None."""
+        """The error to raise if the check found something or could not compare everything, otherwise None."""
         if self.clean:
             return None
         found = plural(len(self.findings), "finding") if self.findings else "nothing was found"
@@ -160,16 +160,16 @@ class NamedInTexts:
         if self._named is not None:
             for match in self._named.finditer(text):
                 near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
-                found.setdefault(f"names {match.group().lower()}: … {' '.join(near.split())} …")
+                found.setdefault(f"mentions {match.group().lower()}: … {' '.join(near.split())} …")
         if self._blacklist.repositories and not found:  # an address may be spelled differently
             for word in (each.rstrip(".:") for each in _BETWEEN_WORDS.split(text)):
                 named = self._blacklist.repository(word) if "/" in word and len(word) < _LONGEST_ADDRESS else None
                 if named is not None:
-                    found.setdefault(f"names {word[:200]}: {named}")
+                    found.setdefault(f"mentions {word[:200]}: {named}")
         plain = re.sub(r"[\W_]+", "", text.casefold()) if self._titles else ""
         for title, letters in self._titles.items():
             if letters in plain:
-                found.setdefault(f"names the title {title[:120]!r}")
+                found.setdefault(f"mentions the title {title[:120]!r}")
         return list(found)[:20]
 
 

@@ -83,7 +83,7 @@ class PushResult(Value):
 
 
 class ExportResult(Value):
-    """The written files."""
+    """The files written by an export."""
 
     files: tuple[str, ...]
 
@@ -167,8 +167,8 @@ def import_graphs(
 
 
 def push(settings: Settings) -> PushResult:
-    """Sends the papers in the outbox to the graph's server, reads them back, and deletes each file whose paper arrived
-    unchanged. Keeps newer verification results on the server. Raises `StoreUnreachableError` if the server is
+    """Sends the papers in the outbox to the graph's server, reads the papers back, and deletes each file whose paper
+    arrived unchanged. Keeps newer verification results on the server. Raises `StoreUnreachableError` if the server is
     unreachable."""
     from xkg.build.verify import apply, newer_evidence
 
@@ -215,8 +215,8 @@ def export_graphs(
     to: Path,
     form: ExportFormat,
 ) -> ExportResult:
-    """Writes the named papers (default: all) into a folder, one file each, and the measurements for their techniques
-    into another file; BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`, `InputError` if the
+    """Writes each named paper (default: all) into a file in a folder, and the measurements for the papers' techniques
+    into another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`, `InputError` if the
     format is unknown or the folder is not writable, and `ConfigError` for HTML if the `web` extra is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format: choose from {', '.join(get_args(ExportFormat))}")

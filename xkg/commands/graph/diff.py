@@ -40,7 +40,7 @@ def diff(
     generation with the previous one. With `library`, compares the library's version of the paper `first` with the
     graph's.
 
-    Raises `InputError` if the two cannot be compared, `StoreError` if a generation is no longer stored, and
+    Raises `InputError` if the two states cannot be compared, `StoreError` if a generation is no longer stored, and
     `UnknownIdError`."""
     if library is not None and (first is None or second is not None):
         raise InputError("specify the paper to compare with the library's version: xkg diff PAPER --library PLACE")
@@ -83,7 +83,8 @@ def _of_bundles(store: GraphStore, first: str, second: str | None) -> Iterator[P
 
 
 def _bundles(store: GraphStore, name: str) -> list[PaperBundle]:
-    """Returns the papers in a folder or file of exported bundles, or else the graph's paper with this name."""
+    """Returns the papers in a folder or file of exported bundles. If there is no such file, returns the graph's paper
+    with this name."""
     path = Path(name)
     if path.is_dir():
         found, problems = import_files(graph_files(path), check_parsed)

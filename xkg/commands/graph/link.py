@@ -16,7 +16,7 @@ from xkg.value import Value
 
 class LinkResult(Value):
     """The result of linking. `linked` counts `SAME_CONCEPT` edges by their basis, `decided` counts the model's new
-    decisions by relation; `open` pairs wait for a decision. `notes` are for the user, one line each."""
+    decisions by relation; `open` is the number of pairs without a decision. `notes` are for the user, one line each."""
 
     generation: int
     linked: dict[str, int]

@@ -33,8 +33,8 @@ class Wanted(NamedTuple):
 
 
 def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, str]:
-    """Maps wanted papers to libraries that have them, among the libraries that papers were pulled from before. Skips
-    unreachable libraries."""
+    """Maps each wanted paper to a library that has the paper, among the libraries that papers were pulled from before.
+    Skips unreachable libraries."""
     found: dict[str, str] = {}
     for place in known_libraries(settings.kg) if wanted else ():
         try:
@@ -51,8 +51,8 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
 
 @contextmanager
 def following(settings: Settings, places: Sequence[str], minutes: float) -> Iterator[None]:
-    """Pulls new papers from these libraries immediately and then every `minutes` minutes, until the context ends.
-    Failures are logged and retried the next time."""
+    """Pulls new papers from these libraries immediately and then every `minutes` minutes, until the context manager
+    exits. Failed pulls are logged and retried the next time."""
     ended = threading.Event()
 
     def follow() -> None:

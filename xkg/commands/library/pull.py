@@ -62,13 +62,14 @@ class PulledPapers(Value):
         lines += [f"pulled: {paper}" for paper in self.papers[:_LISTED]]
         lines += [f"and {len(self.papers) - _LISTED} more"] if len(self.papers) > _LISTED else []
         lines += [f"kept: {line}" for line in self.kept]
-        by = f"signed by {self.signer}" if self.signer else "not signed: anyone with write access there can change it"
+        by = f"signed by {self.signer}" if self.signer else "not signed: anyone with write access can change it"
         count = f"{plural(len(self.papers), 'paper')} pulled from {self.place} ({by})"
         return "\n".join([*lines, f"{count}; the graph is generation {self.generation}"])
 
 
 class _Fetched(NamedTuple):
-    """A paper's packages. `is_later` is True if they are newer than the graph's packages for the same version."""
+    """A paper's packages. `is_later` is True if these packages are newer than the graph's packages for the same
+    version."""
 
     row: Row
     is_later: bool
@@ -96,12 +97,13 @@ def pull(
     prefer: bool = False,
     notify: Notify = lambda *_: None,
 ) -> PulledPapers:
-    """Pulls new papers from the library at `place`: the named papers, papers with every word of `topic` in their title
-    or technique names, or papers whose code is claimed to have `level` or above; all papers if none of these is given.
-    Levels are claims until a trusted key attests them or they are verified here. With `verify`, this many of the new
-    code nodes are run first, and nothing is pulled if one fails. If the graph already has a paper, it shows the version
-    with more proven code, or the library's version with `prefer`; the other version is kept in a file. Nothing on the
-    `blacklist` is pulled. Call it again to continue an interrupted pull.
+    """Pulls new papers from the library at `place`. The default is all papers. `papers` selects papers by name, and
+    `topic` selects papers with each of these words in the title or technique names. `level` selects papers whose code
+    is claimed to be at this level or above. Levels are claims until a trusted key attests them or until they are
+    verified here. `verify` is the number of new code nodes to run first; nothing is pulled if any of this code fails.
+    If the graph already has a paper, the graph shows the version with more proven code, or the library's version if
+    `prefer` is set. The other version is kept in a file. Nothing on the `blacklist` is pulled. To continue an
+    interrupted pull, call this function again.
 
     Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` if the library was tampered with, and the same
     errors as `GraphStore.publish`."""
@@ -156,8 +158,8 @@ def _is_new(row: Row, known: SeenPaper | None) -> bool:
 
 
 class _Puller:
-    """Downloads papers and publishes them in one step, since publishing a few at a time would repeat the indexing.
-    Records them as seen after that."""
+    """Downloads papers, publishes all of them in one step (publishing a few at a time would repeat the indexing), and
+    then records the papers as seen."""
 
     def __init__(
         self,

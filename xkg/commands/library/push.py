@@ -32,8 +32,8 @@ _NAMES = 200
 
 
 class PushedPapers(Value):
-    """`papers` are the papers for which something was added to the library, `unchanged` counts the papers that it
-    already had; `left_out` has one line for each paper that was not pushed, with the reason."""
+    """`papers` lists the papers for which something was added to the library. `unchanged` counts the papers that the
+    library already had, and `left_out` has one line for each paper that was not pushed, with the reason."""
 
     place: str
     papers: tuple[str, ...]
@@ -113,7 +113,7 @@ def push(
                 sent[change.row.paper] = state
             for each in waiting:
                 each.result()
-        # even if nothing is new: a signed head may need a new signature
+        # Do this even if nothing is new, since a signed head may need a new signature.
         add(library, added, seen, lambda what: notify("writing", 0, 0, what))
         seen.keep_papers(sent)
     return PushedPapers(
@@ -133,8 +133,8 @@ def _change(
     *,
     claims_only: bool,
 ) -> tuple[Change, bytes, SeenPaper] | None:
-    """Returns the parts of a paper that the library lacks, and a package that contains them, or None if it lacks
-    nothing. `row` describes the library's version."""
+    """Returns the parts of a paper that the library lacks, and a package that contains these parts, or None if the
+    library lacks nothing. `row` describes the library's version."""
     bare, envelopes = detach(bundle)
     stored = bundles.sha256(bare)
     if claims_only:
