@@ -61,7 +61,8 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """The year in parentheses after the authors, otherwise the last year that is not a page, volume or identifier."""
+    """The year in parentheses after the authors or, if there is none, the last year that is not a page, volume or
+    identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)

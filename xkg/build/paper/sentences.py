@@ -58,7 +58,7 @@ _FRONT = re.compile(
     r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?(?=\{)"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FEWEST_WORDS = 30  # in text before the first section; shorter text is front matter
+_FEWEST_WORDS = 30  # text before the first section with fewer words is front matter
 _BREAK = re.compile(
     r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]{0,400}+\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]{0,400}+\])?"
@@ -93,8 +93,8 @@ def is_heading(section: Section) -> bool:
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """The spans that are not running text, as (start, end, mark). A `_FLOAT` may split a sentence in two; `_GLUE` is
-    inside a sentence."""
+    """The spans that are not running text, as (start, end, mark). A span marked `_FLOAT` may split a sentence in two,
+    and a span marked `_GLUE` is inside a sentence."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -162,7 +162,7 @@ class _Run:
 
 
 def _flatten(document: Document) -> tuple[str, list[_Run]]:
-    """The running text, with a mark for each omitted part, and the pieces it consists of."""
+    """Returns the running text, with a mark for each omitted part, and the pieces that the text consists of."""
     parts: list[str] = []
     runs: list[_Run] = []
     at, flat, mark = 0, 0, _PARAGRAPH
@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """The offsets at which sentences end, each with True if a paragraph ends there too. If `lines` is set, every line
-    is a paragraph."""
+    """The offsets at which sentences end, paired with a flag that is True if a paragraph also ends there. If `lines` is
+    set, every line is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]

@@ -14,7 +14,7 @@ _PARAGRAPH_START = re.compile(
 DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
 ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
-# Matches if no text follows a title. A formula is text, too.
+# Matches if no text follows a title. A formula counts as text.
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
@@ -33,7 +33,7 @@ def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest:
     dash = DASH.match(text, end)
     before_dash = stopped or follows in ".:"
     if dash and not before_dash and (text[dash.end() : dash.end() + 1].islower() or len(dash[0].strip()) == 2):
-        return None  # a parenthesis between dashes, or a range
+        return None  # a remark between dashes, or a range
     noun_phrase = is_noun_phrase(title)
     set_off = style == "bold" and noun_phrase and _SENTENCE.match(text, end)
     if not title or style == "monospace" or len(title.split()) > _MOST_WORDS:

@@ -30,8 +30,8 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """The blocks in reading order. `title` is the title in the metadata, which is used only if the first page confirms
-    it."""
+    """The blocks in reading order. `title` is the title in the metadata, which is used only if it is also on the first
+    page."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)

@@ -24,9 +24,9 @@ FEWEST_WORDS = 5
 @dataclass(frozen=True, slots=True)
 class Macro:
     """`kinds` contains a letter for each argument: `s` for a star, `o` for an argument in brackets, `m` for an argument
-    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints nothing but
-    its other arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if
-    the values of its conditions are unknown. `files` lists the names of the files that it reads."""
+    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints only its
+    other arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if the
+    values of its conditions are unknown. `files` lists the names of the files that the macro reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
