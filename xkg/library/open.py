@@ -9,8 +9,8 @@ from xkg.library.places import FolderPlace, ObjectPlace, OtherPlace, Place, WebP
 
 
 def whole_address(place: str) -> str:
-    """Returns a folder as an absolute path, so that it does not depend on the working folder. Returns any other address
-    unchanged."""
+    """Converts a folder to an absolute path, so that the address does not depend on the working folder. Returns any
+    other address unchanged."""
     is_folder = "://" not in place and not re.match(r"git@[\w.-]+:", place)
     return str(Path(place).expanduser().absolute()) if is_folder or Path(place).exists() else place
 
@@ -38,4 +38,4 @@ def open_place(place: str, cache: Path) -> Place:
         raise InputError(f"a library at {scheme}:// needs a package that is not installed: {error}") from error
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:40])
-        raise InputError(f"{scheme}:// is not the address of a library: use a folder, or one of {known}") from error
+        raise InputError(f"{scheme}:// is not the address of a library; use a folder, or one of {known}") from error

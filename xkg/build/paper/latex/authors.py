@@ -30,7 +30,7 @@ _MARKS = re.compile(
 # Names of people in scripts without upper case. The names of institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _SEPARATOR = re.compile(
-    r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # separators between blocks of lines
+    r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # separates blocks of lines
 )
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
