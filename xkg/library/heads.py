@@ -62,15 +62,15 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
     if signer is not None and _expired(head.expires, clock.now()):
         raise UnsafeInputError(
             f"the head of {place.name} expired ({head.expires}); nobody renewed it, or this is an old "
-            "copy; ask its maintainer to run `xkg push` again"
+            "copy; ask the library's maintainer to run `xkg push` again"
         )
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
         # while writers merge, one of them may briefly restore an older head
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} was rolled back: it has version {head.version}, but version {before.version} was seen "
-                f"before; ask its maintainer, and if this was intended, delete {seen.folder if seen else ''}"
+                f"{place.name} was rolled back to version {head.version}, but version {before.version} was seen before; ask the "
+                f"library's maintainer and, if the rollback was intended, delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(

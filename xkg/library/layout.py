@@ -1,4 +1,5 @@
-"""The files of a library: `head.json`, and files `files/ab/<sha256>`, which are named after the hash of their bytes.
+"""The files of a library: `head.json`, and files such as `files/ab/<sha256>`, which are named after the hash of their
+bytes.
 
 The head contains the root of an index (a trie keyed by the hash of a paper's id or title, with 256 children per node)
 and the root of a log, which lists entries in order of arrival. A changed node is a new file. To find one paper in a
@@ -122,7 +123,7 @@ def parse(kind: "type[V] | TypeAdapter[Any]", data: bytes, what: str) -> Any:
         return kind.validate_python(value) if isinstance(kind, TypeAdapter) else kind.model_validate(value)
     except (ValueError, ValidationError, RecursionError) as error:
         raise UnsafeInputError(
-            f"{what} is not in the form that `xkg push` writes; ask the library's maintainer"
+            f"{what} is not in the format that `xkg push` writes; ask the library's maintainer"
         ) from error
 
 
@@ -133,7 +134,7 @@ def unzip(data: bytes, most: int, what: str) -> bytes:
         unpacked = unpacker.decompress(data, most + 1)
     except zlib.error as error:
         raise UnsafeInputError(
-            f"{what} is not in the form that `xkg push` writes; ask the library's maintainer"
+            f"{what} is not in the format that `xkg push` writes; ask the library's maintainer"
         ) from error
     if len(unpacked) > most or not unpacker.eof or unpacker.unused_data:
         raise UnsafeInputError(f"{what} is truncated, or contains more than {most >> 20} MB; nothing was pulled")
@@ -199,7 +200,9 @@ class Files:
         """Yields the log entries from number `entry` on. Chunks are read with `each`, which may be a pool's `map`."""
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError(
+                "the log's length differs from the length stated in the head; ask the library's maintainer"
+            )
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -236,13 +239,17 @@ class Files:
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
         if len(rows) != length:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError(
+                "the log's length differs from the length stated in the head; ask the library's maintainer"
+            )
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
         if len(names) != CHUNKS:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError(
+                "the log's length differs from the length stated in the head; ask the library's maintainer"
+            )
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:

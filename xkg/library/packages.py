@@ -81,7 +81,7 @@ def unpack(data: bytes) -> list[Part]:
     sizes = [size for _, size in listed]
     whole = all(size >= 0 for size in sizes) and at + sum(sizes) == len(unpacked)
     if form != _FORMAT or len(listed) > _MOST_PARTS or not whole:
-        raise UnsafeInputError("a package is not in the form that `xkg push` writes; ask the library's maintainer")
+        raise UnsafeInputError("a package is not in the format that `xkg push` writes; ask the library's maintainer")
     parts = []
     for kind, size in listed:
         parts.append(Part(kind, unpacked[at : at + size]))

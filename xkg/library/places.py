@@ -330,9 +330,11 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
     try:
         data = read(place, path_of(name), MOST_NODE, clock)
     except FileNotFoundError as error:
-        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try again later, or ask its maintainer") from error
+        raise UnreachableError(
+            f"{place.name} lacks {path_of(name)}; try again later, or ask the library's maintainer"
+        ) from error
     if hashlib.sha256(data).hexdigest() != name:
-        raise UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask its maintainer")
+        raise UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask the library's maintainer")
     return data
 
 
@@ -357,14 +359,16 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
         patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
     except FileNotFoundError as error:
         raise UnreachableError(
-            f"{place.name} lacks {path_of(package.name)}; try again later, or ask its maintainer"
+            f"{place.name} lacks {path_of(package.name)}; try again later, or ask the library's maintainer"
         ) from error
     with partial.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)
             return target
     partial.unlink()  # otherwise, the next attempt would resume from this damaged file
-    raise UnsafeInputError(f"{path_of(package.name)} in {place.name} does not match its name; ask its maintainer")
+    raise UnsafeInputError(
+        f"{path_of(package.name)} in {place.name} does not match its name; ask the library's maintainer"
+    )
 
 
 def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:

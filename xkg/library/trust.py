@@ -21,7 +21,9 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
     try:
         payload, key, _ = envelope.unseal(data, PAYLOAD_TYPE)
     except InputError as error:
-        raise UnsafeInputError(f"the head of {place} has an invalid signature ({error}); ask its maintainer") from error
+        raise UnsafeInputError(
+            f"the head of {place} has an invalid signature ({error}); ask the library's maintainer"
+        ) from error
     return payload, key.fingerprint
 
 

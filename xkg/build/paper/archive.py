@@ -27,13 +27,13 @@ _TEXT_SUFFIXES = frozenset(
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether `unpack` can read a file that begins with `head` (512 bytes are enough)."""
+    """Whether `unpack` can read a file that begins with `head` (the first 512 bytes are enough)."""
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
     """Returns the text files in a .tar, .tar.gz or .zip archive, keyed by path. The single TeX file in a .gz is
-    returned as `main.tex`. Error messages refer to the archive as `path`.
+    returned as `main.tex`. `path` is only used in error messages.
 
     Figures are skipped. Raises `UnsafeInputError` if the archive contains links, devices or paths outside the archive,
     or if it is too large for a paper. Raises `InputError` if the archive is corrupt or encrypted."""
@@ -70,7 +70,7 @@ def require_small_archive(size: int, path: Path) -> None:
 
 
 def _too_much(path: Path, what: str) -> UnsafeInputError:
-    return UnsafeInputError(f"{path} {what}, which is implausible for a paper's source; it was not unpacked")
+    return UnsafeInputError(f"{path} {what}, which is implausible for a paper's source; the archive was not unpacked")
 
 
 class _Counted(io.RawIOBase):

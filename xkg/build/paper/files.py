@@ -63,7 +63,7 @@ class FolderReader:
         return sorted(names)
 
     def read(self, path: str) -> bytes | None:
-        """The file's bytes. Raises `InputError` if the file's permissions do not allow reading it."""
+        """Returns the file's bytes. Raises `InputError` if the file's permissions prevent reading."""
         try:
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:

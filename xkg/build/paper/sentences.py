@@ -180,8 +180,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """Returns `flat` with formulas, citations and addresses overwritten, so that punctuation in them does not end a
-    sentence, and the offsets of its displayed equations."""
+    """Returns a copy of `flat` in which formulas, citations and addresses are overwritten, so that their punctuation
+    does not end a sentence. Also returns the offsets of the displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]

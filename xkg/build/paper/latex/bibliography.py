@@ -99,7 +99,7 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     keys = list(by_key) if "*" in cited else [key for key in cited if key in by_key]
     missing = [key for key in cited if key not in by_key and key != "*"]
     if missing and by_key:
-        warnings.append(f"no bibliography contains {plural(len(missing), 'cited key')}, such as {missing[0]}")
+        warnings.append(f"not found in any bibliography: {plural(len(missing), 'cited key')}, such as {missing[0]}")
     return tuple(reference_of(by_key[key]) for key in keys[:_MOST]), tuple(warnings)
 
 

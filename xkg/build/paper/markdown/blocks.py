@@ -73,8 +73,8 @@ def inside_any(spans: list[Region], offset: int) -> Region | None:
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The fence that closes the fence at `index`: it has the same character, is at least as long, and has no text after
-    it."""
+    """The closing fence for the fence at `index`. A closing fence uses the same character, is at least as long, and has
+    no text after the fence."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)

@@ -28,7 +28,8 @@ class MarkdownWriter:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends text; `place` is its path and line. A line break is allowed only at the end of the text."""
+        """Appends text. `place` is the path and line that the text comes from. A line break is allowed only at the end
+        of the text."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:

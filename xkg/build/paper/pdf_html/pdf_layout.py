@@ -115,7 +115,8 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a page has one column, as in some appendices: more lines cross the gutter than begin there."""
+    """Whether a page has only one column, as in some appendices, so that more lines cross the gutter than begin
+    there."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
 

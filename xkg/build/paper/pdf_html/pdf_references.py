@@ -1,7 +1,7 @@
 """Splits the lines of a printed bibliography into entries.
 
 Bibliography styles mark the start of an entry with a number or label, a hanging indent, an indented first line, or a
-gap. The style is chosen by how many of the presumed entry starts are plausible. An entry start is plausible if the
+gap. If there are no labels, the style with the most plausible entry starts is used. An entry start is plausible if the
 previous entry is complete and the new entry starts with a letter."""
 
 import re

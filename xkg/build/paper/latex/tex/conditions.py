@@ -1,7 +1,7 @@
 r"""Decides which parts of LaTeX source are printed, based on `\if…`, toggles, and environments that discard their text.
 
-Values come from settings in the document itself (`\newif`, toggles, one-word macros, class options). This is not an
-interpreter: if a conditional has any other test, its value is unknown and both branches are read."""
+Values come from settings in the document itself (`\newif`, toggles, one-word macros, class options). If a conditional
+has any other test, the value of the conditional is unknown, and both branches are read."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -92,7 +92,7 @@ class Conditions(Settings):
 
     def set_by_style(self, path: str, text: str) -> None:
         """Applies the settings in a class or style file, given the options with which it is loaded. Settings inside
-        braces or a condition may run later or never, so the values they set become unknown."""
+        braces or a condition may run later or never, so the affected values become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
         tex = Tex(text)

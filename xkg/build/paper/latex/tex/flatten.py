@@ -186,7 +186,7 @@ class _File(Copier):
                 at = self._loop(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all of its text is read")
+                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all tagged text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
@@ -216,7 +216,7 @@ class _File(Copier):
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Other loops are left unchanged, since most of them draw pictures."""
+        """Reads the files that a loop inputs. Other loops are left unchanged, since most other loops draw pictures."""
         at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at

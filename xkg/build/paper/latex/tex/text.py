@@ -1,7 +1,7 @@
 r"""Converts LaTeX to readable text in one pass over the source, without recursion, so that nesting of any depth is
 safe.
 
-Symbols and accents come from `pylatexenc`. Its parser is recursive, so it is used only for single accents."""
+Symbols and accents come from `pylatexenc`, whose recursive parser is used only for single accents."""
 
 import re
 import unicodedata
