@@ -89,8 +89,8 @@ _NOBODY = Trust()
 
 
 def trusted() -> Trust:
-    """Returns this user's current keys. Returns the same object until the keys change. Raises `InputError` if the file
-    is damaged."""
+    """Returns this user's current keys. The returned object stays the same until the keys change. Raises `InputError`
+    if the file is damaged."""
     path = _file()
     try:
         status = path.stat()

@@ -69,8 +69,9 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
         # while writers merge, one of them may briefly restore an older head
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} was rolled back to version {head.version}, but version {before.version} was seen before; ask the "
-                f"library's maintainer and, if the rollback was intended, delete {seen.folder if seen else ''}"
+                f"{place.name} was rolled back to version {head.version}, but version {before.version} was seen "
+                f"before; ask the library's maintainer and, if the rollback was intended, "
+                f"delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(

@@ -201,7 +201,7 @@ class Files:
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
             raise UnsafeInputError(
-                "the log's length differs from the length stated in the head; ask the library's maintainer"
+                "the library's log does not have the length stated in the head; ask the library's maintainer"
             )
 
         def rows(position: int) -> Sequence[Row]:
@@ -240,7 +240,7 @@ class Files:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
         if len(rows) != length:
             raise UnsafeInputError(
-                "the log's length differs from the length stated in the head; ask the library's maintainer"
+                "the library's log does not have the length stated in the head; ask the library's maintainer"
             )
         return rows
 
@@ -248,7 +248,7 @@ class Files:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
         if len(names) != CHUNKS:
             raise UnsafeInputError(
-                "the log's length differs from the length stated in the head; ask the library's maintainer"
+                "the library's log does not have the length stated in the head; ask the library's maintainer"
             )
         return names
 

@@ -41,7 +41,7 @@ class Sentence:
         return len(self.spans) > 1
 
 
-LONGEST = 4000  # characters; longer text without a full stop is not a sentence
+LONGEST = 4000  # maximum number of characters in a sentence
 # A theorem statement in Markdown runs to the end of its line, which in Mathpix output is a whole paragraph.
 _STATEMENT_BLOCK = re.compile(
     r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
@@ -69,7 +69,7 @@ _MASKED = (
     re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\[\]\n]{0,300}+\]){0,2}+\{[^{}]*+\}"),
     re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
 )
-# \x03 marks the end of a displayed equation: a sentence may end there without a full stop.
+# \x03 marks the end of a displayed equation, where a sentence may end without a full stop.
 _END = re.compile(
     r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)"
 )

@@ -41,8 +41,8 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique from another paper that is the same concept. `open` means that it is undecided whether the concepts
-    are the same."""
+    """A technique from another paper that represents the same concept. `open` means that it is undecided whether the
+    concepts are the same."""
 
     view: TechniqueView
     score: float

@@ -353,8 +353,8 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Short titles at the start of a paragraph. They are bold or italic, or plain in Mathpix output, which drops
-        bold."""
+        """Short bold or italic titles at the start of a paragraph. In Mathpix output, which drops bold, titles may also
+        be plain."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}
         run_ins: list[Heading] = []

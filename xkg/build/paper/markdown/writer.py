@@ -15,7 +15,8 @@ def literal(text: str) -> str:
 
 
 class MarkdownWriter:
-    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
+    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps the Markdown to paths and
+    lines."""
 
     def __init__(self) -> None:
         self.spans: list[SourceSpan] = []

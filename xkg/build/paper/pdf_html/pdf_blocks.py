@@ -51,7 +51,7 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             out.append(Block("heading", group, level))
         elif cited is not None:
             if is_caption(group, body):
-                out.append(Block("caption", group))  # captions of floats on these pages
+                out.append(Block("caption", group))  # the caption of a float between references
             else:
                 cited += group if not CAPTION.match(text_of(group)) else ()
         elif index < begins:

@@ -1,4 +1,4 @@
-"""Puts the lines of a printed paper in reading order: columns separated, running heads and page numbers removed."""
+"""Puts the lines of a printed paper in reading order: separates columns, and removes running heads and page numbers."""
 
 import re
 from collections import Counter
@@ -115,8 +115,7 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a page has only one column, as in some appendices, so that more lines cross the gutter than begin
-    there."""
+    """Whether more lines cross the gutter than begin there, as on single-column pages in some appendices."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
 

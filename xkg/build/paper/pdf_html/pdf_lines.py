@@ -21,8 +21,8 @@ from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
 _FEWEST_CHARACTERS = 100
-_FEWEST_IN_WORDS = 0.3  # minimum fraction of letters in words; even papers full of formulas have at least 0.6
-_MOST_CHARACTERS = 100_000  # on one page
+_FEWEST_IN_WORDS = 0.3  # minimum fraction of letters in words (at least 0.6 even in papers full of formulas)
+_MOST_CHARACTERS = 100_000  # maximum number of characters on one page
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _BOLD = re.compile(r"(?i)bold|black|heavy|demi|-medi|cmbx|cmb\d|sfbx|ecbx")
@@ -99,7 +99,7 @@ class PrintedPaper:
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
     """Reads a PDF. Raises `InputError` if the PDF is damaged, truncated or encrypted, if it has no text, or if its
-    fonts do not identify their characters. Raises `UnsafeInputError` if it has too many pages for a paper."""
+    fonts do not identify their characters. Raises `UnsafeInputError` if the PDF has too many pages for a paper."""
     damaged = InputError(f"{path} is a damaged or truncated PDF; download it again, or use the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged

@@ -95,7 +95,7 @@ def _fills(placed: Placed, following: Line) -> bool:
     """Whether a line of running text continues on the next line, even if the next line looks like the start of a
     caption, as in "Figure 2. We draw samples"."""
     full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
-    indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list
+    indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list item
     return full and not TERMINAL.search(placed.line.text) and indented < 1.8 * following.size
 
 

@@ -21,9 +21,9 @@ _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to 
 _MOST = 0.8  # minimum fraction of entries with a year
 _FEWEST_AFTER = 2  # if more than this many final entries have no year, they are not references but other text
 _FEWEST_WORDS = 4
-_FEWEST_LETTERS = 0.55  # fraction of characters in an entry without a year
+_FEWEST_LETTERS = 0.55  # minimum fraction of letters in an entry without a year
 _SURE = 0.9  # if at least this fraction of the entry starts is plausible, use the style with the most entry starts
-_LONGEST = 12  # lines per entry on average
+_LONGEST = 12  # maximum number of lines per entry, on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:

@@ -126,7 +126,7 @@ def find_macros(text: str) -> Macros:
         at = group.after
         spans.append((match.start(), at))
         body = tex.inner(group)
-        if specification.strip("m"):  # starred or with options: recognised only as a heading
+        if specification.strip("m"):  # commands with stars or options are only recognised as headings
             heading = _HEADING.search(body)
             if heading is None or count != 1:
                 continue

@@ -119,7 +119,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
     Returns None if the macro prints all its arguments and reads no files."""
     dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
     unsure = _LEFT.search(printed) is not None and "#" in printed
-    files = tuple(READS.findall(code)) if "o" not in kinds else ()  # macros with options input figures
+    files = tuple(READS.findall(code)) if "o" not in kinds else ()  # macros with options usually input figures
     if not any(dropped) and not unsure and not files:
         return None
     kept = [kind for kind, gone in zip(kinds, dropped, strict=True) if not gone]
