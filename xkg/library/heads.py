@@ -46,8 +46,8 @@ class OpenHead(NamedTuple):
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
     """Returns the library's current head. If `seen` is given, the head must not be older than the last head that was
-    seen. If the last head was signed, the current head must be signed with the same key or a trusted key. Raises
-    `UnsafeInputError`, `UnreachableError` and `InputError`.
+    seen. If the last head was signed, the current head must be signed with the same key or a trusted key. May raise
+    `UnsafeInputError`, `UnreachableError` or `InputError`.
     """
     before = seen.head() if seen is not None else None
     if before is not None and before.tag:

@@ -2,8 +2,8 @@
 bytes.
 
 The head contains the root of an index (a trie keyed by the hash of a paper's id or title, with 256 children per node)
-and the root of a log, which lists entries in order of arrival. A changed node is a new file. To find one paper in a
-million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
+and the root of a log, which lists entries in order of arrival. Changing a node creates a new file. To find one paper in
+a million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
 after that entry.
 """
 

@@ -285,7 +285,7 @@ def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
     """Calls `attempt` and returns its result, retrying if this may help. Attempts that made `progress` (in bytes) do
-    not count. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
+    not count towards the limit. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
     tries = before = 0
     while True:
         try:

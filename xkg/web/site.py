@@ -107,7 +107,7 @@ class Site:
         return [name for name in self.graphs if name != own and may_read(scopes, [name])]
 
     def error(self, request: Request, error: XkgError) -> Response:
-        """Renders an error as a page. If the graph is empty, the page says how to add papers."""
+        """Renders an error as a page. If the graph is empty, the page explains how to add papers."""
         kinds = ((UnknownIdError, 404), (NotAllowedError, 403), (InputError, 400))
         status = next((status for kind, status in kinds if isinstance(error, kind)), 503)
         empty = isinstance(error, EmptyGraphError)

@@ -23,9 +23,10 @@ _MOST_WORDS = 12
 
 
 def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest: int) -> tuple[str, int, int] | None:
-    """Returns the paragraph's title, its offset, and the offset of the text after it, or None if the emphasised text in
-    `span` is not the title of a paragraph. The title must be followed by a full stop, a colon or a dash, unless it is
-    bold and a new sentence follows. The paragraph starts at `earliest` or later."""
+    """Returns the title of a paragraph, the offset of the title, and the offset of the text after the title. Returns
+    None if the emphasised text in `span` is not the title of a paragraph. A title must be followed by a full stop, a
+    colon or a dash, unless the title is bold and a new sentence follows. The paragraph starts at `earliest` or
+    later."""
     start, end = span
     follows = text[end : end + 1]
     stopped = printed.endswith((".", ":", "?", "—", "―"))

@@ -290,7 +290,8 @@ class Scan:
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
     def _algorithms_in(self, outer: Environment) -> None:
-        """Adds the algorithms in a float. If there is only one, the float's caption is its title."""
+        """Adds the algorithms in a float. If the float contains only one algorithm, the float's caption is the
+        algorithm's title."""
         inside: list[Environment] = []
         for algorithm in between(self.algorithm_list, outer.start + 1, outer.end):
             if not inside or algorithm.start >= inside[-1].end:

@@ -1,4 +1,4 @@
-r"""Determines which arguments a macro prints. `\deleted` and similar macros print none."""
+r"""Determines which arguments a macro prints. `\deleted` and similar macros print no arguments."""
 
 import re
 from collections.abc import Sequence
