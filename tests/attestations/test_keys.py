@@ -82,7 +82,7 @@ def test_ssh_agent_signs_with_the_key_that_it_holds(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not have this key"):
         signer(Path(f"{other}.pub")).sign(b"data")
     subprocess.run(("ssh-add", "-q", str(other)), check=True)
-    with pytest.raises(InputError, match=r"has 2 ed25519 keys: pass one with --key FILE\.pub"):
+    with pytest.raises(InputError, match=r"has 2 ed25519 keys, so pass one with --key FILE\.pub"):
         signer()
 
 

@@ -102,7 +102,7 @@ def test_a_damaged_file_lets_nobody_count(user: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     path.write_text("{")
     os.utime(path, ns=(0, 0))
-    with pytest.raises(InputError, match=r"trust\.json cannot be read: correct it, or remove it"):
+    with pytest.raises(InputError, match=r"trust\.json cannot be read; correct it, or remove it"):
         trusted()
 
 

@@ -194,7 +194,7 @@ def test_attested_levels_count_for_those_who_trust_the_key(
     graph_file(tmp_path / "graphs", {name: NODES[name] for name in ("Proven", "Shown", "Packaged")})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     assert xkg(kg, "verify", "--attest") == 1
-    assert "there is no key to sign with: `xkg key` creates one" in capsys.readouterr().err
+    assert "there is no key to sign with; `xkg key` creates one" in capsys.readouterr().err
     assert xkg(kg, "key", "--name", "LAB") == 0
     key = capsys.readouterr().out.strip()
     assert xkg(kg, "verify", "--attest", "--json") == 0

@@ -17,7 +17,7 @@ _LONGEST_ANSWER = 256 * 1024
 
 
 def agent_keys() -> list[tuple[bytes, str]]:
-    """Returns the agent's keys with their comments; empty if no agent is running."""
+    """Returns the agent's keys with their comments, or an empty list if no agent is running."""
     if not os.environ.get("SSH_AUTH_SOCK"):
         return []
     fields = _fields(_asked(bytes([_LIST]), _LISTED)[4:])
@@ -32,7 +32,7 @@ def agent_signature(blob: bytes, data: bytes) -> bytes:
 
 
 def _asked(request: bytes, wanted: int) -> bytes:
-    """Returns the answer to a request, without its type. Raises `InputError`."""
+    """Returns the answer to a request, without the message type. Raises `InputError`."""
     try:
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as agent:
             agent.settimeout(_SECONDS)
@@ -42,10 +42,10 @@ def _asked(request: bytes, wanted: int) -> bytes:
                 (length,) = struct.unpack(">I", file.read(4))
                 answer = file.read(min(length, _LONGEST_ANSWER))
     except (OSError, AttributeError, struct.error) as error:  # AttributeError: Windows has no AF_UNIX
-        raise InputError(f"ssh-agent does not answer ({error}): start it, or pass a key file with --key") from error
+        raise InputError(f"ssh-agent does not answer ({error}); start it, or pass a key file with --key") from error
     if answer[:1] != bytes([wanted]):
         raise InputError(
-            "ssh-agent refused to sign: it is locked, does not have this key, or its user declined (see ssh-add -l)"
+            "ssh-agent refused to sign; it is locked, does not have this key, or the user declined (see ssh-add -l)"
         )
     return answer[1:]
 

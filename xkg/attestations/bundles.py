@@ -10,7 +10,8 @@ from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
 
 MOST = 32
-"""Maximum number of attestations kept per code node: attestations by trusted keys first, then the newest."""
+"""Maximum number of attestations kept per code node. Attestations by trusted keys are kept first, then the newest
+ones."""
 
 
 def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
@@ -21,8 +22,8 @@ def detach(bundle: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
 
 
 def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
-    """Returns the bundle with its own envelopes and the given envelopes that attest its code. Drops all other
-    envelopes."""
+    """Returns the bundle with its own envelopes and the given envelopes. Drops envelopes that do not attest the
+    bundle's code."""
     own, about = trusted().names, defaultdict[str, list[str]](list)
     for envelope in set(envelopes):
         with suppress(InputError):
@@ -39,8 +40,9 @@ def attach(bundle: PaperBundle, envelopes: Iterable[str]) -> PaperBundle:
 
 
 def received(bundle: PaperBundle, envelopes: Iterable[str] = (), stored: PaperBundle | None = None) -> PaperBundle:
-    """Returns somebody else's bundle in the form to store: its levels become claims, and it has its own valid
-    attestations and the attestations from `stored`. Levels that `stored` proves for the same code remain proven."""
+    """Converts somebody else's bundle to the form in which it is stored. Its levels become claims, and its valid
+    attestations are combined with the attestations from `stored`. Levels that `stored` proves for the same code remain
+    proven."""
     known = {} if stored is None else {code.id: code for code in stored.code}
     earlier = [each for code in known.values() for each in code.attestations]
     code = tuple(_claimed(each, known.get(each.id)) for each in bundle.code)

@@ -1,7 +1,7 @@
 """One attestation: an in-toto Statement v1 (https://github.com/in-toto/attestation) about a code node, in a DSSE
 envelope (https://github.com/secure-systems-lab/dsse) with one ed25519 signature.
 
-`keyid` is the public key itself, so that anybody can check the signature; `trust` decides whether the key is
+`keyid` is the public key itself, so that anybody can check the signature. `trust` decides whether the key is
 trusted."""
 
 import base64
@@ -28,7 +28,8 @@ _BULKY = {"output_end", "covered_lines", "uncovered_lines", "survivors"}
 
 
 class Attestation(Value):
-    """`key` attests that the code with this id and hash has the level of `evidence`, as of `time` (ISO 8601, UTC)."""
+    """`key` attests that the code with this id and hash has the level that `evidence` supports, as of `time` (ISO 8601,
+    UTC)."""
 
     key: PublicKey
     code: str
@@ -96,8 +97,8 @@ def seal(payload: bytes, payload_type: str, signer: Signer) -> str:
 
 
 def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, str]:
-    """Returns the payload, the key that signed it, and the envelope without any other fields. Raises `InputError` if
-    the envelope is too large, has a different payload type, or does not have a valid signature."""
+    """Returns the payload, the key that signed the payload, and the envelope without any other fields. Raises
+    `InputError` if the envelope is too large, has a different payload type, or does not have a valid signature."""
     with _refused():
         if len(envelope) > LARGEST:
             raise ValueError(f"it has more than {LARGEST:,} characters")
@@ -113,7 +114,7 @@ def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, 
 
 @contextmanager
 def _refused() -> Iterator[None]:
-    """Turns all errors from parsing untrusted JSON into `InputError`."""
+    """Converts all errors from parsing untrusted JSON to `InputError`."""
     try:
         yield
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
@@ -134,7 +135,8 @@ def _signed(payload: bytes, payload_type: str) -> bytes:
 
 
 def attestations_of(code: Code) -> tuple[Attestation, ...]:
-    """Returns the valid attestations for exactly this code, newest first; only the newest attestation by each key."""
+    """Returns the valid attestations for exactly this code, newest first. If a key has made several attestations, only
+    the newest is returned."""
     newest: dict[str, Attestation] = {}
     for found in map(_valid, code.attestations):
         if found is not None and (found.code, found.sha256) == (code.id, code.sha256):

@@ -20,7 +20,7 @@ _LONGEST_NAME = 60
 
 
 class PublicKey(Value):
-    """The 32 bytes of a key in hex, and its owner's name for it."""
+    """The 32 bytes of a key in hex, and the owner's name for the key."""
 
     raw: str
     name: str = ""
@@ -66,13 +66,14 @@ def public_key(line: str) -> PublicKey:
     blob = base64.b64decode(match["blob"]) if match else b""
     if match is None or not blob.startswith(_BLOB):
         raise InputError(
-            f"{line.strip()[:40]!a} is not an ed25519 key: pass the line from a .pub file, ssh-ed25519 AAAA… NAME"
+            f"{line.strip()[:40]!a} is not an ed25519 key; pass the line from a .pub file, ssh-ed25519 AAAA… NAME"
         )
     return PublicKey(raw=blob[len(_BLOB) :].hex(), name=match["name"] or "")
 
 
 def read_public_key(text: str) -> PublicKey:
-    """Returns the key in a line, or in the file at that path. Raises `InputError`."""
+    """Returns the key in a line. If the line is a path, reads the key from the file at this path. Raises
+    `InputError`."""
     if text.lstrip().startswith("ssh-"):
         return public_key(text)
     path = Path(text).expanduser()
@@ -80,37 +81,38 @@ def read_public_key(text: str) -> PublicKey:
         data = read_regular(path, _LARGEST_FILE)
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{text[:200]!a} is neither a key nor a readable file: pass `ssh-ed25519 AAAA… NAME`"
+            f"{text[:200]!a} is neither a key nor a readable file; pass `ssh-ed25519 AAAA… NAME`"
         ) from error
     if b"PRIVATE KEY" in data[:64]:
-        raise InputError(f"{path} is a private key: pass {path}.pub instead, and keep the private key secret")
+        raise InputError(f"{path} is a private key; pass {path}.pub instead, and keep the private key secret")
     return public_key(data.decode("utf-8", "replace"))
 
 
 def checked_name(name: str) -> str:
-    """Returns a key's name without surrounding spaces. Raises `InputError` if it is empty, too long or not
+    """Returns a key's name without surrounding spaces. Raises `InputError` if the name is empty, too long or not
     printable."""
     name = name.strip()
     if not name or len(name) > _LONGEST_NAME or not name.isprintable():
         shown = ascii(name[:_LONGEST_NAME])
-        raise InputError(f"{shown} is not a valid key name: pass 1 to {_LONGEST_NAME} printable characters with --name")
+        raise InputError(f"{shown} is not a valid key name; pass 1 to {_LONGEST_NAME} printable characters with --name")
     return name
 
 
 def own_key_file() -> Path:
-    """Returns the path to the user's private key, which `xkg key` creates. The public key is next to it and ends in
-    `.pub`."""
+    """Returns the path to the user's private key, which `xkg key` creates. The public key is in the same folder, in a
+    file that ends in `.pub`."""
     return user_config_folder() / "id_ed25519"
 
 
 def own_public_line() -> str:
-    """Returns the line with the user's public key and its name. Raises `InputError`."""
+    """Returns the line with the user's public key and the key's name. Raises `InputError`."""
     key = _FileSigner(own_key_file()).key
     return f"{key.line} {key.name}".rstrip()
 
 
 def make_key(name: str) -> PublicKey:
-    """Creates the user's key, which only the user may read. Raises `InputError`, also if there is already a key."""
+    """Creates the user's key, which only the user may read. Raises `InputError` if the user already has a key or if the
+    key cannot be written."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -125,18 +127,18 @@ def make_key(name: str) -> PublicKey:
         write_whole(_public(path), f"{key.line} {key.name}\n".encode())
     except FileExistsError:
         raise InputError(
-            f"{path} already exists: `xkg key` prints its public key; move the file away to create another"
+            f"{path} already exists; `xkg key` prints its public key. To create another key, move the file away first"
         ) from None
     except OSError as error:
         raise InputError(
-            f"{path} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another folder"
+            f"{path} cannot be written ({error.strerror}); set XDG_CONFIG_HOME to another folder"
         ) from error
     return key
 
 
 def signer(path: Path | None = None) -> Signer:
     """Returns the holder of the key at `path`: a private key, or a public key whose private key is in ssh-agent. By
-    default, uses the user's own key, or else the only key in ssh-agent. Raises `InputError`."""
+    default, uses the user's own key or, if there is none, the only key in ssh-agent. Raises `InputError`."""
     if path is not None:
         return _AgentSigner(read_public_key(str(path))) if path.suffix == ".pub" else _FileSigner(path)
     if own_key_file().exists():
@@ -144,8 +146,10 @@ def signer(path: Path | None = None) -> Signer:
     held = [PublicKey(raw=blob[len(_BLOB) :].hex(), name=name) for blob, name in agent_keys() if blob.startswith(_BLOB)]
     if len(held) == 1:
         return _AgentSigner(held[0])
-    which = f"ssh-agent has {len(held)} ed25519 keys: pass one with --key FILE.pub" if held else "`xkg key` creates one"
-    raise InputError(f"there is no key to sign with: {which}")
+    which = (
+        f"ssh-agent has {len(held)} ed25519 keys, so pass one with --key FILE.pub" if held else "`xkg key` creates one"
+    )
+    raise InputError(f"there is no key to sign with; {which}")
 
 
 class _AgentSigner:
@@ -155,7 +159,7 @@ class _AgentSigner:
     def sign(self, data: bytes) -> bytes:
         signature = agent_signature(self.key.blob, data)
         if not self.key.verifies(signature, data):
-            raise InputError("ssh-agent returned an invalid signature: restart it")
+            raise InputError("ssh-agent returned an invalid signature; restart ssh-agent")
         return signature
 
 
@@ -168,13 +172,13 @@ class _FileSigner:
         try:
             private = load_ssh_private_key(read_regular(path, _LARGEST_FILE), None)
         except OSError as error:
-            raise InputError(f"{path} cannot be read ({error.strerror}): pass a key file with --key") from error
+            raise InputError(f"{path} cannot be read ({error.strerror}); pass a key file with --key") from error
         except TypeError as error:  # the key is encrypted
-            raise InputError(f"{path} has a passphrase: run `ssh-add {path}`, then pass --key {path}.pub") from error
+            raise InputError(f"{path} has a passphrase; run `ssh-add {path}`, then pass --key {path}.pub") from error
         except (ValueError, UnsupportedAlgorithm) as error:
-            raise InputError(f"{path} is not an OpenSSH private key: create one with `xkg key`") from error
+            raise InputError(f"{path} is not an OpenSSH private key; create one with `xkg key`") from error
         if not isinstance(private, Ed25519PrivateKey):
-            raise InputError(f"{path} is not an ed25519 key: create one with `xkg key` or `ssh-keygen -t ed25519`")
+            raise InputError(f"{path} is not an ed25519 key; create one with `xkg key` or `ssh-keygen -t ed25519`")
         self._private = private
         self.key = PublicKey(raw=private.public_key().public_bytes_raw().hex(), name=_name_beside(path))
 

@@ -19,7 +19,7 @@ from xkg.model import Code, Level
 from xkg.value import Value
 
 RAISED = (Level.CLAIMED, Level.TESTED)
-"""Levels that an attestation can raise: a local proof outweighs a remote one, but no local run proves `faithful`."""
+"""Levels that an attestation can raise. A local proof outweighs a remote proof, but no local run proves `faithful`."""
 
 Vouchers = Iterable[tuple[str, Level]]
 """Fingerprints of keys, each with the level that the key attests."""
@@ -52,9 +52,9 @@ class Trust(Value):
         raise InputError(f"no key {name[:80]!a} is trusted; trusted keys: {', '.join(self.names.values()) or 'none'}")
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
-        """Returns the level of code that is stored with `level`, and a text that says who attests it: `attested by LAB
-        and 2 others` if the level comes from an attestation, `also attested by LAB` if it was proven here, or '' if
-        nobody attests it."""
+        """Returns the level of code that is stored with `level`, and a text that says who attests the level. The text
+        is `attested by LAB and 2 others` if the level comes from an attestation, `also attested by LAB` if the level
+        was proven here, or '' if nobody attests the level."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
@@ -67,8 +67,8 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """Returns the code as seen by a user who trusts these keys: with the level that the keys attest, and its
-        evidence."""
+        """Returns the code as seen by a user who trusts these keys: with the level that the keys attest, and the
+        evidence for this level."""
         if not code.attestations:
             return code
         found = attestations_of(code)
@@ -89,8 +89,8 @@ _NOBODY = Trust()
 
 
 def trusted() -> Trust:
-    """Returns this user's current keys, as the same object until they change. Raises `InputError` if the file is
-    damaged."""
+    """Returns this user's current keys. The returned object stays the same until the keys change. Raises `InputError`
+    if the file is damaged."""
     path = _file()
     try:
         status = path.stat()
@@ -104,12 +104,12 @@ def _read(path: Path, version: object) -> Trust:  # noqa: ARG001
     try:
         return Trust.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise InputError(f"{path} cannot be read: correct it, or remove it and add the keys again") from error
+        raise InputError(f"{path} cannot be read; correct it, or remove it and add the keys again") from error
 
 
 def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
-    """Trusts a key's attestations. A revoked key must be added with `again`. Raises `InputError` if the key or name
-    exists."""
+    """Trusts a key's attestations. A revoked key must be added with `again`. Raises `InputError` if the key or the name
+    is already in use."""
     name = checked_name(name or key.name)
     new = TrustedKey(name=name, key=PublicKey(raw=key.raw), added=_now())
     with _changing() as known:
@@ -117,17 +117,19 @@ def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
         if same is not None and same.revoked is None:
             raise InputError(f"this key is already trusted, as {same.name!r}")
         if same is not None and not again:
-            raise InputError(f"this key was revoked at {same.revoked}, as {same.name!r}: trust it with --again")
+            raise InputError(
+                f"this key was revoked at {same.revoked}, as {same.name!r}; to trust it again, pass --again"
+            )
         others = tuple(each for each in known.keys if each is not same)
         if any(each.name.casefold() == name.casefold() and each.revoked is None for each in others):
-            raise InputError(f"another key is called {name!r}: choose a different name with --name")
+            raise InputError(f"another key is called {name!r}; choose a different name with --name")
         _write(Trust(keys=(*others, new)))
     return new
 
 
 def revoke(name: str) -> TrustedKey:
-    """Stops trusting a key's attestations; `name` may be its fingerprint. Raises `InputError` if there is no such
-    key."""
+    """Stops trusting a key's attestations. `name` is the key's name or fingerprint. Raises `InputError` if there is no
+    such key."""
     with _changing() as known:
         found = known.named(name)
         ended = found.model_copy(update={"revoked": _now()})
@@ -144,7 +146,7 @@ def _changing() -> Iterator[Trust]:
             yield trusted()
     except OSError as error:
         raise InputError(
-            f"{folder} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another folder"
+            f"{folder} cannot be written ({error.strerror}); set XDG_CONFIG_HOME to another folder"
         ) from error
 
 

@@ -15,13 +15,15 @@ from xkg.model import PaperBundle
 
 
 def fetch(kg: Path, place: str, name: str) -> PaperBundle:
-    """Returns the library's version of the paper with this id or title, with the levels that the library claims. Raises
-    `UnknownIdError`, `AmbiguousIdError`, `UnreachableError` and `UnsafeInputError`."""
+    """Returns the library's version of the paper with the given id or title, with the levels that the library claims.
+    May raise `UnknownIdError`, `AmbiguousIdError`, `UnreachableError` or `UnsafeInputError`."""
     place = whole_address(place)
     with Seen(kg, place) as seen, closing(open_place(place, kg / FOLDER)) as library, _scratch(seen) as folder:
         at = open_head(library, seen)
         if at.data is None:
-            raise UnknownIdError(f"{library.name} has no library yet: push a paper there, or check the address")
+            raise UnknownIdError(
+                f"{library.name} does not contain a library yet; push a paper there, or check the address"
+            )
         row = named(files_of(library), at.head, name, library.name)
         [version, *_] = row.versions
         data = [download(library, package, Path(folder)).read_bytes() for package in version.packages]

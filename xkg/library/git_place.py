@@ -1,6 +1,6 @@
-"""A library on one branch of a git repository. It is read and written without a working tree, so that links, hooks and
-attributes in the repository have no effect. Concurrent writers are detected because git rejects pushes that are not
-fast-forwards."""
+"""A library on one branch of a git repository. The branch is read and written without a working tree, so that links,
+hooks and attributes in the repository have no effect. Concurrent writers are detected because git rejects pushes that
+are not fast-forwards."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def is_repository(place: str) -> bool:
 
 
 class GitPlace(Place):
-    """Reads a bare copy of one commit under `cache`. Written files wait in memory and are pushed together with the
+    """Reads a bare copy of one commit under `cache`. Written files are kept in memory, and pushed together with the
     head."""
 
     def __init__(self, place: str, cache: Path) -> None:
@@ -54,7 +54,7 @@ class GitPlace(Place):
         try:
             self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, f"+{branch}:{branch}")
         except InputError as error:
-            if "couldn't find remote ref" in str(error):  # nobody has pushed yet
+            if "couldn't find remote ref" in str(error):  # nobody has pushed to the branch yet
                 return None, None
             raise
         self._commit = self._git("rev-parse", branch).decode("ascii").strip()
@@ -64,7 +64,7 @@ class GitPlace(Place):
         if path in self._waiting:
             yield self._waiting[path][start : start + most]
             return
-        with self._lock:  # one request and its response
+        with self._lock:  # held for one request and its response
             if self._reader is None:
                 self._reader = subprocess.Popen(
                     ["git", "-C", str(self._folder), "cat-file", "--batch"],
@@ -84,7 +84,9 @@ class GitPlace(Place):
             size = int(answer[2])
             if size > start + most:
                 self._end_reader()
-                raise InputError(f"{path} in {self.name} is larger than the library says; ask its maintainer")
+                raise InputError(
+                    f"{path} in {self.name} is larger than the size stated in the library; ask the library's maintainer"
+                )
             data = self._reader.stdout.read(size + 1)[:-1]
         yield data[start : start + most]
 
@@ -156,7 +158,7 @@ class GitPlace(Place):
                 return ran, stderr.read().decode("utf-8", "replace")
         except FileNotFoundError as error:
             raise InputError(
-                "git is not installed: install it, or use a library that is not a git repository"
+                "git is not installed; install git, or use a library that is not a git repository"
             ) from error
         except subprocess.TimeoutExpired as error:
             raise OSError(f"git {arguments[0]} did not finish within {_SECONDS} s") from error

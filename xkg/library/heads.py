@@ -1,7 +1,7 @@
 """Checks a library's head when reading it, and replaces it without losing other writers' entries.
 
-A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4): older heads
-and copies that are no longer maintained are rejected."""
+A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4). Older
+heads, and copies that are no longer maintained, are rejected."""
 
 import hashlib
 import random
@@ -25,8 +25,8 @@ _TRIES = 200
 
 
 class Change(Value):
-    """A writer's addition: a paper with one version, which replaces versions with `seen` contents. If the library
-    already has the version, it gets only the missing packages."""
+    """A writer's addition: a paper with one version, which replaces the versions whose contents are in `seen`. If the
+    library already contains the version, only missing packages are added."""
 
     row: Row
     seen: tuple[str, ...] = ()
@@ -45,9 +45,9 @@ class OpenHead(NamedTuple):
 
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
-    """Returns the library's current head. With `seen`, the head must not be older than the last head that was seen. If
-    that head was signed, the new head must be signed with the same key or a trusted key. Raises `UnsafeInputError`,
-    `UnreachableError` and `InputError`.
+    """Returns the library's current head. If `seen` is given, the head must not be older than the last head that was
+    seen. If the last head was signed, the current head must be signed with the same key or a trusted key. May raise
+    `UnsafeInputError`, `UnreachableError` or `InputError`.
     """
     before = seen.head() if seen is not None else None
     if before is not None and before.tag:
@@ -56,34 +56,34 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
     if data is None:
         return OpenHead(Head(), None, None, token)
     if len(data) > MOST_HEAD:
-        raise UnsafeInputError(f"the head of {place.name} has more than {MOST_HEAD >> 20} MB; nothing was pulled")
+        raise UnsafeInputError(f"the head of {place.name} is larger than {MOST_HEAD >> 20} MB; nothing was pulled")
     payload, signer = trust.unseal(data, place.name)
     head: Head = parse(Head, payload, f"the head of {place.name}")
     if signer is not None and _expired(head.expires, clock.now()):
         raise UnsafeInputError(
-            f"the head of {place.name} expired ({head.expires}): nobody renewed it, or this is an old "
-            "copy; ask its maintainer to run `xkg push` again"
+            f"the head of {place.name} expired ({head.expires}); nobody renewed it, or this is an old "
+            "copy; ask the library's maintainer to run `xkg push` again"
         )
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
         # while writers merge, one of them may briefly restore an older head
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} was rolled back or replaced: it has version {head.version}, but version "
-                f"{before.version} was seen before; ask its maintainer, and if this was "
-                f"intended, delete {seen.folder if seen else ''}"
+                f"{place.name} was rolled back to version {head.version}, but version {before.version} was seen "
+                f"before; ask the library's maintainer and, if the rollback was intended, "
+                f"delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(
-                f"the head of {place.name} is signed by {signer or 'nobody'}, no longer by {before.signer}: ask its "
-                f"maintainer, then trust the new key with `xkg trust add`"
+                f"the head of {place.name} is signed by {signer or 'nobody'} instead of {before.signer}; ask the "
+                f"library's maintainer, then trust the new key with `xkg trust add`"
             )
     return OpenHead(head, signer, data, token)
 
 
 def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
-    """Records that this head was seen and, unless `read_for` is None, that its log was read for this search
-    (`SeenHead.entries`)."""
+    """Records that this head was seen. If `read_for` is not None, also records that the head's log was read for this
+    search (`SeenHead.entries`)."""
     before = seen.head()
     data = opened.data or b""
     digest = hashlib.sha256(data).hexdigest() if data else ""
@@ -101,7 +101,7 @@ def merged(row: Row | None, change: Change) -> Row:
     """Returns a paper's row, merged with a writer's addition."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
-    # others' additions to a replaced version may be about code that has not changed
+    # other writers' additions to a replaced version may be about code that has not changed
     replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
     carried = {package.name: package for each in replaced for package in each.packages[1:]}
     packages = (*new.packages, *carried.values())
@@ -121,9 +121,9 @@ def add(
     step: Callable[[str], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> int:
-    """Adds the changes that the library lacks, even if others are writing at the same time, and returns how many papers
-    changed. `step` is called with the name of each write before it starts. Raises `InputError` and the same errors as
-    `open_head`."""
+    """Adds the changes that are missing from the library, even while other writers are active, and returns how many
+    papers changed. `step` is called with the name of each write before it starts. Raises `InputError` and the same
+    errors as `open_head`."""
     if not place.atomic:
         step("announcement")
         place.announce(_CHANGES.dump_json(tuple(changes)))
@@ -154,8 +154,8 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # if the response to the first attempt was lost, the second attempt is rejected, and the next round finds that
-        # everything is already there
+        # if the response to the first attempt was lost, the second attempt is rejected, and the next round finds the
+        # changes already in the library
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:

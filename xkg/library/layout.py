@@ -1,9 +1,10 @@
-"""The files of a library: `head.json`, and `files/ab/<sha256>`, each named by the hash of its bytes.
+"""The files of a library: `head.json`, and files such as `files/ab/<sha256>`, which are named after the hash of their
+bytes.
 
 The head contains the root of an index (a trie keyed by the hash of a paper's id or title, with 256 children per node)
-and the root of a log, which lists entries in order of arrival. A changed node is a new file. To find one paper in a
-million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
-after it.
+and the root of a log, which lists entries in order of arrival. Changing a node creates a new file. To find one paper in
+a million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
+after that entry.
 """
 
 import gzip
@@ -44,8 +45,8 @@ class Package(Value):
 
 
 class Version(Value):
-    """One version of a paper. `content` is the hash of its bundle, which is in the first package; other packages were
-    added later. `levels` counts its code nodes by claimed level; `pushed` is the time of the push."""
+    """One version of a paper. `content` is the hash of the paper's bundle, which is in the first package; other
+    packages were added later. `levels` counts the code nodes by claimed level; `pushed` is the time of the push."""
 
     content: Sha256
     packages: tuple[Package, ...] = Field(min_length=1, max_length=1000)
@@ -60,12 +61,12 @@ class Version(Value):
 
     @property
     def proof(self) -> int:
-        """The sum of the ranks of its claimed levels."""
+        """The sum of the ranks of the claimed levels."""
         return sum(Level(name).rank * count for name, count in self.levels.items() if name in set(Level))
 
 
 class Row(Value):
-    """A paper. Versions that were not replaced are listed with the highest claimed levels first. Technique `names` are
+    """A paper and its versions that were not replaced, ordered by claimed levels, highest first. Technique `names` are
     only in the log."""
 
     paper: Text
@@ -81,7 +82,7 @@ class Item(Value):
 
 
 class Node(Value):
-    """An index node: either `items`, or `children` keyed by the next two digits of a key's hash."""
+    """An index node, which has either `items`, or `children` keyed by the next two digits of a key's hash."""
 
     items: tuple[Item, ...] = ()
     children: dict[Prefix, Sha256] = Field(default={})
@@ -89,8 +90,8 @@ class Node(Value):
 
 class Head(Value):
     """The head of a library. `version` increases with each replacement, and `entries` is the number of log entries.
-    `nodes` are the log's full nodes, and `chunks` contain the entries after them. `expires` is the time after which a
-    signed head is no longer trusted."""
+    `nodes` are the log's full nodes, and `chunks` contain the entries after the full nodes. `expires` is the time after
+    which a signed head is no longer trusted."""
 
     format: Literal["xkg-library-1"] = "xkg-library-1"
     version: int = Field(default=0, ge=0)
@@ -110,30 +111,30 @@ def path_of(name: str) -> str:
 
 
 def keys_of(paper: str, title: str) -> tuple[str, ...]:
-    """Returns the keys that a paper is listed under: its id, its title, and its title up to a colon."""
+    """Returns the keys that a paper is listed under: the id, the title, and the title up to a colon."""
     titles = [title, title.partition(":")[0]]
     return tuple(dict.fromkeys([paper, *(f"title:{slug(each)}" for each in titles)]))
 
 
 def parse(kind: "type[V] | TypeAdapter[Any]", data: bytes, what: str) -> Any:
-    """Parses JSON from an untrusted source. Raises `UnsafeInputError`."""
+    """Parses JSON from an untrusted source. Raises `UnsafeInputError` if the JSON is invalid."""
     try:
         value = json.loads(data)
         return kind.validate_python(value) if isinstance(kind, TypeAdapter) else kind.model_validate(value)
     except (ValueError, ValidationError, RecursionError) as error:
         raise UnsafeInputError(
-            f"{what} is not in the form that `xkg push` writes; ask the library's maintainer"
+            f"{what} is not in the format that `xkg push` writes; ask the library's maintainer"
         ) from error
 
 
 def unzip(data: bytes, most: int, what: str) -> bytes:
-    """Decompresses data. Raises `UnsafeInputError` if it is not gzip or unpacks to more than `most` bytes."""
+    """Decompresses data. Raises `UnsafeInputError` if the data is not gzip or unpacks to more than `most` bytes."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
         unpacked = unpacker.decompress(data, most + 1)
     except zlib.error as error:
         raise UnsafeInputError(
-            f"{what} is not in the form that `xkg push` writes; ask the library's maintainer"
+            f"{what} is not in the format that `xkg push` writes; ask the library's maintainer"
         ) from error
     if len(unpacked) > most or not unpacker.eof or unpacker.unused_data:
         raise UnsafeInputError(f"{what} is truncated, or contains more than {most >> 20} MB; nothing was pulled")
@@ -145,7 +146,8 @@ def zipped(data: bytes) -> bytes:
 
 
 class Files:
-    """Index nodes and log chunks, each read once by `read` (name → bytes). `new` maps names to the files to write."""
+    """Index nodes and log chunks, each of which is read once with `read` (name → bytes). `new` maps names to the files
+    to write."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read
@@ -164,11 +166,11 @@ class Files:
         return []
 
     def row(self, head: Head, paper: str) -> Row | None:
-        """Returns the row for the paper with this id, if any."""
+        """Returns the row for the paper with the given id, or None if there is none."""
         return next((row for row in self.find(head, paper) if row.paper == paper), None)
 
     def with_rows(self, head: Head, rows: Sequence[Row]) -> Head:
-        """Returns the head with these papers added or replaced, and a log entry for each."""
+        """Returns the head with the given papers added or replaced, and with a log entry for each paper."""
         changes: dict[tuple[str, str], Row | None] = {}
         for row in rows:
             known = self.row(head, row.paper)
@@ -195,11 +197,12 @@ class Files:
     def since(
         self, head: Head, entry: int, each: Callable[[Callable[[int], Any], Iterable[int]], Iterable[Any]] = map
     ) -> Iterator[Row]:
-        """Yields the log entries starting with number `entry`. Chunks are read with `each`, which may be a pool's
-        `map`."""
+        """Yields the log entries from number `entry` on. Chunks are read with `each`, which may be a pool's `map`."""
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError(
+                "the library's log does not have the length stated in the head; ask the library's maintainer"
+            )
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -212,8 +215,8 @@ class Files:
             yield from found
 
     def _grown(self, node: Node, changes: Mapping[tuple[str, str], Row | None], at: int) -> Node:
-        """Returns the node at digit `at` with these rows replaced. `changes` is keyed by (key, paper); None removes a
-        row."""
+        """Returns the node at digit `at` with the given rows replaced. `changes` is keyed by (key, paper); None removes
+        a row."""
         if at and not node.children:
             items: dict[tuple[str, str], Row | None] = {(item.key, item.row.paper): item.row for item in node.items}
             changes = items | dict(changes)
@@ -236,13 +239,17 @@ class Files:
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
         if len(rows) != length:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError(
+                "the library's log does not have the length stated in the head; ask the library's maintainer"
+            )
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
         if len(names) != CHUNKS:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError(
+                "the library's log does not have the length stated in the head; ask the library's maintainer"
+            )
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:

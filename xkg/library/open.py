@@ -9,8 +9,8 @@ from xkg.library.places import FolderPlace, ObjectPlace, OtherPlace, Place, WebP
 
 
 def whole_address(place: str) -> str:
-    """Returns a folder as an absolute path, so that it does not depend on the working folder. Returns any other address
-    unchanged."""
+    """Converts a folder to an absolute path, so that the address does not depend on the working folder. Returns any
+    other address unchanged."""
     is_folder = "://" not in place and not re.match(r"git@[\w.-]+:", place)
     return str(Path(place).expanduser().absolute()) if is_folder or Path(place).exists() else place
 
@@ -18,7 +18,7 @@ def whole_address(place: str) -> str:
 def open_place(place: str, cache: Path) -> Place:
     """Opens a folder, an http, https or s3 address, a git repository (a bare repository in a folder, or an address that
     ends in `.git` or begins with `git+`, `ssh:` or `git@host:`), or any other address that fsspec supports. `cache` is
-    the folder for local copies. Raises `InputError` and `MissingExtraError`."""
+    the folder for local copies. May raise `InputError` or `MissingExtraError`."""
     scheme = place.partition("://")[0] if "://" in place else ""
     if is_repository(place):
         return GitPlace(place.removeprefix("git+"), cache)
@@ -38,4 +38,4 @@ def open_place(place: str, cache: Path) -> Place:
         raise InputError(f"a library at {scheme}:// needs a package that is not installed: {error}") from error
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:40])
-        raise InputError(f"{scheme}:// is not the address of a library: use a folder, or one of {known}") from error
+        raise InputError(f"{scheme}:// is not the address of a library; use a folder, or one of {known}") from error

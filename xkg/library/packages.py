@@ -28,7 +28,7 @@ _HASH = 32
 
 
 class Part(NamedTuple):
-    """`kind` is `bundle`, `ablation`, `envelope`, or `vectors` and the name of the embedding model."""
+    """`kind` is `bundle`, `ablation`, `envelope`, or `vectors` followed by the name of the embedding model."""
 
     kind: str
     data: bytes
@@ -68,7 +68,7 @@ def parts_of(
 
 
 def pack(parts: Sequence[Part]) -> bytes:
-    """Packs these parts into a package."""
+    """Packs the parts into a package."""
     head = json.dumps([_FORMAT, [[part.kind, len(part.data)] for part in parts]]).encode("ascii")
     return zipped(b"".join([head, b"\n", *(part.data for part in parts)]))
 
@@ -81,7 +81,7 @@ def unpack(data: bytes) -> list[Part]:
     sizes = [size for _, size in listed]
     whole = all(size >= 0 for size in sizes) and at + sum(sizes) == len(unpacked)
     if form != _FORMAT or len(listed) > _MOST_PARTS or not whole:
-        raise UnsafeInputError("a package is not in the form that `xkg push` writes; ask the library's maintainer")
+        raise UnsafeInputError("a package is not in the format that `xkg push` writes; ask the library's maintainer")
     parts = []
     for kind, size in listed:
         parts.append(Part(kind, unpacked[at : at + size]))
@@ -137,8 +137,8 @@ def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
 
 
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
-    """Yields the bundle's texts that a part has vectors for, with these vectors. Yields nothing if there are none or
-    the part is damaged."""
+    """Yields the bundle's texts for which a part contains vectors, and the vectors. Yields nothing if there are no such
+    texts or the part is damaged."""
     import numpy as np
 
     try:

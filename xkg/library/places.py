@@ -22,7 +22,7 @@ _TRIES = 4
 AT_ONCE = 16
 """Maximum number of concurrent requests."""
 _SECONDS, _SLOWEST = 60.0, 20_000
-"""The time limit for a file is `_SECONDS`, plus the time for its bytes at `_SLOWEST` bytes per second."""
+"""The time limit for a file is `_SECONDS`, plus the time that the file takes at `_SLOWEST` bytes per second."""
 _ANNOUNCED_SECONDS = 3600
 _FULL = "free space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
@@ -30,22 +30,23 @@ T = TypeVar("T")
 
 
 class Place:
-    """Reads and writes files by their paths in the library. Raises `OSError` if a retry may succeed,
-    `FileNotFoundError`, and `InputError` if a retry will not help. `name` is a readable name for the place. A place
-    that is not `atomic` cannot detect whether another writer has replaced the head. There, each writer first announces
-    its entries in a separate file, and merges the other writers' announcements."""
+    """Reads and writes files by their paths in the library. Raises `FileNotFoundError` if a file is missing, `OSError`
+    if a retry may succeed, and `InputError` if a retry will not help. `name` is a readable name for the place. A place
+    that is not `atomic` cannot detect whether another writer has replaced the head. In such a place, writers first
+    announce their entries in separate files, and merge other writers' announcements."""
 
     name: str
     atomic = True
     known: tuple[str, bytes] | None = None
-    """The tag and the bytes of the last head that was read, so that a web server does not have to send it again."""
+    """The tag and the bytes of the last head that was read, so that a web server does not have to send the same head
+    again."""
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         """Yields a file's bytes from `start` on, up to `most` bytes or slightly more."""
         raise NotImplementedError
 
     def head(self) -> tuple[bytes | None, Any]:
-        """Returns the head's bytes (None if there is no head) and a token for `replace`."""
+        """Returns the head's bytes, or None if there is no head, and a token for `replace`."""
         try:
             data = b"".join(_in_time(self.pieces(HEAD, 0, MOST_HEAD + 1), HEAD, MOST_HEAD, CLOCK))
         except FileNotFoundError:
@@ -53,7 +54,7 @@ class Place:
         return data, data
 
     def write(self, path: str, data: bytes) -> None:  # noqa: ARG002
-        raise InputError(f"{self.name} is read-only: push to the folder or bucket behind it")
+        raise InputError(f"{self.name} is read-only; push to the folder or bucket behind it")
 
     def replace(self, head: bytes, token: Any) -> bool:
         """Replaces the head that was read with this token. Returns False if the head has changed since."""
@@ -67,8 +68,8 @@ class Place:
         raise NotImplementedError
 
     def forget(self, path: str) -> None:
-        """Deletes an announcement that is included in the head, once it is so old that no writer uses a head without
-        it."""
+        """Deletes an announcement whose entries are in the head, once the announcement is so old that every writer's
+        head contains these entries."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -131,7 +132,8 @@ class OtherPlace(Place):
         yield self._files.cat_file(self._at(path), start=start, end=start + most)
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes the file atomically if the place can rename, since another process may be reading the same file."""
+        """Writes the file atomically if the place supports renaming, since another process may be reading the same
+        file."""
         self._files.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)
         partial = f"{self._at(path)}.{uuid.uuid4().hex}.tmp"
         self._files.pipe_file(partial, data)
@@ -200,7 +202,7 @@ class ObjectPlace(OtherPlace):
             yield
         except NoCredentialsError as error:
             raise InputError(
-                f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
+                f"{self.name} needs keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
                 "anybody may read it"
             ) from error
         except BotoCoreError as error:
@@ -232,7 +234,7 @@ class WebPlace(Place):
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
             passed_over = start if file.r.status == 200 else 0
-            # at the end, a read would cost another round trip to fsspec's thread
+            # reading at the end of the file would cost another round trip to fsspec's thread
             while most > 0 and not file.r.content.at_eof() and (piece := file.read(_PIECE)):
                 skipped = min(passed_over, len(piece))
                 passed_over -= skipped
@@ -259,7 +261,7 @@ class WebPlace(Place):
             if file.r.status not in (200, 206, 304):
                 where = file.r.headers.get("Location", "another address")
                 raise InputError(
-                    f"{url} redirects to {where[:200]}, which xkg does not follow: use that address if you trust it"
+                    f"{url} redirects to {where[:200]}, which xkg does not follow; use that address if you trust it"
                 )
             yield file
 
@@ -282,8 +284,8 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Returns the result of `attempt`, and retries it if that may help. Attempts that made `progress` (in bytes) do not
-    count. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
+    """Calls `attempt` and returns its result, retrying if this may help. Attempts that made `progress` (in bytes) do
+    not count towards the limit. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
     tries = before = 0
     while True:
         try:
@@ -310,13 +312,13 @@ def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) ->
 
 
 def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
-    """Reads a small file. Raises `UnsafeInputError` if it has more than `most` bytes, `UnreachableError`,
-    `FileNotFoundError`."""
+    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes; may also raise
+    `UnreachableError` or `FileNotFoundError`."""
 
     def attempt() -> bytes:
         data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
         if len(data) > most:
-            raise UnsafeInputError(f"{path} in {place.name} has more than {most >> 20} MB and was not pulled")
+            raise UnsafeInputError(f"{path} in {place.name} is larger than {most >> 20} MB and was not pulled")
         return data
 
     return patiently(place, attempt, clock)
@@ -328,15 +330,17 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
     try:
         data = read(place, path_of(name), MOST_NODE, clock)
     except FileNotFoundError as error:
-        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try again later, or ask its maintainer") from error
+        raise UnreachableError(
+            f"{place.name} lacks {path_of(name)}; try again later, or ask the library's maintainer"
+        ) from error
     if hashlib.sha256(data).hexdigest() != name:
-        raise UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask its maintainer")
+        raise UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask the library's maintainer")
     return data
 
 
 def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK) -> Path:
-    """Downloads a package into `folder` and returns its file; resumes an interrupted download. Raises the same errors
-    as `read_file`."""
+    """Downloads a package into `folder`, resuming an interrupted download, and returns the path to the package. Raises
+    the same errors as `read_file`."""
     target, partial = folder / package.name, folder / f"{package.name}.part"
     if target.exists():
         return target
@@ -355,14 +359,16 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
         patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
     except FileNotFoundError as error:
         raise UnreachableError(
-            f"{place.name} lacks {path_of(package.name)}; try again later, or ask its maintainer"
+            f"{place.name} lacks {path_of(package.name)}; try again later, or ask the library's maintainer"
         ) from error
     with partial.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)
             return target
     partial.unlink()  # otherwise, the next attempt would resume from this damaged file
-    raise UnsafeInputError(f"{path_of(package.name)} in {place.name} does not match its name; ask its maintainer")
+    raise UnsafeInputError(
+        f"{path_of(package.name)} in {place.name} does not match its name; ask the library's maintainer"
+    )
 
 
 def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:

@@ -11,8 +11,8 @@ from xkg.text.doi import canonical_doi
 
 
 def named(files: Files, head: Head, name: str, place: str) -> Row:
-    """Returns the paper with this id, arXiv id, DOI, title, or part of a title before a colon. Raises `UnknownIdError`,
-    or `AmbiguousIdError` if there are several such papers."""
+    """Returns the paper with the given id, arXiv id, DOI, title, or title up to a colon. Raises `UnknownIdError`, or
+    `AmbiguousIdError` if there are several such papers."""
     keys = [name] if re.match("(arxiv|doi|title):", name) else []
     if (known := arxiv_id(name)) is not None:
         keys.append(f"arxiv:{known.number}")
@@ -27,7 +27,7 @@ def named(files: Files, head: Head, name: str, place: str) -> Row:
             raise AmbiguousIdError(f"{name!a} matches several papers in {place}: {', '.join(ids[:5])}", ids)
         if found:
             return found[0]
-    raise UnknownIdError(f"{place} has no paper {name!a}: use an id, arXiv id or title")
+    raise UnknownIdError(f"{place} has no paper {name!a}; use an id, arXiv id or title")
 
 
 def newest(rows: Iterable[Row]) -> list[Row]:

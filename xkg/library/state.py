@@ -1,5 +1,5 @@
-"""The last state of a library that a graph has seen: its head, and each paper as it was pulled or pushed. There is one
-SQLite file per library."""
+"""The last state of a library that a graph has seen: the library's head, and each paper as pulled or pushed. There is
+one SQLite file per library."""
 
 import hashlib
 import json
@@ -23,9 +23,9 @@ _SCHEMA = {
 
 
 class SeenHead(Value):
-    """`version` and `digest` describe the newest head; `signer` is the key that signed it, or None if it is unsigned.
-    `entries` records, for each search ('' for all papers), up to which entry the log was read. `tag` is a web server's
-    tag for the head, and `data` is the head's bytes."""
+    """`version` and `digest` describe the newest head; `signer` is the key that signed the head, or None if the head is
+    unsigned. `entries` maps each search ('' for all papers) to the number of log entries that were read. `tag` is a web
+    server's tag for the head, and `data` is the head's bytes."""
 
     place: str
     version: int = 0
@@ -38,7 +38,7 @@ class SeenHead(Value):
 
 class SeenPaper(Value):
     """`content` and `packages` describe the library's version. `stored` is the hash of the graph's bundle for that
-    version, without attestations, or '' if the graph shows a different version."""
+    version, without attestations, or '' if the graph contains a different version."""
 
     content: str
     packages: tuple[str, ...]
@@ -73,7 +73,7 @@ class Seen:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Locks this library for pulls into this graph during the context. Yields False if another process holds the
+        """Context manager that locks this library for pulls into this graph. Yields False if another process holds the
         lock."""
         with file_lock(self.folder / "pull.lock", wait=False) as free:
             yield free

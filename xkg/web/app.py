@@ -90,7 +90,8 @@ def pages(settings: Settings, served: Served, access: Access) -> Beside:
 
 
 class _Elsewhere(Route):
-    """Handles any other URL requested by a browser. Other clients get the same response as without pages."""
+    """Handles browser requests for any other URL. Clients other than browsers get the same response as if there were no
+    pages."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         if (
@@ -107,8 +108,8 @@ def _no_page(site: Site, request: Request) -> Response:
 
 
 def _warm(site: Site) -> None:
-    """Draws the first map in advance, so that the first reader does not have to wait. Ignores errors, which the page
-    will show."""
+    """Draws the first map in advance, so that the first reader does not have to wait. Ignores errors, because the page
+    will show them."""
     with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
         graph_map.first_drawing(site, snapshot)
 
@@ -137,7 +138,7 @@ class _InThread:
         site = self._sites[chosen]
         try:
             if asked and asked not in may:
-                raise InputError(f"there is no graph {asked[:80]!r} here: choose one of {', '.join(may)}")
+                raise InputError(f"there is no graph {asked[:80]!r} here; choose one of {', '.join(may)}")
             response = self._handler(site, request)
         except XkgError as error:
             response = site.error(request, error)
@@ -161,7 +162,7 @@ class _Form:
             response = await self._handler(self._site, request)
         except XkgError as error:
             log.error(str(error))
-            response = Response("sessions cannot be stored: see the server's log\n", 503, SECURITY)
+            response = Response("sessions cannot be stored; see the server's log\n", 503, SECURITY)
         await response(scope, receive, send)
 
 

@@ -17,8 +17,8 @@ from xkg.web.site import STATIC, environment
 
 
 def paper_file(service: Service, paper: str) -> tuple[str, str]:
-    """Returns a paper's id and the content of its file. The paper is given by id or title. Raises `UnknownIdError` if
-    it is unknown."""
+    """Finds a paper by its id or title, and returns the paper's id and HTML file. Raises `UnknownIdError` if the paper
+    is unknown."""
     sources = PaperSources(service.folder, service.parsers)
     with service.snapshot() as snapshot:
         identity = paper_id(snapshot, paper)
@@ -50,7 +50,7 @@ def paper_file(service: Service, paper: str) -> tuple[str, str]:
 
 
 def page(template: str, values: dict[str, Any]) -> str:
-    """Renders a page with inline CSS. The page's content security policy allows nothing but this CSS."""
+    """Renders a page with inline CSS. The page's content security policy allows nothing else."""
     style = (STATIC / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (

@@ -15,14 +15,14 @@ from xkg.errors import XkgError
 from xkg.model import Excerpt, PaperBundle, Technique
 
 PAPERS = 8
-"""Number of parsed papers and repositories to keep in memory, each a few megabytes."""
+"""Number of parsed papers and repositories to keep in memory. Each takes up a few megabytes."""
 AROUND = 700
 """Maximum number of characters to show before and after an excerpt."""
 _LONGEST_EXCERPT = 20_000
 
 
 class Passage(NamedTuple):
-    """An excerpt as readable text, with the text around it and its place in the paper's source files."""
+    """An excerpt as readable text, with the surrounding text and the location in the paper's source files."""
 
     section: str
     place: str
@@ -69,7 +69,7 @@ class PaperSources:
                     from xkg.serve.context.raw_code import codebase_of
 
                     known = codebase_of(bundle, repository, self._folder, paths, self._parsers())
-                except (XkgError, ImportError):  # there are no parsers in a serving-only installation
+                except (XkgError, ImportError):  # a serving-only installation has no parsers
                     known = None
                 if known is not None:
                     with self._turn:
@@ -105,7 +105,7 @@ def _passage(document: Document, excerpt: Excerpt) -> Passage:
 
 
 def _from_paragraph(text: str, first: int, end: int) -> int:
-    """Returns the start of the paragraph before `end`, but not before `first`."""
+    """Returns the start of the paragraph that contains `end`, looking no further back than `first`."""
     at = text.rfind("\n\n", first, end)
     return end if at == -1 and first else at + 2 if at != -1 else first
 

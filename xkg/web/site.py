@@ -107,7 +107,7 @@ class Site:
         return [name for name in self.graphs if name != own and may_read(scopes, [name])]
 
     def error(self, request: Request, error: XkgError) -> Response:
-        """Renders an error as a page. If the graph is empty, the page says how to add papers."""
+        """Renders an error as a page. If the graph is empty, the page explains how to add papers."""
         kinds = ((UnknownIdError, 404), (NotAllowedError, 403), (InputError, 400))
         status = next((status for kind, status in kinds if isinstance(error, kind)), 503)
         empty = isinstance(error, EmptyGraphError)
@@ -174,7 +174,7 @@ def paged(rows: Sequence[Any], number: int, size: int) -> Page:
 
 
 def integer(request: Request, name: str, default: int | None = None) -> int | None:
-    """Parses an integer in the URL. Raises `InputError` if it is not an integer."""
+    """Parses an integer in the URL. Raises `InputError` if the value is not an integer."""
     text = request.query_params.get(name, "").strip()
     if not text:
         return default
@@ -196,7 +196,7 @@ def href(kind: str, node_id: str) -> str:
 
 
 def query(path: str, parameters: Mapping[str, Any], **changed: Any) -> str:
-    """Returns `path` with the updated parameters, except those without a value."""
+    """Returns `path` with the updated parameters, omitting parameters without a value."""
     known = {name: value for name, value in {**parameters, **changed}.items() if value not in (None, "", False)}
     return f"{path}?{urlencode(known, doseq=True, errors='surrogatepass')}" if known else path
 
@@ -209,7 +209,7 @@ def asset(name: str) -> str:
 
 
 def rung(level: Level | str, *, word: bool = True) -> Markup:
-    """Renders a level as a ladder with five rungs, with its name and who attests it."""
+    """Renders a level as a ladder with five rungs, with the level's name and the keys that attest the level."""
     own = Level(level.partition(", ")[0])
     bars = Markup("").join(
         Markup('<rect class="{}" x="{}" y="{}" width="3" height="{}" rx="1"/>').format(
@@ -230,7 +230,7 @@ def rung(level: Level | str, *, word: bool = True) -> Markup:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Returns the beginning of a text as one line, which is never cut inside a formula."""
+    """Shortens a text to a single line, without cutting inside a formula."""
     flat = " ".join(text.split())
     if len(flat) <= limit:
         return flat
@@ -252,7 +252,7 @@ _HOSTS = {
 
 
 def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -> str:
-    """Returns the URL of these lines at this commit on the repository's host, or '' for unknown hosts."""
+    """Returns the URL of the given lines at a commit on the repository's host, or '' if the host is unknown."""
     repository = repository_address(url) if url.startswith("https://") else None
     if repository is None or repository.server not in _HOSTS or not commit:
         return ""

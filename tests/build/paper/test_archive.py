@@ -116,7 +116,7 @@ def test_bombs_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_archive_without_a_paper_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has no paper"):
+    with pytest.raises(InputError, match="contains no paper"):
         parse_paper(tar(tmp_path / "a.tar.gz", (member("figure.png"), b"png")))
 
 

@@ -36,18 +36,18 @@ from xkg.errors import InputError
         ("a.org", "#+TITLE: x\n* A\n", "an Org file"),
         ("a.typ", "= Title\n", "a Typst file"),
         ("a.docx", "PK", "a Word document"),
-        ("a.bin", "\x7fELF\0\0\0\0", "not text: pass the paper as LaTeX"),
+        ("a.bin", "\x7fELF\0\0\0\0", "not text; pass the paper as LaTeX"),
         ("a.pdf", "II*\0\x08\0\0\0", "an image"),
         ("a.pdf", "PK\x03\x04" + 26 * "\0" + "mimetypeapplication/epub+zip", "an EPUB or OpenDocument file"),
         ("a.pdf", "PK\x03\x04" + 26 * "\0" + "[Content_Types].xml", "a Microsoft Office document"),
         ("a.json", '{"title": "x", "body_text": []}', "JSON"),
         ("a.md", "404: Not Found", "an error page"),
-        ("a.html", "<html><body><h1>Title:Rings</h1><blockquote>We.</blockquote></body></html>", "use its id"),
+        ("a.html", "<html><body><h1>Title:Rings</h1><blockquote>We.</blockquote></body></html>", "pass the arXiv id"),
         (
             "a.tex",
             r"\documentclass{article}\title{Formatting Instructions For NeurIPS}\begin{document}\section{Style}"
             r"Authors must use the style files.\end{document}",
-            "a template's sample",
+            "the sample paper from a template",
         ),
     ],
 )

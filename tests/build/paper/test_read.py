@@ -30,11 +30,11 @@ def test_other_papers_of_a_folder_are_named(tmp_path: Path) -> None:
     (main.parent / "slides.tex").write_text("\\documentclass{beamer}\\title{Talk}\\begin{document}x\\end{document}")
     assert parse_paper(main.parent).warnings == parse_paper(main).warnings
     (main.parent / "supplement.tex").write_text(other)
-    line = "main.tex was read; supplement.tex is also a paper: pass it to read it instead"
+    line = "main.tex was read; supplement.tex is also a paper and can be passed instead"
     assert parse_paper(main.parent).warnings == (line, *parse_paper(main).warnings)
     for name in "abc":
         (main.parent / f"{name}.tex").write_text(other)
-    line = "main.tex was read; c.tex, b.tex, a.tex and 1 more are also papers: pass one to read it instead"
+    line = "main.tex was read; c.tex, b.tex, a.tex and 1 more are also papers and can be passed instead"
     assert parse_paper(main.parent).warnings[0] == line
 
 
@@ -85,7 +85,7 @@ def test_what_is_no_paper_is_told_in_one_line(tmp_path: Path, name: str, content
 def test_what_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         parse_paper(tmp_path / "gone.tex")
-    with pytest.raises(InputError, match="has no paper"):
+    with pytest.raises(InputError, match="contains no paper"):
         parse_paper(tmp_path)
     os.mkfifo(tmp_path / "pipe.tex")
     with pytest.raises(InputError, match="not a regular file"):

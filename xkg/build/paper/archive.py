@@ -27,16 +27,16 @@ _TEXT_SUFFIXES = frozenset(
 
 
 def is_archive(head: bytes) -> bool:
-    """Whether `unpack` can read a file that begins with `head` (512 bytes are enough)."""
+    """Whether `unpack` can read a file that begins with `head` (the first 512 bytes are enough)."""
     return head.startswith((b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar"
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
-    """The text files in a .tar, .tar.gz or .zip, or the single TeX file in a .gz (named `main.tex`), keyed by path.
-    Error messages refer to the archive as `path`.
+    """Returns the text files in a .tar, .tar.gz or .zip archive, keyed by path. The single TeX file in a .gz is
+    returned as `main.tex`. `path` is only used in error messages.
 
-    Figures are skipped. Raises `UnsafeInputError` for paths outside the archive, for links and devices, and for
-    archives too large for a paper. Raises `InputError` for a corrupt or encrypted archive."""
+    Figures are skipped. Raises `UnsafeInputError` if the archive contains links, devices or paths outside the archive,
+    or if it is too large for a paper. Raises `InputError` if the archive is corrupt or encrypted."""
     require_small_archive(len(data), path)
     file = io.BytesIO(data)
     try:
@@ -70,7 +70,7 @@ def require_small_archive(size: int, path: Path) -> None:
 
 
 def _too_much(path: Path, what: str) -> UnsafeInputError:
-    return UnsafeInputError(f"{path} {what}, which is implausible for a paper's source; it was not unpacked")
+    return UnsafeInputError(f"{path} {what}, which is implausible for a paper's source; the archive was not unpacked")
 
 
 class _Counted(io.RawIOBase):
@@ -135,9 +135,11 @@ class _Files:
             raise _too_much(self.path, f"contains more than {MOST_MEMBERS} files")
         normal = inside(name.rstrip("/") or "/")
         if normal is None and posixpath.normpath(name) != ".":
-            raise UnsafeInputError(f"{self.path} contains {name!r}, a path outside the archive; it was not unpacked")
+            raise UnsafeInputError(
+                f"{self.path} contains {name!r}, a path outside the archive; the archive was not unpacked"
+            )
         if ".." in name.replace("\\", "/").split("/"):
-            raise UnsafeInputError(f"{self.path} contains {name!r}, a path with '..'; it was not unpacked")
+            raise UnsafeInputError(f"{self.path} contains {name!r}, a path with '..'; the archive was not unpacked")
         return normal or ""
 
     def take(self, name: str, stream: IO[bytes]) -> None:
@@ -162,7 +164,7 @@ def _untar(path: Path, stream: IO[bytes] | io.RawIOBase) -> dict[str, bytes]:
                 continue
             if not member.isreg():
                 kind = "a link" if member.issym() or member.islnk() else "a device"
-                raise UnsafeInputError(f"{path} contains {kind}, {member.name!r}; it was not unpacked")
+                raise UnsafeInputError(f"{path} contains {kind}, {member.name!r}; the archive was not unpacked")
             content = archive.extractfile(member)
             if content is not None:
                 files.take(name, content)
@@ -179,7 +181,7 @@ def _unzip(path: Path, file: IO[bytes]) -> dict[str, bytes]:
             name = files.admit(member.orig_filename)
             mode = member.external_attr >> 16
             if stat.S_ISLNK(mode):
-                raise UnsafeInputError(f"{path} contains a link, {member.filename!r}; it was not unpacked")
+                raise UnsafeInputError(f"{path} contains a link, {member.filename!r}; the archive was not unpacked")
             unpacked += member.file_size
             if unpacked > MOST_UNPACKED or (
                 member.file_size > _RATIO_COUNTS_FROM and member.file_size > HIGHEST_RATIO * member.compress_size

@@ -34,7 +34,7 @@ _ET_AL = re.compile(r",?\s(?:and\s)?et\sal\b")
 
 
 def authors_end(text: str) -> int | None:
-    """Returns the offset at which the authors, and the year, if any, end and the title starts. Returns None if the text
+    """Returns the offset at which the title starts, after the authors and the year (if any). Returns None if the text
     does not start with a list of authors."""
     for form in _FORMS:
         at = end = 0

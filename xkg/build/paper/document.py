@@ -12,10 +12,10 @@ from xkg.value import Value
 class Section(Value):
     """A heading and its text, as offsets into `Document.text` (end exclusive).
 
-    `start` is at the heading, `body_start` after it, and `end` at the next heading of the same or a higher level, so a
-    section includes its subsections. `level` is 1 for a section, 2 for a subsection, and so on, up to 4 for a run-in
-    paragraph heading. `number` is the heading's number ("3.1", "A"), which `title` omits. `appendix` is True from the
-    start of the appendix on."""
+    `start` is the start of the heading, and `body_start` is the start of the text after the heading. `end` is the start
+    of the next heading at the same or a higher level, so a section includes its subsections. `level` is 1 for a
+    section, 2 for a subsection, and so on, up to 4 for a run-in paragraph heading. `number` is the heading's number
+    ("3.1", "A"), which `title` omits. `appendix` is True for the sections of the appendix."""
 
     title: str
     level: int
@@ -39,8 +39,8 @@ class Equation(Value):
 
 
 class Algorithm(Value):
-    """An algorithm. `title` is its caption without "Algorithm 1", and `body` contains its steps, one per line. Both are
-    readable text."""
+    """An algorithm. `title` is the readable caption without "Algorithm 1", and `body` contains the readable steps, one
+    per line."""
 
     start: int
     end: int
@@ -50,10 +50,10 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """A block of LaTeX outside the running text, with its readable text. The kinds are `table` (the caption, then one
-    row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, after its printed
-    name), `listing`, and `float` (the rest of a float's content, often empty). The span of a `float` includes the other
-    blocks inside it."""
+    """A block of LaTeX outside the running text, and the block's readable text. The kinds are `table` (the caption,
+    then one row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, after its
+    printed name), `listing`, and `float` (any other content of a float, often empty). The span of a `float` includes
+    the other blocks inside it."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
@@ -87,8 +87,8 @@ class Document(Value):
     unchanged; a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
     (ascending, non-overlapping) maps every offset to a file and a line. `xkg.build.paper.plain` returns readable text
     for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
-    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). `macro_defaults` contains the default
-    of the first argument, for macros where it is optional."""
+    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). `macro_defaults` maps each macro
+    whose first argument is optional to the default for that argument."""
 
     format: Literal["latex", "markdown", "pdf", "html"]
     title: str
@@ -115,7 +115,7 @@ class Document(Value):
     source_sha256: str = ""
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """The file and 1-based line for an offset in `text`."""
+        """The file and the 1-based line number for an offset in `text`."""
         for span in self.spans:
             if span.start <= offset < span.end:
                 return span.path, span.line + self.text.count("\n", span.start, offset)

@@ -31,13 +31,13 @@ _KANA = re.compile(r"[ぁ-ん].{0,20}[ぁ-ん].{0,20}[ぁ-ん]")
 _LFS = "version https://git-lfs.github.com/"
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
-"""Maximum number and fraction of control characters in a text. Prose has almost none in any encoding; compressed data
-has about 10%."""
+"""Maximum number and fraction of control characters in a text. Prose contains almost no control characters in any
+encoding, but about 10% of the characters in compressed data are control characters."""
 
 
 class Reader(Protocol):
-    """Reads a paper's files. `read` returns None for a path that is missing or not a regular file. Paths are relative,
-    use '/', and are normalized. Raises `UnsafeInputError` for a file larger than `LARGEST_TEXT`."""
+    """Reads a paper's files. `read` returns None for a path that is missing or not a regular file. Paths are relative
+    and normalized, and use '/'. Raises `UnsafeInputError` for a file larger than `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 
@@ -63,7 +63,7 @@ class FolderReader:
         return sorted(names)
 
     def read(self, path: str) -> bytes | None:
-        """The file's bytes. Raises `InputError` if the file's permissions do not allow reading it."""
+        """Returns the file's bytes. Raises `InputError` if the file's permissions prevent reading."""
         try:
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -74,7 +74,7 @@ class FolderReader:
                 inner = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = inner
-            # O_NONBLOCK: opening a pipe must not wait for a writer
+            # O_NONBLOCK, because opening a pipe must not wait for a writer
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
             raise InputError(f"{self.root / path} cannot be read; fix its permissions") from error
@@ -139,8 +139,8 @@ class PaperFiles:
         return text
 
     def text(self, path: str) -> str | None:
-        """The file's text with normalized line endings, or None if it is missing, outside the reader's files, or too
-        large."""
+        """Returns the file's text with normalized line endings. Returns None if the file is missing, too large, or
+        outside the reader's files."""
         normal = inside(path, self._folder)
         if normal is None:
             self._warn(f"{path} is outside the paper's folder and was not read")
@@ -148,7 +148,7 @@ class PaperFiles:
         try:
             text = self._load(normal)
             if text is not None and text.startswith(_LFS):
-                raise InputError(f"{normal} is a Git LFS pointer: run `git lfs pull`")
+                raise InputError(f"{normal} is a Git LFS pointer; run `git lfs pull`")
             return text
         except InputError as error:
             self._texts[normal] = None
@@ -189,7 +189,7 @@ class PaperFiles:
         try:
             text = decoder.decode(data)
             if decoder.getstate()[0]:
-                self._warn(f"{path} ends in the middle of a character: check that it is complete")
+                self._warn(f"{path} ends in the middle of a character; check that the file is complete")
         except UnicodeDecodeError:
             text, encoding = _decoded(data, self._encoding)
             self._warn(f"{path} is not UTF-8; it was read as {encoding}")
@@ -211,7 +211,7 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
         found = from_bytes(data, cp_isolation=_ENCODINGS).best()
         if found is None:
             return data.decode("latin-1"), "Latin-1"
-        if found.encoding == "gb18030" and _KANA.search(str(found)):  # both encode kana with the same bytes
+        if found.encoding == "gb18030" and _KANA.search(str(found)):  # EUC-JP encodes kana with the same bytes
             with contextlib.suppress(ValueError):
                 return data.decode("euc_jp"), "euc_jp"
         return str(found), found.encoding

@@ -67,7 +67,7 @@ NOBODY = re.compile(
     r"|(?:paper|submission) id|作者名?"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
-# Names do not contain digits: digits and symbols, superscript or not, refer to affiliations and notes.
+# Names do not contain digits. Digits and symbols next to a name, superscript or not, refer to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n，、；]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
@@ -75,7 +75,7 @@ _GRADE = re.compile(
     r"|ph\.?\s?d\.?|m\.?d\.?"
 )
 _ASIDE = re.compile(r"(?i)\([^()]{0,200}\)|^\W*(?:authors?\s*:|by\b\s*:?)")  # an affiliation or a row label
-_SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # part of the name before the comma
+_SUFFIX = re.compile(r",\s*(?=(?:[JS]r|I{2,3}|IV)(?![\w-]))")  # a suffix that belongs to the name before the comma
 _AND = re.compile(r"\s(?:y|e|et|und|en|og|och)\s")
 _WORDS_OF_TWO = 4
 _LONGEST_PAIR = 200  # maximum characters in two names
@@ -83,8 +83,8 @@ _LONGEST_PAIR = 200  # maximum characters in two names
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A row between the title and the body text, with superscript symbols as `*` or `†`. `look` is the row's font, and
-    `apart` is true if there is a gap above the row."""
+    """A row between the title and the body text, with superscript symbols replaced by `*` or `†`. `look` is the row's
+    font, and `apart` is True if there is a gap above the row."""
 
     text: str
     look: Hashable = ""
@@ -92,8 +92,8 @@ class FrontRow:
 
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
-    """The names in rows that contain only names: either lists of names, or blocks with a name above its affiliation.
-    Returns () if there are none, or if it is unclear which words are names."""
+    """Returns the authors from rows that contain only names, either as a list or as blocks with a name above its
+    affiliation. Returns () if there are no such rows, or if it is unclear which words are names."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -110,7 +110,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
             first, above = first or row, "names" if several else "name"
             names += pieces
         elif above in ("names", "name") and not row.apart:
-            return ()  # may be two names, or a name and its place
+            return ()  # may be two names, or a name and a location
         else:
             above = "other"
     if any(TEMPLATE_AUTHOR in name for name in names):
@@ -133,7 +133,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Whether joining two rows reduces the number of words that are not names."""
+    """Whether joining the two rows leaves fewer words that are not names."""
     broken = text.endswith("-")
     if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # MIT is not a name
         return False

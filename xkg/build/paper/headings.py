@@ -91,7 +91,7 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
 
 
 def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
-    """Whether a letter is the number of a subsection in a section with a Roman numeral, as in IEEE style."""
+    """Whether a letter numbers a subsection of a section that has a Roman numeral, as in IEEE style."""
     last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
     if last is None or last.appendix:
         return False
@@ -190,7 +190,7 @@ _LONGEST_RUN_IN = 110
 
 def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
     """Returns the run-in heading at the start of a paragraph ("Batch Step. This step …") and the offset of the text
-    after it. Returns None for a plain sentence, a caption, a theorem or a proof.
+    after the heading. Returns None for a plain sentence, a caption, a theorem or a proof.
 
     Mathpix drops bold, so headings have to be recognised without markup. A run-in heading must look like a noun phrase
     (all words capitalised, or only a few words and no finite verb), and at least one sentence must follow."""

@@ -39,12 +39,12 @@ Rank = tuple[bool, bool, bool, bool, bool, bool, int, int, str]
 
 
 def is_sample(title: str, text: str) -> bool:
-    """Whether a document is a template's sample, judging by its title and its instructions to authors."""
+    """Whether a document is the sample paper from a template, judging by its title and its instructions to authors."""
     return _ASIDE_TITLE.search(title) is not None and _TELLS_AUTHORS.search(text[:20_000]) is not None
 
 
 def looks_like_latex(text: str) -> bool:
-    """Whether a text is a complete LaTeX document rather than part of one."""
+    """Whether a text is a complete LaTeX document rather than a fragment."""
     return _CLASS.search(text) is not None or "\\begin{document}" in text
 
 
@@ -77,8 +77,8 @@ class MainFiles:
         return next((name for rank, name in self._ranked if rank[-2]), None)
 
     def others(self, read: set[str]) -> list[str]:
-        """The other papers in the folder, except files in `read`. If 00README specifies the main file, these are the
-        other main files that it lists."""
+        """The other papers in the folder, except files in `read`. If 00README specifies the main file, only the other
+        main files listed in 00README are returned."""
         return self.also if self.stated else [name for rank, name in self._ranked if all(rank[:3]) and name not in read]
 
 
@@ -109,7 +109,7 @@ def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank
 
 
 def _inputs(name: str, text: str, texts: Mapping[str, str]) -> list[int]:
-    """The lengths of the files that a file inputs from its own folder or below."""
+    """The lengths of a file's inputs that are in the same folder or a subfolder."""
     named = {posixpath.join(posixpath.dirname(name), match[1]) for match in _INPUT.finditer(text)}
     paths = {path if path in texts else f"{path}.tex" for path in map(posixpath.normpath, named)}
     return [len(texts[path]) for path in paths if path in texts and path != name]

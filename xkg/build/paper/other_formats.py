@@ -7,22 +7,22 @@ from xkg.build.paper.document import Document
 
 SUPPORTED = "pass the paper as LaTeX, Markdown, HTML or PDF"
 _BY_START = (
-    (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
-    (rb"404: Not Found\s*$", "an error page: download the paper again"),
-    (rb"\{\\rtf", f"RTF: {SUPPORTED}"),
-    (rb"%!PS|\xc5\xd0\xd3\xc6", "PostScript: convert it with ps2pdf"),
-    (rb"PK\x03\x04(?s:.{26})mimetype", f"an EPUB or OpenDocument file: {SUPPORTED}"),
-    (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF(?s:....)WEBP|II\*\0|MM\0\*", f"an image: {SUPPORTED}"),
-    (rb"AT&TFORM", f"DjVu: {SUPPORTED}"),
-    (rb"\xd0\xcf\x11\xe0|PK\x03\x04(?s:.{26})\[Content_Types\]", f"a Microsoft Office document: {SUPPORTED}"),
-    (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {SUPPORTED}"),
-    (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI: {SUPPORTED}"),
+    (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself; run `git lfs pull`"),
+    (rb"404: Not Found\s*$", "an error page; download the paper again"),
+    (rb"\{\\rtf", f"RTF; {SUPPORTED}"),
+    (rb"%!PS|\xc5\xd0\xd3\xc6", "PostScript; convert it with ps2pdf"),
+    (rb"PK\x03\x04(?s:.{26})mimetype", f"an EPUB or OpenDocument file; {SUPPORTED}"),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8|RIFF(?s:....)WEBP|II\*\0|MM\0\*", f"an image; {SUPPORTED}"),
+    (rb"AT&TFORM", f"DjVu; {SUPPORTED}"),
+    (rb"\xd0\xcf\x11\xe0|PK\x03\x04(?s:.{26})\[Content_Types\]", f"a Microsoft Office document; {SUPPORTED}"),
+    (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook; {SUPPORTED}"),
+    (rb"(?:<[?!][^>]{0,900}+>\s*+)*+<TEI\b", f"TEI; {SUPPORTED}"),
     (
         rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b|<article\s[^>]{0,900}?(?:xmlns:|-type=|dtd-)",
-        f"JATS: {SUPPORTED}",
+        f"JATS; {SUPPORTED}",
     ),
-    (rb"<\?xml(?!(?s:.){0,900}?<html)", f"XML: {SUPPORTED}"),
-    (rb"(?:%[^\n]*+\s*+)*+@\w{3,20}\s*\{", f"a bibliography: {SUPPORTED}"),
+    (rb"<\?xml(?!(?s:.){0,900}?<html)", f"XML; {SUPPORTED}"),
+    (rb"(?:%[^\n]*+\s*+)*+@\w{3,20}\s*\{", f"a bibliography; {SUPPORTED}"),
 )
 _BY_NAME = {
     ".docx": "a Word document", ".doc": "a Word document", ".odt": "an OpenDocument text", ".epub": "an EPUB",
@@ -41,13 +41,13 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """Describes a file that is not a paper, with a remedy. Returns None if the file may be a paper."""
+    """Describes a file that is not a paper, and suggests a remedy. Returns None if the file may be a paper."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):
             return meaning
     kind = _BY_NAME.get(PurePath(name).suffix.lower())
-    return None if kind is None else f"{kind}: {SUPPORTED}"
+    return None if kind is None else f"{kind}; {SUPPORTED}"
 
 
 def notice(document: Document) -> str | None:
@@ -55,12 +55,12 @@ def notice(document: Document) -> str | None:
     for any other text."""
     title = document.title
     if title.startswith("Title:"):
-        return "arXiv's page about the paper, not the paper itself: use its id, or the PDF or HTML"
+        return "arXiv's page about the paper, not the paper itself; pass the arXiv id, the PDF or the HTML version"
     if len(document.text) > _LONGEST_NOTICE:
         return None
     if _WITHDRAWN.search(document.text):
         return "a notice that the paper was withdrawn"
     if _ERROR_PAGE.search(title):
-        return f"an error page ({title!r}): download the paper again"
+        return f"an error page ({title!r}); download the paper again"
     has_parts = document.format != "html" or document.abstract or len(document.walk()) > 1
-    return None if has_parts else f"a web page without a paper ({title!r}): download the paper again"
+    return None if has_parts else f"a web page without a paper ({title!r}); download the paper again"

@@ -30,8 +30,9 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """A paper's path before parsing. `reader` reads the files in a folder, or in the folder that contains a file. For a
-    file, `head` is its first bytes, `size` is its number of bytes, and `whole` reads all of it."""
+    """A paper's path before parsing. If the path is a folder, `reader` reads the files in the folder. If the path is a
+    file, `reader` reads the files in the same folder, `head` contains the first bytes of the file, `size` is the size
+    of the file in bytes, and `whole` reads the whole file."""
 
     path: Path
     folder: bool
@@ -86,13 +87,15 @@ def parse_opened(paper: PaperOnDisk) -> Document:
     if document is not None:
         meaning = notice(document)
         if document.format == "latex" and is_sample(document.title, document.text):
-            meaning = "a template's sample: pass your paper's main file"
+            meaning = "the sample paper from a template; pass your paper's main file"
     if document is None or meaning:
         raise InputError(f"{paper.path} is {meaning}")
     parts = {"abstract": document.abstract, "section headings": document.sections}
     missing = [name for name, found in parts.items() if not found and len(document.text) > _SHORT]
     if missing:
-        document = _with_warning(document, f"no {' and no '.join(missing)} found: their markup was not recognised")
+        document = _with_warning(
+            document, f"no {' and no '.join(missing)} found because their markup was not recognised"
+        )
     return _named(paper.path, document)
 
 
@@ -126,7 +129,7 @@ def _parsed(paper: PaperOnDisk) -> Document:
         and path.suffix.lower() not in (*LATEX, *_MARKDOWN)
         and not head.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
     ):
-        raise InputError(f"{path} is not text: {SUPPORTED}")
+        raise InputError(f"{path} is not text; {SUPPORTED}")
     files = PaperFiles(paper.reader)
     text = _main_text(files, path.name, path)
     latex = path.suffix.lower() in LATEX or (path.suffix.lower() not in _MARKDOWN and looks_like_latex(text))
@@ -170,12 +173,12 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
-    """Explains why a folder does not contain a paper: for example, because its files are not in a supported format."""
+    """Explains why a folder does not contain a paper; for example, the files may not be in a supported format."""
     for name in names[:_MOST_LOOKED_AT]:
         with suppress(InputError):
             if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):
                 return f"{path / name} is {meaning}"
-    return f"{path} has no paper (no .tex or .md file with text); pass the paper's main file"
+    return f"{path} contains no paper (no .tex or .md file with text); pass the paper's main file"
 
 
 def _with_warning(document: Document, line: str) -> Document:
@@ -184,8 +187,8 @@ def _with_warning(document: Document, line: str) -> Document:
 
 def _listed(others: list[str]) -> str:
     some = ", ".join(others[:_MOST_NAMED]) + (f" and {len(others) - _MOST_NAMED} more" if others[_MOST_NAMED:] else "")
-    stand = "are also papers: pass one" if len(others) > 1 else "is also a paper: pass it"
-    return f"{some} {stand} to read it instead"
+    stand = "are also papers" if len(others) > 1 else "is also a paper"
+    return f"{some} {stand} and can be passed instead"
 
 
 def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:

@@ -25,7 +25,7 @@ _VENUE_START = re.compile(
     r"[\"“(]?(?:[A-Z0-9]|arXiv|doi|http|URL|in\s|bioRxiv|medRxiv|ar\s?xiv|pages?\s|pp\.|vol(?:ume|\.)\s|preprint\b|"
     r"[a-z]+(?:\s[a-z]+){0,4},\s\d)"
 )
-_LETTER_OF_TITLE = re.compile(r"\b(?:in|for|of|using|with)\s[A-Z]$")  # "in R" ends a title, "and J." does not
+_LETTER_OF_TITLE = re.compile(r"\b(?:in|for|of|using|with)\s[A-Z]$")  # "in R" ends a title, but "and J." does not
 _TRAILING = re.compile(rf"(?:[,.]?\s*\(?{_YEAR}\)?|[,.]?\s*\[[^\]]{{1,40}}\])\s*$")
 _LEADING = re.compile(r"^\s*(?:\[[^\]]{1,40}\]|\(?\d{1,3}[.)](?=\s)|[-*•])\s*")
 _NOISE = re.compile(
@@ -61,7 +61,8 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """The year in parentheses after the authors, otherwise the last year that is not a page, volume or identifier."""
+    """The year in parentheses after the authors or, if there is none, the last year that is not a page, volume or
+    identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)

@@ -41,7 +41,7 @@ class Sentence:
         return len(self.spans) > 1
 
 
-LONGEST = 4000  # characters; longer text without a full stop is not a sentence
+LONGEST = 4000  # maximum number of characters in a sentence
 # A theorem statement in Markdown runs to the end of its line, which in Mathpix output is a whole paragraph.
 _STATEMENT_BLOCK = re.compile(
     r"^\*{0,2}(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Remark|Example|Claim|Property|Proof|Fact)"
@@ -58,7 +58,7 @@ _FRONT = re.compile(
     r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?(?=\{)"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FEWEST_WORDS = 30  # in text before the first section; shorter text is front matter
+_FEWEST_WORDS = 30  # text before the first section with fewer words is front matter
 _BREAK = re.compile(
     r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]{0,400}+\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]{0,400}+\])?"
@@ -69,7 +69,7 @@ _MASKED = (
     re.compile(r"\\(?:[cC]ite\w*|[cC]?ref|eqref|autoref|label|url|href)\*?(?:\[[^\[\]\n]{0,300}+\]){0,2}+\{[^{}]*+\}"),
     re.compile(r"(?:https?://|www\.)\S*[^\s.,;:!?)}'\"]|\b\w{1,60}(?:\.\w{1,60}){1,10}/\S*[^\s.,;:!?)}'\"]"),
 )
-# \x03 marks the end of a displayed equation: a sentence may end there without a full stop.
+# \x03 marks the end of a displayed equation, where a sentence may end without a full stop.
 _END = re.compile(
     r"(?<![.!?\x03])[.!?\x03]++(?:['\"”’)\]}*_]|\$\{ \}\^\{[^$]*\}\$|m{8,}+(?=\s))*(?=[\s\x01\x02]|\Z|\\\\)"
 )
@@ -93,8 +93,8 @@ def is_heading(section: Section) -> bool:
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """The spans that are not running text, as (start, end, mark). A `_FLOAT` may split a sentence in two; `_GLUE` is
-    inside a sentence."""
+    """The spans that are not running text, as (start, end, mark). A span marked `_FLOAT` may split a sentence in two,
+    and a span marked `_GLUE` is inside a sentence."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(s)]
     cuts += [(a.start, a.end, _FLOAT) for a in document.algorithms]
@@ -162,7 +162,7 @@ class _Run:
 
 
 def _flatten(document: Document) -> tuple[str, list[_Run]]:
-    """The running text, with a mark for each omitted part, and the pieces it consists of."""
+    """Returns the running text, with a mark for each omitted part, and the pieces that the text consists of."""
     parts: list[str] = []
     runs: list[_Run] = []
     at, flat, mark = 0, 0, _PARAGRAPH
@@ -180,8 +180,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """Returns `flat` with formulas, citations and addresses overwritten, so that punctuation in them does not end a
-    sentence, and the offsets of its displayed equations."""
+    """Returns a copy of `flat` in which formulas, citations and addresses are overwritten, so that their punctuation
+    does not end a sentence. Also returns the offsets of the displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]
@@ -201,8 +201,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """The offsets at which sentences end, each with True if a paragraph ends there too. If `lines` is set, every line
-    is a paragraph."""
+    """The offsets at which sentences end, paired with a flag that is True if a paragraph also ends there. If `lines` is
+    set, every line is a paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]

@@ -1,8 +1,8 @@
-"""Admits holders of MCP tokens to the pages. A token is sent in a header, or exchanged once for a cookie.
+"""Admits holders of MCP tokens to the pages. A token is sent in a header or exchanged for a cookie.
 
-The cookie is HttpOnly and SameSite=Lax, so that users who follow a shared link are signed in. Any request that changes
-something or costs money must come from one of our own pages. The browser's headers show where a request comes from
-(`is_own`)."""
+The cookie is HttpOnly and SameSite=Lax, so that users stay signed in when they follow a shared link. Any request that
+changes something or costs money must come from one of our own pages. `is_own` relies on the browser's headers to check
+this."""
 
 import hashlib
 from urllib.parse import quote, urlsplit
@@ -33,7 +33,7 @@ class Guard:
     def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
         self._access = access
         self._sessions = sessions
-        # Cookies ignore ports, so graphs served on the same machine need different names.
+        # Cookies ignore ports, so graphs served on the same machine need different cookie names.
         self.cookie = f"xkg-{hashlib.sha256(str(settings.kg.absolute()).encode()).hexdigest()[:8]}"
         self._secure = (settings.serve.http.url or "").startswith("https:")
 
@@ -81,7 +81,7 @@ class Guard:
 
 
 class Guarded:
-    """Protects an app with the guard and a rate limit for each caller. Browsers without a token are redirected to the
+    """Protects an app with the guard and a per-caller rate limit. Browsers without a token are redirected to the
     sign-in page."""
 
     def __init__(self, app: ASGIApp, guard: Guard, per_minute: int) -> None:
@@ -121,7 +121,7 @@ class OwnPostsOnly:
                 send,
                 403,
                 "origin",
-                "forms from other sites are not accepted: use the form on this site",
+                "forms from other sites are not accepted; use the form on this site",
             )
             return
         await self._app(scope, receive, send)
@@ -153,4 +153,6 @@ def _turned_away(request: Request) -> Response:
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
-    return Response("sign in, or send a token: Authorization: Bearer …\n", 401, {"www-authenticate": "Bearer"})
+    return Response(
+        "sign in, or send a token in the header Authorization: Bearer …\n", 401, {"www-authenticate": "Bearer"}
+    )

@@ -1,5 +1,5 @@
-"""Browser sessions. A token is exchanged once for a random id, which is stored in a cookie. The server stores only its
-hash."""
+"""Browser sessions. A token is exchanged for a random id, which is stored in a cookie. The server stores only a hash of
+the id."""
 
 import hashlib
 import json

@@ -22,7 +22,7 @@ from xkg.web.site import SECURITY, Site
 JOBS = 50
 EVENTS = 300
 NEWEST = 20
-"""Number of recent papers to include in the causes."""
+"""Number of recent papers to examine for causes."""
 _BILLS: tuple[By, ...] = ("paper", "stage", "model")
 _LONGEST_REASON = 60
 _LARGEST_NUMBER = 2**62
@@ -59,7 +59,7 @@ def ask(site: Site, request: Request) -> Response:
     require(caller, "ask", ["build"])
     if not _may_build(site, caller):
         raise NotAllowedError(
-            "this server does not accept builds from web pages: an agent can start one with the build tool"
+            "this server does not accept builds from web pages; ask an agent to start one with the build tool"
         )
     try:
         named = paper_named(paper, ())
@@ -85,7 +85,7 @@ def _may_build(site: Site, caller: Caller) -> bool:
 
 def _taking(site: Site) -> Jobs:
     if site.jobs is None:
-        raise UnknownIdError("this server does not accept builds: start it with --allow-build")
+        raise UnknownIdError("this server does not accept builds; start the server with --allow-build")
     return site.jobs
 
 
@@ -138,7 +138,7 @@ def show_job(site: Site, request: Request) -> Response:
 
 def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
     """Returns the jobs that the caller may see, and the reason if access was denied. The jobs are None if this server
-    does not accept any."""
+    does not accept jobs."""
     if site.jobs is None:
         return None, ""
     try:

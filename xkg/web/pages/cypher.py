@@ -36,7 +36,7 @@ _WIDTH, _HEIGHT = 900.0, 420.0
 
 
 class Drawing(NamedTuple):
-    """The ids in a result, connected if they are in the same row. `cut` is the number of ids that are not shown."""
+    """The ids in a result. Ids in the same row are connected. `cut` is the number of ids that are not shown."""
 
     nodes: Sequence[Node]
     lines: Sequence[Line]
@@ -46,7 +46,8 @@ class Drawing(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A value as text. If it has a page, `kind` is `paper` or `technique`, and `id` is the id."""
+    """A value as text. If the value is a node with a page, `kind` is `paper` or `technique`, and `id` is the node's
+    id."""
 
     text: str
     kind: str = ""
@@ -111,7 +112,7 @@ def csv_file(site: Site, request: Request) -> Response:
 
 def _run(site: Site, query: NamedQuery | None, statement: str, values: Mapping[str, Any]) -> CypherAnswer:
     if not statement and query is None:
-        raise InputError("the statement is empty: choose a query, or write one")
+        raise InputError("the statement is empty; choose a query, or write one")
     return site.service.cypher(statement or (query.name if query else ""), values, ROWS)
 
 

@@ -17,7 +17,7 @@ from xkg.web.rendering.layout import Edge, Line, Node, arranged, clusters, joine
 from xkg.web.site import SECURITY, Page, Site, href, integer, paged, shortened
 
 PAPERS = 60
-"""Maximum number of papers per drawing. A drawing with more papers would be too crowded."""
+"""Maximum number of papers in a drawing. With more papers, the drawing would be too crowded."""
 WIDTH, HEIGHT = 1200.0, 620.0
 COLOURS = 8
 _NEIGHBOURS = 3
@@ -51,7 +51,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def first_drawing(site: Site, snapshot: Snapshot) -> None:
-    """Draws the first map, which is then cached."""
+    """Draws and caches the first map."""
     first = PaperFilters(order="proven")
     _drawn(site, snapshot, first, paged(site.service.paper_list(snapshot).chosen(first), 1, PAPERS))
 
@@ -65,7 +65,7 @@ def _drawn(site: Site, snapshot: Snapshot, choice: PaperFilters, page: Page) -> 
 
 
 def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
-    """Draws these papers."""
+    """Draws the given papers."""
     number = {line.id: n for n, line in enumerate(papers)}
     techniques = {line.id: list(snapshot.technique_ids(line.id)) for line in papers}
     cites = [
@@ -129,7 +129,7 @@ def _alike(
             numbers.append(number)
             means.append(np.mean(own, axis=0))
     matrix = np.stack(means)
-    matrix = matrix - matrix.mean(axis=0)  # removes what all papers have in common
+    matrix = matrix - matrix.mean(axis=0)  # remove the component that all papers share
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
     cosines = matrix @ matrix.T
     np.fill_diagonal(cosines, -1)
@@ -152,7 +152,7 @@ def _within(of: Sequence[int]) -> list[Edge]:
 def _nodes(
     papers: Sequence[PaperLine], concepts: Sequence[tuple[str, list[int]]], edges: Sequence[Edge], of: Sequence[int]
 ) -> tuple[list[Node], float]:
-    """Returns the nodes, and the height of the drawing, which has enough space for all labels."""
+    """Returns the nodes, and a drawing height that leaves enough space for all labels."""
     nodes = []
     for line, cluster in zip(papers, of, strict=False):
         label = shortened(line.title.partition(":")[0] or line.id, _LABEL)

@@ -84,7 +84,7 @@ def _techniques(snapshot: Snapshot, kind: str, ids: Sequence[str]) -> Group:
     for technique in ids[:MOST]:
         try:
             view = snapshot.technique(technique)
-        except UnknownIdError:  # it may have been removed by another writer in the meantime
+        except UnknownIdError:  # another writer may have removed the node in the meantime
             continue
         name = view.technique.name if kind != "The same in other papers" else view.paper_title
         level = view.code.level if view.code else Level.NONE

@@ -25,8 +25,8 @@ REFERENCES = 200
 
 
 class Row(NamedTuple):
-    """A technique in the tree. `why` says why it has no code or what the next level requires, and is empty if
-    everything is proven."""
+    """A technique in the tree. `why` explains why the technique has no code or what the next level requires. It is
+    empty if everything is proven."""
 
     technique: Technique
     depth: int
@@ -36,7 +36,8 @@ class Row(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How many visible techniques are located, have code, and have code that has run, is tested or is faithful."""
+    """The numbers of visible techniques that are located, that have code, and whose code has run, is tested or is
+    faithful."""
 
     techniques: int
     located: int
@@ -149,13 +150,13 @@ def _levels(rows: Sequence[Row]) -> Mapping[Level, int]:
 
 def _why(bundle: PaperBundle, technique: Technique, located: bool) -> str:
     if bundle.paper.origin == "import":
-        return "the imported graph contains no code for it"
+        return "the imported graph contains no code for this technique"
     if not bundle.repositories:
         return "the paper was built without a repository"
     if technique.grounding == "doubtful":
-        return "the lines found for it may not be the right ones"
+        return "the lines found for this technique may be wrong"
     return (
-        "its lines were found, but no code was generated from them"
+        "the technique's lines were found, but no code was generated from them"
         if located
-        else "no lines in the repository implement it"
+        else "no lines in the repository implement this technique"
     )

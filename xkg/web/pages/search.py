@@ -20,7 +20,7 @@ def show(site: Site, request: Request) -> Response:
     text = asked.get("q", "").strip()[:_LONGEST]
     k = min(integer(request, "k", FIRST) or FIRST, MOST)
     wants = asked.get("verify") == "1"
-    # The model costs money, so links on other sites must not start it.
+    # The model costs money, so links on other sites must not trigger model calls.
     verify = wants and (is_own(request) or "authorization" in request.headers)
     level = level_of(request)
     fields = {

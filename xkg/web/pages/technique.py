@@ -20,7 +20,7 @@ from xkg.web.rendering.source_lines import Line, highlighted, lines
 from xkg.web.site import Site
 
 PLACES = 3
-"""Number of places to show with their lines. Any further places are only listed."""
+"""Maximum number of places whose lines are shown. Any further places are only listed."""
 MOST_LINES = 400
 _CONTEXT = 2
 _LONGEST_DIFF = 3000
@@ -41,7 +41,8 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique from another paper that is the same concept. `open` means that this is undecided."""
+    """A technique from another paper that represents the same concept. `open` means that it is undecided whether the
+    concepts are the same."""
 
     view: TechniqueView
     score: float
@@ -108,7 +109,7 @@ def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, co
 
 
 def implementation(code: Code) -> Sequence[Line]:
-    """Returns our code's lines, marked with whether the test runs them, and the surviving mutants."""
+    """Returns the lines of our code, with marks for the lines that the test runs and for surviving mutants."""
     last = code.evidence[-1] if code.evidence else None
     return lines(code.implementation, code.language, 1, _marks(last), _survivors(last))
 
@@ -131,7 +132,7 @@ def _survivors(evidence: Evidence | None) -> dict[int, Sequence[str]]:
 def _places(
     bundle: PaperBundle, technique: Technique, code: Code | None, codebase: Codebase | None
 ) -> tuple[list[Place], list[Place]]:
-    """Returns a technique's places, best first: those shown with their lines, and those that are only listed."""
+    """Returns the places to show with their lines and the places to list without lines, best first."""
     symbols = {s.id: s for s in bundle.symbols}
     repositories = {r.id: r for r in bundle.repositories}
     likely = (at for at in bundle.locations if at.technique == technique.id and at.confidence != "weak")
@@ -184,7 +185,7 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
         other = link.second if link.first == technique else link.first
         try:
             found.append(Same(snapshot.technique(other), link.score, link.how, link.how == "open"))
-        except UnknownIdError:  # on a server with many writers, it may have been removed in the meantime
+        except UnknownIdError:  # on a server with many writers, the technique may have been removed in the meantime
             continue
     return sorted(found, key=lambda same: (same.open, -same.score, same.view.technique.id))
 

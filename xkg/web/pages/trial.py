@@ -17,8 +17,8 @@ WITH_PICTURES = SECURITY["content-security-policy"].replace("img-src 'self'", "i
 
 
 class Trial(NamedTuple):
-    """The form and its result. `script` is the text in the form, or None if the caller may not run scripts or the code
-    cannot be run. In this case, `error` is the reason. `answer` is set after a run."""
+    """The form and its result. `script` is the text in the form. `script` is None if the caller may not run scripts or
+    the code cannot be run; `error` is then the reason. `answer` is set after a run."""
 
     script: Markup | None
     error: str = ""

@@ -10,7 +10,7 @@ from xkg.web.rendering.long_texts import cut
 
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
-"""Minimum length of an inline formula that scrolls if it is wider than its column."""
+"""Inline formulas at least this long scroll if they are wider than the column."""
 
 # Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. Delimiters cannot be
 # nested, so that many unclosed delimiters take linear time. Also matches formulas without delimiters: a command with
@@ -96,7 +96,7 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
     try:
         made = convert(wanted, display="block" if display else "inline")
         root = etree.fromstring(made.encode(), etree.XMLParser(resolve_entities=False, no_network=True))
-    except Exception:  # the library raises its own errors, IndexError and RecursionError
+    except Exception:  # the library may raise its own errors, IndexError or RecursionError
         return source
     if not _clean(root):
         return source

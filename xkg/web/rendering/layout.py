@@ -60,7 +60,7 @@ def arranged(nodes: Sequence[Node], edges: Sequence[Edge], size: Point) -> list[
 
 
 def joined(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
-    """Returns the line between the edges of two nodes."""
+    """Returns the line between the borders of two nodes."""
     a, b = nodes[first], nodes[second]
     dx, dy = b.x - a.x, b.y - a.y
     length = math.hypot(dx, dy) or 1.0
@@ -72,7 +72,7 @@ def joined(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
 
 
 def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge], size: Point) -> list[Point]:
-    """Returns the centres of circles with labels below them, in a drawing of this size. Circles and labels do not
+    """Returns the centres of circles with labels below, in a drawing of the given size. Circles and labels do not
     overlap if there is enough space."""
     import numpy as np
 
@@ -122,8 +122,8 @@ def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
 def _separated(
     at: "NDArray[np.float64]", half: "NDArray[np.float64]", size: "NDArray[np.float64]"
 ) -> "NDArray[np.float64]":
-    """Moves boxes along the axis with the smaller overlap until (almost) none of them overlap, and returns their
-    centres."""
+    """Moves boxes along the axis with the smaller overlap until no (or almost no) boxes overlap, and returns the
+    centres of the boxes."""
     import numpy as np
 
     number = np.arange(len(at))

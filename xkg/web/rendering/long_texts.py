@@ -1,7 +1,8 @@
 """Limits the length of text on a page."""
 
 LONGEST = 20_000
-"""Maximum number of characters. This takes a quarter of a second if the text consists entirely of formulas."""
+"""Maximum number of characters. A text of this length that consists only of formulas takes a quarter of a second to
+render."""
 
 
 def cut(text: str, most: int = LONGEST) -> str:

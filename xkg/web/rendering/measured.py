@@ -23,8 +23,8 @@ _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
 
 class Bar(NamedTuple):
     """A bar for a measured change. Positions are between 0 and WIDTH. `zero` means no change, `at` is the measured
-    change, and `low` and `high` are its 95 % confidence interval, None if the spread is unknown. `verdict` is `worse`
-    or `better`, or `open` if the interval contains zero."""
+    change, and `low` and `high` are the limits of the 95 % confidence interval, or None if the spread is unknown.
+    `verdict` is `worse` or `better`, or `open` if the interval contains zero."""
 
     zero: float
     at: float
@@ -34,9 +34,9 @@ class Bar(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """An ablation with its bar. `anchor` is its anchor on the technique's page. `diff` contains the lines of the diff,
-    and `cut` is the number of lines that are not shown. `files` lists the changed paths with the first and last line at
-    the commit."""
+    """An ablation with its bar. `anchor` is the ablation's anchor on the technique's page. `diff` contains the lines of
+    the diff, and `cut` is the number of lines that are not shown. `files` lists the changed paths with the first and
+    last line at the commit."""
 
     ablation: Ablation
     bar: Bar

@@ -36,7 +36,7 @@ _BLOCKS = {
     "loop": "end loop", "repeat": "end repeat", "switch": "end switch", "case": "", "ucase": "", "other": "",
     "uother": "", "function": "end function", "procedure": "end procedure",
 }  # fmt: skip
-_BARE_BLOCKS = frozenset(("else", "uelse", "loop", "other", "uother"))  # without a condition
+_BARE_BLOCKS = frozenset(("else", "uelse", "loop", "other", "uother"))  # blocks without a condition
 _GIVEN = frozenset(("input", "output", "kwin", "kwout", "kwdata", "kwresult", "kwinput", "kwoutput", "kwret"))
 _AT_END = re.compile(r"[ \t]*+\n")
 _COMMENTS = frozenset(("comment", "tcp", "tcc", "tcp*", "tcc*", "leftcomment", "rcomment", "lcomment"))
@@ -52,7 +52,7 @@ _COMMAND = re.compile(
 )
 _PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print", "case", "other", "switch"])
 _BREAK = "\n\n"
-_MARK = "\ue000"  # private-use character: no text contains it, and it is not a space
+_MARK = "\ue000"  # a private-use character, which occurs in no text and is not whitespace
 _MARKED = re.compile(rf"{_MARK}(\d{{1,6}}){_MARK}")
 _BESIDE = re.compile(r"\s*\\label\s*\{([^{}]{1,200})\}")
 
@@ -67,8 +67,8 @@ def latex_algorithms(
     labels: Mapping[str, str] | None = None,
 ) -> dict[Algorithm, dict[str, int]]:
     r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`. Maps
-    each algorithm to the labels of its lines (counted from 1). `source` contains several algorithms if it has one
-    caption for each environment in `inner` (its `algorithmic` environments); otherwise, it contains one. `title` is
+    each algorithm to the labels of its lines, which are numbered from 1. `source` contains several algorithms if it has
+    one caption for each environment in `inner` (its `algorithmic` environments); otherwise, it contains one. `title` is
     used for an algorithm without a caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
@@ -94,14 +94,14 @@ def latex_algorithms(
 
 
 def code(body: str) -> str:
-    """The lines of a listing, without its options and common indentation."""
+    """The lines of a listing, without options and common indentation."""
     lines = _LISTING_OPTIONS.sub("", body).strip("\n").split("\n")
     return textwrap.dedent("\n".join(line.rstrip() for line in lines if line.strip()))
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of the algorithm itself rather than of one of its lines: the label in or next to its caption, or else
-    the first label."""
+    """The label of the algorithm itself rather than a line in it: the label in or next to the caption or, if there is
+    no such label, the first label."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -172,8 +172,8 @@ def numbered_steps(
 
 
 def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    r"""Returns the source without settings, and the words that the settings define, as macros. An example of a setting
-    is `\SetKwFunction{FSum}{Sum}`."""
+    r"""Returns the source without settings such as `\SetKwFunction{FSum}{Sum}`, and the words that the settings define,
+    as macros."""
     tex = Tex(source)
     keywords: dict[str, tuple[int, str]] = {}
     for match in _KEYWORD.finditer(source):

@@ -27,17 +27,17 @@ _MARKS = re.compile(
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
-# Names in scripts without upper case. Institutions have longer names.
+# Names of people in scripts without upper case. The names of institutions are longer.
 _CHINESE = re.compile(r"[぀-ヿ㐀-鿿가-힣]{2,4}|[぀-ヿ㐀-鿿가-힣]{1,3} [぀-ヿ㐀-鿿가-힣]{1,3}")
 _SEPARATOR = re.compile(
-    r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # between blocks of lines
+    r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])|\\\\\s*+and\s*+\\\\"  # separates blocks of lines
 )
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
 _LARGE = re.compile(r"(\{(?:\\[a-zA-Z]{1,20}|\s){0,10}+)?\\(Huge|huge|LARGE|Large)(?![a-zA-Z])")
 _SIZES = ("Huge", "huge", "LARGE", "Large")
 _LARGEST_PAGE = 10_000
-_ROW_END = re.compile(  # the group matches a row end with a gap below
+_ROW_END = re.compile(  # the group matches if there is a gap below the row
     r"\\\\(?![*\[])|(\\\\\*?(?:\[[^\]\n]{0,20}\])?|\n[ \t]*+\n|\\(?:par|(?:small|med|big)skip"
     r"|vspace\*?\s*\{[^{}]{0,40}\}|vfill|normalsize|[lL]arge|small|footnotesize|(?:begin|end)\s*\{[a-z]{1,20}\})(?![a-zA-Z]))"
 )
@@ -60,7 +60,7 @@ def title_page(
     while large and large[1] and (group := tex.group(large.start())):
         title += [row.text for row in _rows(front[large.end() : group.end])]
         after = group.after
-        # in a title of several lines, each line may be a group
+        # each line of a multi-line title may be a separate group
         following = _LARGE.search(front, after)
         between = latex_text(front[after : following.start()]) if following else ""
         same = following and following[2] == large[2] and not re.search(r"[^\W\d_]{3}", between)
@@ -89,7 +89,8 @@ def authors_in(
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
         blocks = [_names(_ADDRESS.split(chunk, 1)[0]) for chunk in _SEPARATOR.split(body)]
-        # All blocks have the same format: if one block's second line is an address, so are the others' second lines.
+        # All blocks have the same format, so if the second line of one block is an address, the second line of every
+        # block is an address.
         have_addresses = len(blocks) > 1 and any(block.has_address for block in blocks)
         for block in blocks:
             names += block.first if have_addresses and block.first else block.names
@@ -122,7 +123,7 @@ def _names(chunk: str) -> _Block:
                 each for each in pieces if not names and _CHINESE.fullmatch(each)
             ]
             if len(persons) < len(pieces):
-                columns = re.search(r"(?<!\\)&", part) is not None  # a single column may look like a name
+                columns = re.search(r"(?<!\\)&", part) is not None  # part of an address may look like a name
                 return _Block(
                     names if columns else names + persons, first, bool(first) and names == first and not persons
                 )

@@ -20,7 +20,8 @@ _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
 _BIB_FILES = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
 )
-_NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")  # each creates NAME.bbl
+# Each name creates a NAME.bbl file.
+_NEW_CITES = re.compile(r"\\newcites\s*+(?:\[[^\]]{0,200}\])?\s*+\{([a-zA-Z,\s]{1,200})\}")
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?![a-zA-Z]*citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
 _PARAMETER = re.compile(r"[#\\]")  # occurs in the definition of a citation command
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
@@ -64,8 +65,9 @@ def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ..
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references in a differently named `.bbl` file in the folder or a subfolder. If there are several files, the
-    file that covers the most cited works is used. Returns None if no file covers half of the cited works."""
+    """The references in a differently named `.bbl` file in the folder or a subfolder. If there are several such files,
+    the file that covers the most cited works is used. Returns None if no file covers at least half of the cited
+    works."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
@@ -97,7 +99,7 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     keys = list(by_key) if "*" in cited else [key for key in cited if key in by_key]
     missing = [key for key in cited if key not in by_key and key != "*"]
     if missing and by_key:
-        warnings.append(f"no bibliography contains {plural(len(missing), 'cited key')}, such as {missing[0]}")
+        warnings.append(f"not found in any bibliography: {plural(len(missing), 'cited key')}, such as {missing[0]}")
     return tuple(reference_of(by_key[key]) for key in keys[:_MOST]), tuple(warnings)
 
 

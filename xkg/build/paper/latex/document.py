@@ -1,4 +1,4 @@
-"""Parses a LaTeX paper, given its main file, into a `Document`."""
+"""Parses a LaTeX paper into a `Document`, starting from the main file."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from xkg.text.unicode import one_line
 
 _TITLES = re.compile(r"\\(?:title|titulo)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:authors?|Author|name|IEEEauthorblockN|autor)\*?(?![a-zA-Z])")
-# Commands from other classes, used if the paper contains none of the above.
+# Commands from other classes, used if the paper contains none of the commands above.
 _OTHER_TITLES, _OTHER_AUTHORS = (
     re.compile(
         rf"\\(?!run|short|sub|toc|head|pdf|page|sec|chap|frame|print|make|the(?!sis)|format|set|show|cover|journal|book"
@@ -35,7 +35,7 @@ _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}
 
 
 def parse_latex(files: PaperFiles, main: str) -> Document:
-    """Parses the paper whose main file is `main`. Raises `InputError` if it has no text."""
+    """Parses the paper whose main file is `main`. Raises `InputError` if the paper has no text."""
     flat = flatten(files, main)
     text = flat.text
     own = find_macros(text)
@@ -115,7 +115,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, plus the macros that it uses from its own style files."""
+    """The paper's macros, plus the macros that the paper uses from its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]

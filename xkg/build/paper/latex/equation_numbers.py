@@ -19,7 +19,7 @@ _WITHIN = re.compile(
 
 
 class EquationNumbers:
-    """Numbers a paper's equations in reading order, restarting in each section if the paper does."""
+    """Numbers a paper's equations in reading order, starting again at 1 in each section if the paper does so."""
 
     def __init__(self, text: str, groups: Sequence[Environment]) -> None:
         self._within = _WITHIN.search(text) is not None
@@ -38,8 +38,8 @@ class EquationNumbers:
             self._count = 0
 
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
-        r"""The numbers in the display at `start`. `body` is its content, and `name` is its environment, or "" for `\[`
-        and `$$`."""
+        r"""The equation numbers in the display at `start`. `body` is the content of the display, and `name` is the name
+        of its environment, or "" for `\[` and `$$`."""
         numbers: list[str] = []
         waiting: list[str] = []  # the label of an unnumbered row refers to the next number
         for row in _rows(body) if name in _ROWS else [body]:

@@ -14,7 +14,7 @@ _PARAGRAPH_START = re.compile(
 DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
 ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
-# Matches if no text follows a title. A formula is text, too.
+# Matches if no text follows a title. A formula counts as text.
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
@@ -23,9 +23,10 @@ _MOST_WORDS = 12
 
 
 def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest: int) -> tuple[str, int, int] | None:
-    """Returns the paragraph's title, its offset, and the offset of the text after it, or None if the emphasised text in
-    `span` is not the title of a paragraph. The title must be followed by a full stop, a colon or a dash, unless it is
-    bold and a new sentence follows. The paragraph starts at `earliest` or later."""
+    """Returns the title of a paragraph, the offset of the title, and the offset of the text after the title. Returns
+    None if the emphasised text in `span` is not the title of a paragraph. A title must be followed by a full stop, a
+    colon or a dash, unless the title is bold and a new sentence follows. The paragraph starts at `earliest` or
+    later."""
     start, end = span
     follows = text[end : end + 1]
     stopped = printed.endswith((".", ":", "?", "—", "―"))
@@ -33,7 +34,7 @@ def run_in(text: str, span: tuple[int, int], style: str, printed: str, earliest:
     dash = DASH.match(text, end)
     before_dash = stopped or follows in ".:"
     if dash and not before_dash and (text[dash.end() : dash.end() + 1].islower() or len(dash[0].strip()) == 2):
-        return None  # a parenthesis between dashes, or a range
+        return None  # a remark between dashes, or a range
     noun_phrase = is_noun_phrase(title)
     set_off = style == "bold" and noun_phrase and _SENTENCE.match(text, end)
     if not title or style == "monospace" or len(title.split()) > _MOST_WORDS:

@@ -88,7 +88,8 @@ class Structure:
 
 
 def _unknown_headings(text: str) -> dict[str, str]:
-    """Unknown commands that repeatedly begin a paragraph with a title; they are treated as paragraph headings."""
+    """Unknown commands that repeatedly begin a paragraph with a title, and are therefore treated as paragraph
+    headings."""
     body = max(text.find("\\section"), text.find("\\chapter"), 0)
     found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
     return {name: "paragraph" for name, times in found.items() if times > 1 and name not in {**LEVELS, **_STYLES}}
@@ -185,7 +186,7 @@ class Scan:
         return any(a <= at < b for a, b in self.macros.definitions)
 
     def _headed_abstract(self) -> tuple[int, int] | None:
-        """The text from "Abstract", in a heading or in bold, to the next heading."""
+        """The text between "Abstract" (as a heading or in bold) and the next heading."""
         headings = self.structure.headings
         starts = [h.body_start for h in headings[:2] if h.title.lower() in ("abstract", "summary")]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(ENDS).lower() == "abstract"]
@@ -265,7 +266,7 @@ class Scan:
         return inside
 
     def _slide(self, environment: Environment) -> int:
-        """Adds a slide's title and subtitle, or the title of a block on it, as headings."""
+        """Adds a slide's title and subtitle, or the title of a block on a slide, as headings."""
         start = environment.start
         at = self.tex.skip_options(environment.body_start)
         for level in (3, 4) if environment.name == "frame" else (4,):
@@ -284,12 +285,13 @@ class Scan:
         inside = (
             e.name for e in between(self.environment_list, start + 1, end) if not e.name.startswith("algorithmic")
         )
-        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # algorithms inside have their own captions
+        if not (FLOATS | ALGORITHMS).isdisjoint(inside):  # algorithms inside the environment have their own captions
             return False
         return CAPTION.search(self.text, start, end) is not None and not _HAS_PARTS.search(self.text, start, end)
 
     def _algorithms_in(self, outer: Environment) -> None:
-        """Adds the algorithms in a float. If there is only one, the float's caption is its title."""
+        """Adds the algorithms in a float. If the float contains only one algorithm, the float's caption is the
+        algorithm's title."""
         inside: list[Environment] = []
         for algorithm in between(self.algorithm_list, outer.start + 1, outer.end):
             if not inside or algorithm.start >= inside[-1].end:
@@ -310,8 +312,8 @@ class Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Adds the algorithm in a box, and returns whether there is one. A box that contains a float has none, because
-        the float has a separate caption."""
+        """Adds the algorithm in a box, and returns whether the box contains an algorithm. A box around a float does
+        not, because the float has a separate caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
         if found is None or any(not e.name.startswith("algorithmic") for e in inside):
@@ -323,7 +325,7 @@ class Scan:
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
         """Returns all algorithms in order. References are resolved using `labels`, and the labels of the algorithms'
-        lines are added to it."""
+        lines are added to `labels`."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
             start, end, whole = each.start, each.end, each.environment
@@ -342,7 +344,7 @@ class Scan:
         return sorted(found, key=lambda a: a.start)
 
     def _written_out(self, environment: Environment) -> str:
-        """The source of an environment that the paper defines, with its begin and end code expanded."""
+        """The source of an environment defined by the paper, with the environment's begin and end code expanded."""
         key = begin_key(environment.name)
         count, before = self.macros.table[key]
         given, at = given_arguments(self.tex, environment.body_start, count, self.macros.defaults.get(key))

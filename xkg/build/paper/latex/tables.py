@@ -60,7 +60,7 @@ def _split(source: str) -> list[list[str]]:
 
 
 def _flat(cell: str) -> str:
-    """A cell without inner separators, such as the lines of a `makecell` or a nested table."""
+    """A cell without inner separators, such as the line breaks in a `makecell` or a nested table."""
     if "\\begin" in cell:
         inner = [e for e in environments(cell) if e.name in TABULARS and e.closed]
         for environment in reversed(inner):

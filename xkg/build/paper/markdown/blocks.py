@@ -2,8 +2,8 @@
 footnotes.
 
 There are two dialects: Markdown written by people, and Mathpix output. Mathpix output mixes Markdown with LaTeX
-headings and formulas, and has one line per paragraph. Figures and footnotes are at their place on the page, and fences
-do not always match."""
+headings and formulas, and has one line per paragraph. Figures and footnotes interrupt the text where they appear on the
+page, and fences are not always closed."""
 
 import bisect
 import re
@@ -28,7 +28,7 @@ _STATED = re.compile(  # fields, as written by Jina's reader and by models
     r"(?:\n*+Markdown Content:\n)?+"
 )
 _PANDOC = re.compile(r"%(?=[ \t\n])[^\n]*+(?:\n(?:%|[ \t]++\S)[^\n]*+){0,50}+(?=\n[ \t]*\n)")  # title, authors and date
-_MARK = re.compile(  # text that converters write instead of a page or picture
+_MARK = re.compile(  # placeholders that converters write for a page or picture
     r"[*_]{0,3}(?:\[[A-Z]+(?:_[A-Z]+)+(?::\w+)?\]"
     r"|(?:-{3,}|={2,})>?\s?(?:Start of (?P<part>[\w ]{1,40}\w)|\w[^\n]{0,200}?)\s?<?(?:-{3,}|={2,}))[*_]{0,3}(?:<br>)?$"
 )
@@ -73,8 +73,8 @@ def inside_any(spans: list[Region], offset: int) -> Region | None:
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The fence that closes the fence at `index`: it has the same character, is at least as long, and has no text after
-    it."""
+    """The closing fence for the fence at `index`. A closing fence uses the same character, is at least as long, and has
+    no text after the fence."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)
@@ -128,7 +128,7 @@ class _Blocks:
                 )
                 index = closing + 1
                 continue
-            # an unmatched closing fence: the text before it, back to a blank line, was meant to be inside
+            # an unmatched closing fence, which was meant to enclose the text before it, back to a blank line
             earlier = fences[-1].end if fences else 0
             start = (
                 max(earlier, self._paragraph_start(mark.start(), earlier))
@@ -164,7 +164,7 @@ class _Blocks:
             return self._delimited("front", first, closed, 5_000)
         if bare.startswith("<!--"):
             return self._delimited("comment", first, "-->", 50_000)
-        if bare.startswith("+++ =="):  # nougat's warning, and the text it repeated
+        if bare.startswith("+++ =="):  # a warning from nougat, and the text that nougat repeated
             return self._delimited("comment", first, "+++", 50_000)
         if match := _MARK.match(bare):
             close = text.find(f"End of {match['part']}", end, end + 50_000) if match["part"] else -1

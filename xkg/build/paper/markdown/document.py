@@ -82,9 +82,9 @@ _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
     r"|workshop track\b"
 )
-_MOST_IN_FRONT = 4  # headings without a number before the abstract: author names, keywords
+_MOST_IN_FRONT = 4  # unnumbered headings before the abstract, such as author names and keywords
 _SIGNS = "*∗†‡ "
-"""Footnote signs around a heading."""
+"""Footnote symbols around a heading."""
 _LONGEST_PLAIN = 100  # characters in a heading or title without markup
 _BEFORE_TITLE = 300
 """Maximum number of characters (such as a conference name) before a title that is not identified by its heading
@@ -98,7 +98,7 @@ class _Title:
 
 
 def parse_markdown(files: PaperFiles, main: str) -> Document:
-    """Parses the paper in the file `main`. Raises `InputError` if it has no text."""
+    """Parses the paper in the file `main`. Raises `InputError` if the paper has no text."""
     text = files.main(main)
     own = find_macros(text) if "\\newcommand" in text or "\\def" in text else None
     paper = _Paper(text)
@@ -186,7 +186,8 @@ class _Paper:
         return heading.level == 1 or (sections and self._is_top(heading))
 
     def _title_lines(self, marked: Sequence[tuple[Heading, str]]) -> Sequence[tuple[Heading, str]]:
-        """The headings that are lines of the title: no other headings have their level, and no text separates them."""
+        """The headings that form the title, which may span several lines. No other headings have the same level, and no
+        text separates the lines."""
         level = marked[0][0].level
         lines = list(takewhile(lambda each: each[0].level == level, marked))
         if len(lines) == len(marked) or any(heading.level == level for heading, _ in marked[len(lines) :]):
@@ -226,8 +227,8 @@ class _Paper:
         return _Title(" ".join(found), after)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings recognised by their markup, which also determines their levels. If there are none, returns the plain
-        headings."""
+        """Headings recognised by their markup, which also determines their levels. If there are no such headings,
+        returns the plain headings."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
             below = len(found) > 1 and self.text[found[0][0].start] not in "*_"  # a title with different markup
@@ -257,8 +258,8 @@ class _Paper:
         return found if len(found) > 1 else []
 
     def _find_marked(self, *, bold: bool = False) -> list[tuple[Heading, str]]:
-        """The marked headings. If `bold` is set, any bold title on a separate line is a heading, since the known
-        headings have no other markup."""
+        """The marked headings. If `bold` is set, all known headings are bold, so any bold text on a separate line is a
+        heading."""
         headings: list[tuple[Heading, str]] = []
         previous_blank = True
         for index, (start, end) in enumerate(self.lines):
@@ -352,8 +353,8 @@ class _Paper:
     def run_ins(
         self, headings: list[Heading], references: list[tuple[int, int]], abstract: tuple[int, int] | None
     ) -> list[Heading]:
-        """Short titles at the start of a paragraph. They are bold or italic, or plain in Mathpix output, which drops
-        bold."""
+        """Short bold or italic titles at the start of a paragraph. In Mathpix output, which drops bold, titles may also
+        be plain."""
         first = min((h.start for h in headings), default=0)
         heading_starts = {h.start for h in headings}
         run_ins: list[Heading] = []

@@ -33,7 +33,7 @@ def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[
             before = entries[-1][-_LONGEST:] if entries else ""
             if entries and _continues(before, line, index > 0, mathpix, _NUMBERED.match(entries[0]) is not None):
                 if len(before) == _LONGEST:
-                    continue  # no reference is this long, so ignore the rest
+                    continue  # no reference is this long, so ignore further lines
                 joined = entries[-1].rstrip()
                 if joined.endswith("-") and line[:1].islower():
                     entries[-1] = joined[:-1] + line

@@ -60,7 +60,7 @@ def readable_markdown(document: Document, start: int, end: int) -> str:
 
 def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
     """Paragraphs of readable text, separated by blank lines. Code, algorithms, tables, figures, captions, footnotes and
-    headings that repeat `running_head` are removed, and the sentences they interrupt are joined."""
+    headings that repeat `running_head` are removed, and interrupted sentences are joined."""
     pieces: list[str] = []
     at = 0
     for region in regions(text, mathpix=mathpix):

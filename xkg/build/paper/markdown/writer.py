@@ -5,30 +5,32 @@ import re
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser does not accept escapes for all of these everywhere; look-alikes need no escapes.
+# The Markdown parser does not accept escapes for these characters everywhere, but look-alikes need no escapes.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
 def literal(text: str) -> str:
-    """Escapes text by replacing characters that would be parsed as markup with look-alikes."""
+    """Replaces characters that would be parsed as markup with escapes or look-alikes."""
     return re.sub(r"^(?=[#>|=+-]|(?:---|\*\*\*)$)", r"\\", _MARKUP.sub(lambda match: _INSTEAD[match.group()], text))
 
 
 class MarkdownWriter:
-    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps it to paths and lines."""
+    """Builds Markdown piece by piece. `text` is the Markdown so far, and `spans` maps the Markdown to paths and
+    lines."""
 
     def __init__(self) -> None:
         self.spans: list[SourceSpan] = []
         self._parts: list[str] = []
         self._length = 0
-        self._line_start = 0  # markup before the words in a line belongs to the line
+        self._line_start = 0  # markup at the start of a line belongs to the line
 
     @property
     def text(self) -> str:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends text; `place` is its path and line. A line break is allowed only at the end of the text."""
+        """Appends text. `place` is the path and line that the text comes from. A line break is allowed only at the end
+        of the text."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:

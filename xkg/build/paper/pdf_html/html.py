@@ -1,7 +1,7 @@
 """Parses an HTML paper, from arXiv (LaTeXML) or a journal, into a `Document`.
 
-The page is converted to Markdown, with formulas in TeX, and the Markdown is then parsed. `Document.text` is that
-Markdown. A span's `line` is the line of the paragraph's element in the file. LaTeXML's classes:
+The page is converted to Markdown, with formulas in TeX, and the Markdown is then parsed. `Document.text` contains the
+Markdown. A span's `line` is the line of the paragraph's element in the file. For LaTeXML's classes, see
 https://math.nist.gov/~BMiller/LaTeXML/manual/schema/."""
 
 import hashlib
@@ -42,7 +42,7 @@ _REFERENCE_LISTS = re.compile(r"(?i)^(references|bibliography|reflist|ref-list|c
 
 
 def parse_html(data: bytes, path: Path) -> Document:
-    """Parses the paper in an HTML file. Raises `InputError` if it has no text."""
+    """Parses the paper in an HTML file. Raises `InputError` if the file has no text."""
     root = _tree(data)
     body = _body(root) if root is not None else None
     writer = MarkdownWriter()
@@ -245,8 +245,8 @@ def _equation_number(row: Any) -> str:
 
 
 def _numbered(title: Any, text: str) -> str:
-    """Separates a title from its number. A section's "II" gets a full stop. A subsection's "II-A" is removed, because a
-    single letter would mean an appendix."""
+    """Separates a title from its number. A full stop is added to a section number such as "II". A subsection number
+    such as "II-A" is removed, because the letter would indicate an appendix."""
     number = _first(title, "ltx_tag")
     if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
         return text
@@ -291,7 +291,7 @@ def _lines(element: Any) -> list[str]:
 def _reference(item: Any) -> Reference | None:
     tag = _first(item, "ltx_tag_bibitem")
     parts = list(_reference_parts(item))
-    if authors := item.xpath(".//*[contains(@class, 'ltx_bib_author-year')]"):  # generated from a .bib, not from a .bbl
+    if authors := item.xpath(".//*[contains(@class, 'ltx_bib_author-year')]"):  # generated from a .bib file
         parts.insert(0, _words(authors[0]) + ".")
     text = " ".join(parts)
     if len(text) < 10:
@@ -304,7 +304,7 @@ def _reference(item: Any) -> Reference | None:
 
 
 def _reference_parts(item: Any) -> Iterator[str]:
-    """The parts that BibTeX styles separate with `\\newblock`: authors, title and the rest."""
+    """The parts that BibTeX styles separate with `\\newblock`: the authors, the title, and all other details."""
     blocks = item.xpath(".//*[contains(@class, 'ltx_bibblock')]")
     for block in blocks or [item]:
         text = _words(block).removeprefix("External Links: ")
@@ -313,7 +313,7 @@ def _reference_parts(item: Any) -> Iterator[str]:
 
 
 def _first(element: Any, name: str) -> str:
-    """The words in the first descendant with this class, or '' if there is none."""
+    """The text of the first descendant with the given class, or '' if no descendant has this class."""
     return next((_words(e) for e in element.xpath(".//*[@class]") if name in classes(e)), "")
 
 

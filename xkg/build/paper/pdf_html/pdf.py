@@ -1,8 +1,8 @@
 """Parses a PDF paper into a `Document`.
 
-The printed text is converted to Markdown, and the Markdown is then parsed. `Document.text` is that Markdown. It has one
-paragraph or reference per line, `#` before headings, marks around italic and bold terms, `$$` around displayed formulas
-(as characters, not as TeX) and fences around algorithms.
+The printed text is converted to Markdown, and the Markdown is then parsed. `Document.text` contains the Markdown. The
+Markdown has one paragraph or reference per line, `#` before headings, marks around italic and bold terms, `$$` around
+displayed formulas (as characters, not as TeX) and fences around algorithms.
 
 The path in a span includes the page (`paper.pdf#page=3`, RFC 8118). The span's `line` counts the printed lines on that
 page in reading order, without running heads."""
@@ -112,7 +112,7 @@ class _Writer:
             self._flow("", block.lines, emphasis=block.kind == "text")
 
     def plain(self, lines: Sequence[Placed]) -> str:
-        """The lines as one line of readable text, without markup."""
+        """Joins the lines into one line of readable text, without markup."""
         return "".join(part for part, _ in self._pieces(lines, emphasis=False, marks=False))
 
     def _heading(self, block: Block) -> None:
@@ -190,8 +190,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of appendix headings such as "A Proofs" and "B Details". Their letters are consecutive, and either there
-    are several such headings or they follow the references."""
+    """The ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A single such
+    heading must follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -227,8 +227,8 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that emphasize parts of these lines. If most of a paragraph is in italics or bold, that mark emphasizes
-    nothing."""
+    """The marks that emphasize parts of these lines. Italics or bold that cover most of a paragraph are not
+    emphasis."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
         count[_mark(run)] += sum(c.isalpha() for c in run.text)

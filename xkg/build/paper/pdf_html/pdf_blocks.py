@@ -30,8 +30,8 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """The blocks in reading order. `title` is the title in the metadata, which is used only if the first page confirms
-    it."""
+    """The blocks in reading order. `title` is the title in the metadata, which is used only if it is also on the first
+    page."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)
@@ -51,7 +51,7 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             out.append(Block("heading", group, level))
         elif cited is not None:
             if is_caption(group, body):
-                out.append(Block("caption", group))  # captions of floats on these pages
+                out.append(Block("caption", group))  # the caption of a float between references
             else:
                 cited += group if not CAPTION.match(text_of(group)) else ()
         elif index < begins:

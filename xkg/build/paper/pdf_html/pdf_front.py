@@ -48,8 +48,8 @@ def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tup
 
 
 def _words(group: Sequence[Placed]) -> int:
-    """The number of words, estimated from the number of letters in scripts without case, which may not separate
-    words."""
+    """The number of words. For scripts without case, which may not separate words, the number is estimated from the
+    number of letters."""
     text = text_of(group)
     return max(len(text.split()), caseless(text) // 2)
 
@@ -81,8 +81,8 @@ def abstract_mark(lines: Sequence[Placed]) -> int:
 
 
 def front_rows(lines: Sequence[Placed], title: Sequence[Placed], text: Placed) -> Iterator[FrontRow]:
-    """Yields the printed rows between the title and the text, with side-by-side columns in one row. Lines in the
-    title's font size are omitted."""
+    """Yields the printed rows between the title and the text. Side-by-side columns are joined into rows, and lines in
+    the title's font size are omitted."""
     first, last = title[0].line, title[-1].line
     front = (p for p in lines if p.line.page == first.page and last.bottom <= p.line.bottom <= text.line.top)
     rows: list[list[Placed]] = []

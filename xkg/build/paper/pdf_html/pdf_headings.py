@@ -1,6 +1,6 @@
 """Detects the headings in a printed paper by their font.
 
-A heading's font is the font of "Introduction" or "References", or of numbered subsections."""
+Headings are printed in the same fonts as "Introduction", "References" and the numbered subsections."""
 
 import re
 from collections import Counter
@@ -33,7 +33,7 @@ class HeadingFonts:
             if font is None or not 3 <= len(text) <= 120:
                 continue
             number, title = split_number(text)
-            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # it may be a subsection
+            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # the heading may be a subsection
             if KNOWN_TITLE.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
                 self._levels.setdefault(font, Counter())[number.count(".") + 1 if number else 1] += 3
             elif number and starts_upper(title) and self._stands_out(font) and not text.endswith((",", ";")):
@@ -95,7 +95,7 @@ class HeadingFonts:
 
     @staticmethod
     def _font(placed: Placed) -> Font | None:
-        """The font of a line, or None if it has more than one. Words in a formula font are ignored."""
+        """The font of a line, or None if the line uses several fonts. Words in a formula font are ignored."""
         runs = [run for run in placed.line.runs if re.search(r"[^\W\d_]", run.text) and not run.style.math]
         if not runs:
             return None

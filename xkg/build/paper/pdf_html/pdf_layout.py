@@ -1,4 +1,4 @@
-"""Puts the lines of a printed paper in reading order: columns separated, running heads and page numbers removed."""
+"""Puts the lines of a printed paper in reading order: separates columns, and removes running heads and page numbers."""
 
 import re
 from collections import Counter
@@ -56,7 +56,7 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
 
 
 def _usual(gutters: Sequence[float]) -> float:
-    """The gutter on most pages, or 0 if there is none."""
+    """The most common gutter, or 0 if there are no gutters."""
     near = {gutter: sum(abs(gutter - other) < _SAME for other in gutters) for gutter in gutters}
     return max(near, key=lambda gutter: (near[gutter], -gutter), default=0.0)
 
@@ -115,7 +115,7 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a page has one column, as in some appendices: more lines cross the gutter than begin there."""
+    """Whether more lines cross the gutter than begin there, as on single-column pages in some appendices."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
 
@@ -152,8 +152,8 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 def _with_last_lines(
     left: list[Line], right: list[Line], across: list[Line]
 ) -> tuple[list[Line], list[Line], list[Line]]:
-    """The lines in the left column, in the right column, and across both. If a caption spans both columns, its short
-    last line is moved from the left column to the caption."""
+    """The lines in the left column, in the right column, and across both columns. If a caption spans both columns, its
+    short last line is moved from the left column to the caption."""
     whole = list(across)
     for line in left:
         above = max((a for a in whole if a.bottom < line.bottom), key=lambda a: a.bottom, default=None)

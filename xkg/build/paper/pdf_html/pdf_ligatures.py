@@ -1,4 +1,4 @@
-"""Recovers ligatures in PDFs whose fonts do not identify their characters: "e?ective", "speci?c".
+"""Recovers ligatures in PDFs whose fonts do not identify their characters, as in "e?ective" and "speci?c".
 
 Fonts number ligatures arbitrarily, so each number is assumed to be the ligature that completes the most words."""
 
@@ -35,7 +35,7 @@ def split_word(character: Callable[[int], str], at: int) -> tuple[str, str]:
 
 
 def ligatures(words: Words) -> dict[Place, str]:
-    """The ligature at each place that has one, determined from the surrounding words."""
+    """The ligature for each place where one is found, based on the surrounding words."""
     found = {}
     for place, split in words.items():
         scores = {ligature: _completed(ligature, split) for ligature in _WORDS}
@@ -46,7 +46,7 @@ def ligatures(words: Words) -> dict[Place, str]:
 
 
 def _completed(ligature: str, split: Counter[tuple[str, str]]) -> int:
-    """How many words become common words if this is the ligature."""
+    """How many words become common words with this ligature."""
     ends = [word.split(ligature) for word in _WORDS[ligature].split()]
     return sum(
         count

@@ -21,8 +21,8 @@ from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
 _FEWEST_CHARACTERS = 100
-_FEWEST_IN_WORDS = 0.3  # fraction of characters; at least 0.6 even in papers full of formulas
-_MOST_CHARACTERS = 100_000  # on one page
+_FEWEST_IN_WORDS = 0.3  # minimum fraction of letters in words (at least 0.6 even in papers full of formulas)
+_MOST_CHARACTERS = 100_000  # maximum number of characters on one page
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _BOLD = re.compile(r"(?i)bold|black|heavy|demi|-medi|cmbx|cmb\d|sfbx|ecbx")
@@ -82,7 +82,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """`margin` is rotated text, such as arXiv's stamp."""
+    """A page's lines. `margin` is rotated text, such as arXiv's stamp."""
 
     width: float
     height: float
@@ -99,7 +99,7 @@ class PrintedPaper:
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
     """Reads a PDF. Raises `InputError` if the PDF is damaged, truncated or encrypted, if it has no text, or if its
-    fonts do not identify their characters. Raises `UnsafeInputError` if it has too many pages for a paper."""
+    fonts do not identify their characters. Raises `UnsafeInputError` if the PDF has too many pages for a paper."""
     damaged = InputError(f"{path} is a damaged or truncated PDF; download it again, or use the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
@@ -109,7 +109,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
         except pdfium.PdfiumError as error:
             # pdfium may still return the error code of the previous file
             if error.err_code == raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data:
-                raise InputError(f"{path} is encrypted; save it without a password and use that") from error
+                raise InputError(f"{path} is encrypted; save it without a password, and pass the saved file") from error
             raise damaged from error
         try:
             if len(document) > MOST_PAGES:
@@ -211,8 +211,8 @@ def _touches(before: _Character, after: _Character) -> bool:
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
-    """Yields each character with a flag for whitespace before it. An accent that TeX placed over a letter is merged
-    into the letter."""
+    """Yields each character with a flag that is True if whitespace comes before the character. An accent that TeX
+    placed over a letter is merged into the letter."""
     space = False
     accent: _Character | None = None
     last: _Character | None = None

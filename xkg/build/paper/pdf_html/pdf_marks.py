@@ -32,7 +32,8 @@ def text_of(group: Sequence[Placed]) -> str:
 
 
 def is_math(placed: Placed) -> bool:
-    """Whether a line is a displayed formula or part of one: few words, and signs or indices."""
+    """Whether a line is all or part of a displayed formula. Such a line has few words, and contains signs or
+    indices."""
     text = placed.line.text
     words = [w for run in placed.line.runs if not run.style.math for w in re.findall(r"[^\W\d_]{3,}", run.text)]
     printed = len(text.replace(" ", ""))
@@ -40,5 +41,5 @@ def is_math(placed: Placed) -> bool:
     share = sum(len(word) for word in words) / max(1, printed)
     signs = bool(MATH_SIGN.search(text)) or any(run.style.math for run in placed.line.runs)
     if inset and _NUMBERED.search(text) and placed.line.x1 > placed.right - 3:
-        return share < 0.7 and len(words) < 8  # its letters may be unreadable
+        return share < 0.7 and len(words) < 8  # the letters in the formula may be unreadable
     return share < 0.4 and signs and (inset or share < 0.15) and len(words) < 8

@@ -92,15 +92,16 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
 
 
 def _fills(placed: Placed, following: Line) -> bool:
-    """Whether a line of running text continues on the next line, even if the next line starts like a caption: "Figure
-    2. We draw samples", for example."""
+    """Whether a line of running text continues on the next line, even if the next line looks like the start of a
+    caption, as in "Figure 2. We draw samples"."""
     full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
-    indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list
+    indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list item
     return full and not TERMINAL.search(placed.line.text) and indented < 1.8 * following.size
 
 
 def _begins_with_head(placed: Placed) -> bool:
-    """Whether a line begins with a run-in head, that is, bold words that start with a capital, before plain text."""
+    """Whether a line begins with a run-in head, that is, with bold words that start with a capital and are followed by
+    plain text."""
     runs = placed.line.runs
     head = next((index for index, run in enumerate(runs) if not run.style.bold), len(runs))
     text = "".join(run.text for run in runs[:head])

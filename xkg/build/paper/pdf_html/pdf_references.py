@@ -1,8 +1,8 @@
 """Splits the lines of a printed bibliography into entries.
 
-Styles mark the beginning of an entry in one of four ways: a number or label, a hanging indent, an indented first line,
-or a gap. The lines show which of these a paper uses: at a true beginning, the previous entry is complete and the new
-entry starts with a letter."""
+Bibliography styles mark the start of an entry with a number or label, a hanging indent, an indented first line, or a
+gap. If there are no labels, the style with the most plausible entry starts is used. An entry start is plausible if the
+previous entry is complete and the new entry starts with a letter."""
 
 import re
 from collections import Counter
@@ -19,11 +19,11 @@ _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
 _FEWEST_LABELS = 4
 _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
 _MOST = 0.8  # minimum fraction of entries with a year
-_FEWEST_AFTER = 2  # if more entries than this at the end have no year, they are other text
+_FEWEST_AFTER = 2  # if more than this many final entries have no year, they are not references but other text
 _FEWEST_WORDS = 4
-_FEWEST_LETTERS = 0.55  # fraction of characters in an entry without a year
-_SURE = 0.9  # if at least this fraction of beginnings is plausible, the style with the most beginnings is used
-_LONGEST = 12  # lines per entry on average
+_FEWEST_LETTERS = 0.55  # minimum fraction of letters in an entry without a year
+_SURE = 0.9  # if at least this fraction of the entry starts is plausible, use the style with the most entry starts
+_LONGEST = 12  # maximum number of lines per entry, on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
@@ -46,8 +46,8 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """The number of entries before other text begins. Nearly all entries contain a year, and the text after them does
-    not."""
+    """The number of entries before other text begins. Nearly all entries contain a year, and the text after the last
+    entry does not."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -75,7 +75,7 @@ def _starts(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _counts_from_one(lines: Sequence[Placed]) -> bool:
-    """Whether the entries are numbered "[1]", "[2]" and so on. Text without labels may follow them."""
+    """Whether the entries are numbered "[1]", "[2]" and so on. Text without labels may follow the entries."""
     numbers = [int(match[1]) for placed in lines if (match := _BRACKETED.match(placed.line.text))]
     return (
         numbers[:_FEWEST_LABELS] == list(range(1, _FEWEST_LABELS + 1))
@@ -84,7 +84,7 @@ def _counts_from_one(lines: Sequence[Placed]) -> bool:
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
-    """Whether each line begins with a label or with the next consecutive number."""
+    """For each line, whether the line begins with a label or with the next consecutive number."""
     out: list[bool] = []
     last = 0
     for placed in lines:
@@ -98,7 +98,7 @@ def _labelled(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _inset(lines: Sequence[Placed]) -> list[bool]:
-    """Whether each line starts to the right of its column's left edge."""
+    """For each line, whether the line starts to the right of its column's left edge."""
     lefts: dict[tuple[int, float], Counter[int]] = {}
     for placed in lines:
         lefts.setdefault(_side(placed), Counter())[round(placed.line.x0)] += 1
@@ -111,7 +111,7 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The fraction of presumed beginnings that look like the beginning of an entry and follow the end of another
+    """The fraction of presumed entry starts that look like the start of an entry and follow the end of another
     entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
@@ -124,8 +124,8 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first, whether there is a gap before it or the previous entry ends before the end of its
-    line."""
+    """For every line except the first, whether there is a gap before the line, or the previous line is the short last
+    line of an entry."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")
@@ -133,7 +133,7 @@ def _gaps(lines: Sequence[Placed]) -> list[bool]:
     def ends(a: Placed, b: Placed) -> bool:
         if _END.search(a.line.text) is None:
             return False
-        if a.column != b.column:  # the start of a column hides the gap before its first line
+        if a.column != b.column:  # a gap before the first line in a column is not visible
             begins = b.line.text[:1].isupper() and _BEGINNING.match(b.line.text) is not None
             return begins or a.line.x1 < a.right - 3 * a.line.size
         return a.line.x1 < a.right - 3 * a.line.size

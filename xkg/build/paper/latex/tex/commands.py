@@ -21,7 +21,7 @@ TABULARS = {
     "supertabular": 1, "tabu": 1, "longtabu": 1, "tblr": 1, "longtblr": 1, "NiceTabular": 1, "NiceTabular*": 2,
     "tabularht": 2,
 }  # fmt: skip
-"""Environments with rows and cells, and the number of their braced arguments."""
+"""Environments with rows and cells, mapped to the number of their braced arguments."""
 FLOATS = (
     _starred("""
     figure table wrapfigure wraptable SCfigure SCtable sidewaystable sidewaysfigure teaserfigure subfigure subtable
@@ -47,7 +47,7 @@ ENVIRONMENT_ARGUMENTS = TABULARS | {
     "restatable*": 2, "alignat": 1, "alignat*": 1, "xalignat": 1, "xalignat*": 1, "array": 1, "lrbox": 1,
     "IEEEeqnarray": 1, "IEEEeqnarray*": 1, "figwindow": 1, "tabwindow": 1, "widepage": 0,
 }  # fmt: skip
-"""Environments with the number of their braced arguments, which are settings rather than text."""
+"""Environments whose braced arguments are settings rather than text, mapped to the number of these arguments."""
 HEADINGS = _names("part chapter addchap section addsec specialsection subsection subsubsection minisec")
 
 SPACES = _names("""
@@ -89,11 +89,11 @@ SILENT = dict.fromkeys(SWITCHES, 0) | dict.fromkeys(_ONE, 1) | dict.fromkeys(_TW
     "addtocontents": 3, "specialrule": 3, "crefrange": 2, "Crefrange": 2, "hyperlink": 1,
     "@startsection": 6, "newlength": 1, "Crefname": 3, "crefname": 3,
 }  # fmt: skip
-"""The number of arguments for macros that print no text."""
+"""Macros that print no text, mapped to the number of their arguments."""
 FIRST_SILENT = {
     "href": 1, "bibinfo": 1, "bibfield": 1, "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "resizebox": 2,
     "scalebox": 1, "parbox": 1, "raisebox": 1, "rotatebox": 1, "hyperref": 0, "foreignlanguage": 1, "multicolumn": 2,
     "multirow": 2, "adjustbox": 1, "makebox": 0, "framebox": 0, "textblock": 1, "mintinline": 1, "hyperlink": 1,
     "hypertarget": 1, "BIBforeignlanguage": 1, "newlist": 3, "pdftooltip": 0, "scaleto": 0, "textscale": 1,
 }  # fmt: skip
-"""Macros whose first arguments are settings rather than text, with the number of these arguments."""
+"""Macros whose first arguments are settings rather than text, mapped to the number of these arguments."""

@@ -1,7 +1,7 @@
 r"""Decides which parts of LaTeX source are printed, based on `\if…`, toggles, and environments that discard their text.
 
-Values come from settings in the document itself (`\newif`, toggles, one-word macros, class options). This is not an
-interpreter: if a conditional has any other test, its value is unknown and both branches are read."""
+Values come from settings in the document itself (`\newif`, toggles, one-word macros, class options). If a conditional
+has any other test, the value of the conditional is unknown, and both branches are read."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -88,11 +88,11 @@ def _with_options(text: str, options: frozenset[str]) -> str:
 
 @dataclass(slots=True)
 class Conditions(Settings):
-    """The settings so far, and the values that conditions have under these settings."""
+    """The settings so far, used to evaluate conditions."""
 
     def set_by_style(self, path: str, text: str) -> None:
         """Applies the settings in a class or style file, given the options with which it is loaded. Settings inside
-        braces or a condition may run later or never, so the values they set become unknown."""
+        braces or a condition may run later or never, so the affected values become unknown."""
         given = (options for file, options in self.loaded.items() if file == path or file.endswith(".cls"))
         text = _with_options(text, frozenset[str]().union(*given))
         tex = Tex(text)
@@ -122,9 +122,9 @@ class Conditions(Settings):
         parts_of: Callable[[], Parts],
         exists: Callable[[str], bool],
     ) -> list[Span] | None:
-        """Returns the spans of a conditional that are not printed, including its own commands, or None if its value or
-        its end is unknown. `parts_of` returns the `parts` of the text, and `exists` returns whether a file is part of
-        the paper."""
+        """Returns the spans of a conditional that are not printed, including the conditional's own commands. Returns
+        None if the value or the end of the conditional is unknown. `parts_of` returns the `parts` of the text, and
+        `exists` returns whether a file is part of the paper."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
@@ -142,8 +142,8 @@ class Conditions(Settings):
         return [(match.start(), other[1]), fi] if other else [(match.start(), fi[1])]
 
     def _of_cases(self, text: str, start: int, after: int, borders: list[Span], otherwise: bool) -> list[Span] | None:
-        r"""The unprinted spans of `\ifcase`. Its branches end at `borders`; if `otherwise` is set, the last branch is
-        the default."""
+        r"""The unprinted spans of an `\ifcase`. The branches end at `borders`. If `otherwise` is set, the last branch
+        is the default."""
         number = _NUMBER.match(text, after)
         try:
             n = int(self.expanded(number[1])) if number else -1
@@ -300,7 +300,7 @@ class Conditions(Settings):
                 return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
             case _ if loaded := _LOADED.match(name):
                 options = self.loaded.get(first + (".cls" if loaded["class"] else ".sty"))
-                if options is None:  # another package may have loaded it
+                if options is None:  # another package may have loaded this package
                     return False if loaded["class"] else None
                 return len(tests) == 1 or listed(second) <= options
             case "IfFileExists" | "InputIfFileExists":

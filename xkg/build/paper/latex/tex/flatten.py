@@ -1,5 +1,5 @@
-r"""Flattens a LaTeX paper into one text, with inputs inserted and comments removed. Every character can be traced to
-its file."""
+r"""Flattens a LaTeX paper into one text, with inputs inserted and comments removed. Every character can be traced back
+to its source file."""
 
 import posixpath
 import re
@@ -105,7 +105,8 @@ def flatten(files: PaperFiles, main: str) -> Flat:
     with a warning. Raises `InputError` if there is no main file, and `UnsafeInputError` if the inputs grow too large
     for a paper."""
     output = _flatten(files, main, None)
-    if output.deferred and output.at_body is not None:  # settings after a definition may decide what it prints
+    # Settings after a definition may decide what the definition prints.
+    if output.deferred and output.at_body is not None:
         output = _flatten(files, main, output.at_body)
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
@@ -185,7 +186,7 @@ class _File(Copier):
                 at = self._loop(match)
             elif match["escaped"] == "\\AskOption" and self.output.conditions.tags is not None:
                 self.output.conditions.tags = None
-                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all of its text is read")
+                self.output.warn(f"{self.path}: the tags for the optional package are unknown; all tagged text is read")
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
             elif match["stop"] and not (match["last"] and not self.output.in_body):
@@ -215,7 +216,7 @@ class _File(Copier):
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Other loops are left unchanged, since most of them draw pictures."""
+        """Reads the files that a loop inputs. Other loops are left unchanged, since most other loops draw pictures."""
         at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at
@@ -329,8 +330,8 @@ class _File(Copier):
         return is_prose(text) or re.search(r"\w", _COMMANDS.sub("", text)) is not None
 
     def _define(self, name: str, at: int, *, specified: bool) -> None:
-        """Records a macro whose parameters start at `at`: where its definition ends, which files it reads, and which
-        arguments it does not print (for example, because its code contains a condition)."""
+        """Records a macro whose parameters start at `at`: where the definition ends, which files the macro reads, and
+        which arguments it does not print (for example, because of a condition)."""
         found = definition(self.braces(), at, specified=specified)
         self.output.dropping.pop(name, None)
         if found is None:
@@ -362,7 +363,7 @@ class _File(Copier):
             self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
 
     def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
-        """Drops the arguments that a macro does not print, and the command itself if the macro prints nothing but its
+        """Drops the arguments that a macro does not print, and also the command itself if the macro prints only its
         other arguments."""
         tex = self.braces()
         found = arguments(tex, at, known.kinds)
@@ -404,13 +405,13 @@ class _File(Copier):
         if "#" in name or not name or output.alone or start < self.reading:
             return at
         if "\\" in name:
-            output.warn(f"{self.path}: the input {name} was left out: its name depends on macros")
+            output.warn(f"{self.path}: the input {name} was left out because its name depends on macros")
             return self.drop(start, at)
         if name.lower().endswith(_PICTURES):
             return self.drop(start, at)
         output.inputs += 1
         if len(self.stack) > _DEEPEST or output.inputs > _MOST_INPUTS:
-            output.warn(f"{self.path}: the input {name} was left out: there are too many inputs")
+            output.warn(f"{self.path}: the input {name} was left out because there are too many inputs")
             return self.drop(start, at)
         path, text = self._resolve(name)
         if path is None or text is None:

@@ -65,7 +65,7 @@ class Printed:
 class _Frame:
     environment: Environment
     kind: str = ""
-    name: str = ""  # as printed; "" before the first caption
+    name: str = ""  # the printed name, or "" before the first caption
     items: int = 0
 
 

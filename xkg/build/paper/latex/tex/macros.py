@@ -1,7 +1,7 @@
 r"""Finds and expands the author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, ….
 
-A macro whose body contains conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because that would require
-TeX itself."""
+A macro whose body contains conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because expanding such a
+macro would require TeX itself."""
 
 import re
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ _RUN_IN = re.compile(
     r"#1(?P<after>(?:[}\s.:~—-]|\\textemdash(?![a-zA-Z])"
     r"|\\(?:q?quad|enspace|xspace|[ ,;/]|hspace\*?\s*+\{[^{}]{0,40}\}))*+)"
 )
-_REFERS = re.compile(r"\\ref\s*+\{[^{}#]{1,40}#1\}")  # adds a prefix to labels
+_REFERS = re.compile(r"\\ref\s*+\{[^{}#]{1,40}#1\}")  # the body of a macro that adds a prefix to labels
 _SETS_LABEL = re.compile(r"\\label\s*+\{([^{}#]{0,40}#1[^{}#]{0,40})\}")
 _BOLD = frozenset(("textbf", "bf", "bfseries"))
 _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.DOTALL)
@@ -126,7 +126,7 @@ def find_macros(text: str) -> Macros:
         at = group.after
         spans.append((match.start(), at))
         body = tex.inner(group)
-        if specification.strip("m"):  # starred or with options: recognised only as a heading
+        if specification.strip("m"):  # commands with stars or options are only recognised as headings
             heading = _HEADING.search(body)
             if heading is None or count != 1:
                 continue
@@ -166,8 +166,8 @@ def opens_algorithm(table: Mapping[str, tuple[int, str]], environment: str) -> b
 
 
 def _environment(tex: Tex, at: int, kind: str) -> tuple[str, int, str | None, list[str]] | None:
-    """The environment defined at an offset: its name, the number of arguments, the default of the first argument if it
-    is optional, and the code before and after the body."""
+    """The environment defined at an offset: its name, the number of arguments, the default of the first argument if
+    that argument is optional, and the code before and after the body."""
     name = tex.group(at)
     if name is None:
         return None
@@ -196,8 +196,8 @@ def arguments_end(tex: Tex, at: int) -> int:
 
 
 def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    r"""Macros for structure: environments (`\be` → `\begin{equation}`) and headings (`\mysection{…}` → `section`;
-    `\xhdr{…}`, which begins a paragraph with its argument in bold, → `paragraph`)."""
+    r"""The macros for environments (`\be` → `\begin{equation}`) and for headings (`\mysection{…}` → `section`). A macro
+    such as `\xhdr{…}`, which begins a paragraph with its argument in bold, is a `paragraph` heading."""
     borders: dict[str, tuple[str, str]] = {}
     headings: dict[str, str] = {}
     for name, (count, body) in macros.table.items():
@@ -334,6 +334,6 @@ def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
 
 
 def label_macros(table: Mapping[str, tuple[int, str]]) -> dict[str, str]:
-    r"""The one-argument macros that set a label, with the label that contains `#1`: `\label{sec:#1}` → `sec:#1`."""
+    r"""The one-argument macros that set a label, mapped to a label that contains `#1`: `\label{sec:#1}` → `sec:#1`."""
     labels = {name: _SETS_LABEL.search(body) for name, (count, body) in table.items() if count == 1}
     return {name: match[1] for name, match in labels.items() if match}

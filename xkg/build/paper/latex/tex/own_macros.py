@@ -1,4 +1,4 @@
-r"""Determines which arguments a macro prints. `\deleted` and similar macros print none."""
+r"""Determines which arguments a macro prints. `\deleted` and similar macros print no arguments."""
 
 import re
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ FEWEST_WORDS = 5
 @dataclass(frozen=True, slots=True)
 class Macro:
     """`kinds` contains a letter for each argument: `s` for a star, `o` for an argument in brackets, `m` for an argument
-    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints nothing but
-    its other arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if
-    the values of its conditions are unknown. `files` lists the names of the files that it reads."""
+    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints only its
+    other arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if the
+    values of its conditions are unknown. `files` lists the names of the files that the macro reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
@@ -119,7 +119,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
     Returns None if the macro prints all its arguments and reads no files."""
     dropped = tuple(f"#{n}" not in printed for n in range(1, len(kinds) + 1))
     unsure = _LEFT.search(printed) is not None and "#" in printed
-    files = tuple(READS.findall(code)) if "o" not in kinds else ()  # macros with options input figures
+    files = tuple(READS.findall(code)) if "o" not in kinds else ()  # macros with options usually input figures
     if not any(dropped) and not unsure and not files:
         return None
     kept = [kind for kind, gone in zip(kinds, dropped, strict=True) if not gone]

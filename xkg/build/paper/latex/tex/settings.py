@@ -57,7 +57,7 @@ UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether a definition starts before `at` on the same line, in which case the text after `at` runs later or
+    """Whether a definition starts before `at` on the same line, in which case TeX runs the text after `at` later or
     never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
@@ -147,7 +147,7 @@ class Settings:
 
     def set_environment(self, match: re.Match[str], codes: Sequence[str], *, boxes: bool = True) -> None:
         """Records whether an environment with this code prints its body. If `boxes` is False, an environment that saves
-        its body in a box is assumed to print it, since a class may print the box elsewhere."""
+        its body in a box is assumed to print the body, since a class may print the box elsewhere."""
         if match["kind"].endswith("Environ"):
             hides = bool(codes) and "\\BODY" not in codes[0]
         elif match["kind"].endswith("DocumentEnvironment"):
@@ -186,7 +186,7 @@ class Settings:
             self.words[name] = word
 
     def is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined. Returns None if LaTeX or a package may define it."""
+        """Whether a macro is defined. Returns None if LaTeX or a package may define the macro."""
         if name in self.defined:
             return True
         return None if is_known(name) else False

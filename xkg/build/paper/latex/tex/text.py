@@ -1,7 +1,7 @@
 r"""Converts LaTeX to readable text in one pass over the source, without recursion, so that nesting of any depth is
 safe.
 
-Symbols and accents come from `pylatexenc`. Its parser is recursive, so it is used only for single accents."""
+Symbols and accents come from `pylatexenc`, whose recursive parser is used only for single accents."""
 
 import re
 import unicodedata
@@ -65,7 +65,7 @@ _NUMBER = re.compile(r"[ \t]{0,9}=?[ \t]{0,9}-?\d{1,6}")
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
-# Words after which a citation is kept, since the sentence would be incomplete without it.
+# Words after which a citation is kept, since the sentence would be incomplete without the citation.
 _NEEDS_CITED = re.compile(
     r"(?i)(?:^|[\s(\[])(?:in|of|by|from|with|to|than|via|using|uses?|used|follow(?:s|ed|ing)?|unlike|like|both"
     r"|extend(?:s|ing)?|generali[sz]es?|per|on|for|at|see|cf\.|as|e\.g\.,?|i\.e\.,?|while|whereas|where|that|because"
@@ -120,8 +120,8 @@ def latex_text(
 
     Citations that are part of a sentence are replaced by their text in `cited_as`, keyed by citation key. If `labels`
     is given, references appear as printed ("Algorithm 2"), and a displayed equation is followed by its number;
-    otherwise both are omitted. Other citations, footnotes, figures, tables and algorithms are removed.
-    If `keep_algorithms` is set, algorithms and the text in figures and tables are kept."""
+    otherwise, references and equation numbers are omitted. Other citations, footnotes, figures, tables and algorithms
+    are removed. If `keep_algorithms` is set, algorithms and the text in figures and tables are kept."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
@@ -329,7 +329,8 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Whether a citation is a word in its sentence: the subject, or the object of a preposition before it."""
+        """Whether a citation is a grammatical part of its sentence: the subject, or the object of a preceding
+        preposition."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
         if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
@@ -447,7 +448,7 @@ def _number(printed: str) -> str:
 
 
 def _listed(names: Sequence[str], last: str) -> str:
-    """Joins names, with a repeated kind only once: "Figure 1 and 2", for example."""
+    """Joins names, writing a repeated kind only once, as in "Figure 1 and 2"."""
     kinds = [name.rpartition(" ")[0] for name in names]
     short = [name if i == 0 or kinds[i] != kinds[i - 1] else _number(name) for i, name in enumerate(names)]
     return ", ".join(short[:-1]) + last * (len(short) > 1) + "".join(short[-1:])
@@ -462,7 +463,7 @@ _BEFORE_SPACE = re.compile(r"[,;](?=\s)")
 
 
 def _merged_marks(match: re.Match[str]) -> str:
-    """Replaces several consecutive punctuation marks, up to the last mark before a space, by the first of them."""
+    """Replaces consecutive punctuation marks, up to the last mark before a space, with the first mark."""
     if match[2]:
         return match[1] + match[2]
     run = match[0]

@@ -12,10 +12,10 @@ VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted")
 _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _SPACE = re.compile(r"[ \t]*+(?:%[^\n]{0,300}+\n[ \t]*+)*+(?:\n[ \t]*+(?!\n))?+")
 _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
-_MOST_OPTIONS = 9  # no macro takes more arguments than this
+_MOST_OPTIONS = 9  # TeX macros take at most nine arguments
 _LONGEST_OPTION = 1000
 _GROUP = re.compile(r"\\(?:(?:begin|b)(?P<opens>group)|(?:end|e)group)(?![a-zA-Z@])")
-_INCLUDED = re.compile(r"\\includecomment[ \t]*+\{([a-zA-Z*]{1,40})\}")  # its body is not a TeX group
+_INCLUDED = re.compile(r"\\includecomment[ \t]*+\{([a-zA-Z*]{1,40})\}")  # the environment's body is not a TeX group
 # Text after which a brace starts an argument.
 _TAKES = re.compile(r"(?:[}\]]|\\[a-zA-Z@]{1,60}\*?)[ \t]{0,20}+\n?[ \t]{0,20}+\Z")
 _AFTER_END = re.compile(r"\\(?:end\{[^{}]{1,60}\}|begin\{document\})\s{0,20}+\Z")
@@ -24,7 +24,7 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An argument: its inner text spans `start` to `end`, and the text after it starts at `after`."""
+    """An argument: its inner text spans `start` to `end`, and the text after the argument starts at `after`."""
 
     start: int
     end: int
@@ -166,7 +166,8 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
     r"""All environments, ordered by start. The body of a verbatim environment is not parsed.
 
     `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
-    open environment with that name; environments opened since then are treated as unclosed and empty."""
+    open environment with the same name. Environments opened inside that environment and still open are treated as
+    unclosed and empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
     environments: list[Environment] = []
