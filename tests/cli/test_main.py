@@ -105,7 +105,7 @@ def test_context_is_markdown_within_a_budget(xkg: Run, published: Path, monkeypa
     assert f"{TOP}/rbf-kernel-with-median-heuristic/median-heuristic" in code["pairs"]
     assert "# svgd/kernels.py:15-19\ndef median_bandwidth" in code["context"]
     assert (
-        "include cannot be 'prose': choose from paper, "
+        "include cannot be 'prose'; choose from paper, "
         in xkg("context", EXAMPLE_ID, "--include", "prose", kg=published).line
     )
 
@@ -420,7 +420,7 @@ def test_wrong_usage_names_what_is_meant(xkg: Run, arguments: list[str], remedy:
 
 
 def test_a_graph_that_is_not_there_is_not_called_empty(xkg: Run, tmp_path: Path) -> None:
-    assert f"there is no folder {tmp_path / 'new'}: run `xkg build" in xkg("papers", kg=tmp_path / "new").line
+    assert f"there is no folder {tmp_path / 'new'}; run `xkg build" in xkg("papers", kg=tmp_path / "new").line
 
 
 def test_a_query_needs_no_quotes(xkg: Run, published: Path) -> None:

@@ -117,7 +117,7 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
     """Returns the first command if the user agrees to it."""
     if not commands:
         raise InputError(
-            "no command was given, and no command in the README or scripts runs a file in the repository: pass a "
+            "no command was given, and no command in the README or scripts runs a file in the repository; pass a "
             "command with --run, or let a model find it with --llm"
         )
     first, *others = (f"`{command}`" for command in commands)
@@ -126,10 +126,10 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
         print_text(f"run {first}{more}", err=True)
     elif not sys.stdin.isatty():
         raise InputError(
-            f"no command was given; the README and scripts contain {first}{more}: accept it with --yes, or pass --run"
+            f"no command was given; the README and scripts contain {first}{more}; accept it with --yes, or pass --run"
         )
     else:
         print_text(f"run {first}?{more}", err=True)
         if not typer.confirm("Run it", default=True, err=True):
-            raise InputError("no command was selected: pass one with --run")
+            raise InputError("no command was selected; pass one with --run")
     return commands[0]

@@ -28,7 +28,7 @@ def key(
     if name is not None:
         trust.add(keys.make_key(name))
     elif not keys.own_key_file().exists():
-        raise InputError("you have no key: create one with `xkg key --name NAME` (your own graphs trust it)")
+        raise InputError("you have no key; create one with `xkg key --name NAME` (your own graphs trust it)")
     return keys.own_public_line()
 
 

@@ -46,7 +46,7 @@ def run(
 
     if lines is not None and script is not None:
         raise InputError(
-            f"there are two scripts, {script!r} and -c: omit one, and put a name with several words in quotes"
+            f"there are two scripts, {script!r} and -c; omit one, and put a name with several words in quotes"
         )
     if lines is None and script is None:
         print_text(scripts.example(settings, code), nl=False)

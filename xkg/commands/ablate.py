@@ -117,7 +117,7 @@ def ablate(
 
     _require_paper(settings, task)
     if settings.environment.cpu and task.devices:
-        raise InputError("--cpu and --device cannot be used together: omit one of them")
+        raise InputError("--cpu and --device cannot be used together; omit one of them")
     if engine and task.allow_hosts:
         raise InputError(
             "--allow-host downloads only to this machine; on a cluster, download the data yourself and pass --data"
@@ -130,7 +130,7 @@ def ablate(
         (folder / "lock").touch()
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(
-                f"another process is working on the run in {folder}: wait until it is done, or pass a different --out"
+                f"another process is working on the run in {folder}; wait until it is done, or pass a different --out"
             )
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
         if not engine and task.devices:
@@ -264,7 +264,7 @@ def read_campaign(folder: Path) -> Campaign:
     try:
         return Campaign.model_validate_json((folder / RESULTS).read_bytes())
     except (OSError, ValidationError) as error:
-        raise InputError(f"{folder / RESULTS} cannot be read: run the same command again to recreate it") from error
+        raise InputError(f"{folder / RESULTS} cannot be read; run the same command again to recreate it") from error
 
 
 def write_report(folder: Path, campaign: Campaign) -> None:

@@ -111,7 +111,7 @@ def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
             stored = _stored(snapshot, known) if known.startswith("title:") else None
             if stored is not None and _share_authors(stored.authors, form.authors) is False:
                 raise InputError(
-                    f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: give "
+                    f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors; give "
                     f"this paper its own id (--id, or the list's third column), such as {known}-2, or use the "
                     f"id {known} to replace the stored paper"
                 )

@@ -67,7 +67,7 @@ def apply(
         with place.open("xb") as file:
             file.write(found)
     except FileExistsError:
-        raise InputError(f"{place} already exists: choose another file with --patch") from None
+        raise InputError(f"{place} already exists; choose another file with --patch") from None
     except OSError as error:
         raise InputError(f"{place} cannot be written ({error.strerror})") from error
     return Applied(run=folder.name, patch=str(place))
@@ -107,11 +107,11 @@ def _require_accepted(folder: Path) -> None:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):
         raise InputError(
-            f"the run {folder.name} is not finished: run the same command again, or use --force to "
+            f"the run {folder.name} is not finished; run the same command again, or use --force to "
             f"apply its current state"
         ) from None
     if result.result not in ("A", "B"):
         raise InputError(
-            f"the run {folder.name} ended as {result.result}, not as working code (see {result.report}): use --force "
+            f"the run {folder.name} ended as {result.result}, not as working code (see {result.report}); use --force "
             f"to apply it anyway"
         )

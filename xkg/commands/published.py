@@ -202,7 +202,7 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
         paper = bundle.paper
         if paper.id not in chosen and (known := known_among(others, paper, paper.id)) != paper.id:
             raise OtherFormError(
-                f"another form of the paper was published as {known} during this build: build the paper again"
+                f"another form of the paper was published as {known} during this build; build the paper again"
             )
 
     return check
@@ -224,7 +224,7 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
     if not built.bundle.repositories and stored.repositories and stored.paper.origin == "build":
         place = stored.repositories[0].url or stored.repositories[0].id
         note = (
-            f"the graph has this paper with the repository {place}, and was not changed: build it with a repository, "
+            f"the graph has this paper with the repository {place}, and was not changed; build it with a repository, "
             f"or first remove it with `xkg remove`"
         )
         return stored_result(store, stored.paper.id, note)

@@ -147,7 +147,7 @@ class CachedEmbedder:
                 embedder = self._make()
                 if embedder.model != self.model:
                     raise EmbeddingError(
-                        f"the embedder is {embedder.model}, not {self.model}: set embedding.model to match"
+                        f"the embedder is {embedder.model}, not {self.model}; set embedding.model to match"
                     )
                 self._embedder = embedder
             return self._embedder

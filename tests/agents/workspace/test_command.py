@@ -425,7 +425,7 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
         (
             "python: Error while finding module specification for 'shop.old.words' (ModuleNotFoundError: No module "
             "named 'shop')\n",
-            "here: the repository has it as old/words.py: use that file in --run",
+            "here: the repository has it as old/words.py; use that file in --run",
         ),
         (
             'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'

@@ -102,7 +102,7 @@ def _elsewhere(module: str, workspace: Workspace) -> str:
     file."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
-    return printable_line(f"here: the repository has it as {places[0]}: use that file in --run") if places else ""
+    return printable_line(f"here: the repository has it as {places[0]}; use that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:

@@ -87,7 +87,7 @@ def install(
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)
     folder = (project or Path()).expanduser().absolute()
     if scope == "project" and not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: pass a project's folder, or --scope user")
+        raise InputError(f"{folder} is not a folder; pass a project's folder, or --scope user")
     wanted = clients.entry(client, server, name)
     command = clients.add_command(client, wanted) if scope == "user" else None
     if write:

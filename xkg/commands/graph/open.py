@@ -122,7 +122,7 @@ def require_folder(folder: Path) -> None:
     try:
         private_folder(folder)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be created ({error.strerror}): choose another folder with --kg") from error
+        raise StoreError(f"{folder} cannot be created ({error.strerror}); choose another folder with --kg") from error
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
@@ -186,5 +186,5 @@ def outbox_when_unreachable(settings: Settings, built: "Sequence[PaperBundle]") 
         outbox.enqueue(settings.kg, built)
         papers = "the paper is" if len(built) == 1 else f"{len(built)} papers are"
         raise StoreUnreachableError(
-            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: run `xkg store push` to send them"
+            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}; run `xkg store push` to send them"
         ) from error

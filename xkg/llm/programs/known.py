@@ -79,4 +79,4 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 def suggestion() -> str:
     """Returns a suggestion for users without a key: the first installed program, or '' if there is none."""
-    return next((f"{each.title} is installed: try --llm {each.name}" for each, _ in installed()), "")
+    return next((f"{each.title} is installed; try --llm {each.name}" for each, _ in installed()), "")

@@ -27,7 +27,7 @@ A = TypeVar("A", bound=Listing)
 
 _VERSION = b"\x01"
 _QUESTION, _PLACE, _ROW, _CHECK = 6, 8, 5, 3
-_UNKNOWN = "this tool did not issue the cursor: copy it exactly, or ask without it"
+_UNKNOWN = "this tool did not issue the cursor; copy it exactly, or ask without it"
 
 
 class Page:
@@ -126,7 +126,7 @@ def _read(cursor: str, question: bytes) -> bytes:
     if len(body) < len(_VERSION) + _QUESTION or body[:1] != _VERSION or _digest(body.hex(), _CHECK) != check:
         raise InputError(_UNKNOWN)
     if body[1 : 1 + _QUESTION] != question:
-        raise InputError("the cursor belongs to another query: repeat that query, or ask without it")
+        raise InputError("the cursor belongs to another query; repeat that query, or ask without it")
     return body[1 + _QUESTION :]
 
 

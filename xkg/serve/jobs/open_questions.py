@@ -93,7 +93,7 @@ def _next(row: Row, waiting: int) -> str:
         return f"The job is {row.state}: job_status has its result; call build again to continue an unfinished job."
     if waiting:
         return "Answer each question with `answer`, then call `questions` for the next ones."
-    return "No question is open now: call `questions` again, which waits for the next one."
+    return "No question is open now; call `questions` again, which waits for the next one."
 
 
 def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:

@@ -61,7 +61,7 @@ def locate(
 
 
 _NOTHING = "nothing in this folder matches the text; rephrase it, or use a technique's name"
-_UNCERTAIN = "none of these places is certain: read them before you edit"
+_UNCERTAIN = "none of these places is certain; read them before you edit"
 _NO_FIT = "no technique with places in the graph fits"
 _NAME_FOLDER = "name the folder of a repository to search that"
 

@@ -51,7 +51,7 @@ def add(server: MCPServer, service: Service) -> None:
         out after 10 seconds. graph_schema lists the named queries and the tables."""
         page = Page(cursor, "cypher", query, parameters)
         if page.reached > MOST_ROWS:
-            raise InputError(f"cursors return at most {MOST_ROWS} rows: add ORDER BY, SKIP and LIMIT")
+            raise InputError(f"cursors return at most {MOST_ROWS} rows; add ORDER BY, SKIP and LIMIT")
         answer = service.cypher(query, parameters, page.reached + limit)
         empty = "" if answer.rows else "nothing: no rows match; names and ids are exact; graph_schema lists the tables"
         # the service suggests ORDER BY and LIMIT for more rows, but they cannot be added to a named query

@@ -71,7 +71,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     info = EXACT
     if count > exact_up_to and not util.find_spec("faiss"):
         log.warning(
-            "searching %s techniques compares every vector: to search faster, %s", count, install_extra("faiss")
+            "searching %s techniques compares every vector; to search faster, %s", count, install_extra("faiss")
         )
     elif count > exact_up_to:
         faiss = _faiss()
