@@ -127,7 +127,7 @@ def id_of(document: Document, path: Path) -> str:
 
 def _refuse(spec: str, reason: str | None) -> None:
     if reason is not None:
-        raise InputError(f"{spec} is excluded: {reason}; build it without --blacklist, or correct that file")
+        raise InputError(f"{spec} is excluded: {reason}; build it without --blacklist, or correct the blacklist")
 
 
 def _outline(document: Document) -> str:

@@ -77,10 +77,10 @@ def create(
     name: Annotated[str, typer.Argument(help="Name of the token holder.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="Rights of the token: read, build, agents, run, admin (repeatable; default read)."),
+        typer.Option(help="Scope of the token: read, build, agents, run or admin (repeatable; default: read)."),
     ] = None,
     graph: Annotated[
-        list[str] | None, typer.Option(help="Name of a graph that the token can read (repeatable; default all).")
+        list[str] | None, typer.Option(help="Name of a graph that the token can read (repeatable; default: all).")
     ] = None,
     expires: Annotated[
         str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w (default: unlimited).")

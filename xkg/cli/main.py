@@ -171,4 +171,4 @@ def _usage(error: typer.TyperException) -> str:
         after = ", and --param before each parameter" if context.info_name == "cypher" else ""
         message = f"unexpected argument {more[1]}; put text with several words in quotes{after}"
     usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
-    return f"{message}; {usage} (`{context.command_path} --help` says more)"
+    return f"{message}; {usage} (see `{context.command_path} --help`)"

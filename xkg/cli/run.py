@@ -69,7 +69,7 @@ def run(
     else:
         print_text(answer.output, nl=not answer.output.endswith("\n") and bool(answer.output))
         for file in answer.files if out is None else ():
-            print_text(f"the script left {file.name} ({file.size:,} bytes); --out FOLDER stores it", err=True)
+            print_text(f"the script wrote {file.name} ({file.size:,} bytes); pass --out FOLDER to save it", err=True)
         for left in written:
             print_text(f"wrote {out}/{left}", err=True)
         for left in answer.left_out:

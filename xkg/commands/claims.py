@@ -77,8 +77,8 @@ class Claims(AbstractContextManager["Claims"]):
                     self.notes.append(note)
                 if replaced:
                     self.notes.append(
-                        f"the graph had {known} with a different text, which this build replaces; if that is a "
-                        f"different paper, give this one its own id (--id, or the list's third column), such as "
+                        f"the graph had {known} with a different text, which this build replaces; if they "
+                        f"are different papers, give this paper its own id (--id, or the list's third column), such as "
                         f"{known}-2"
                     )
                 identity = known

@@ -420,7 +420,7 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
         (
             '  File "/tmp/job/work/old/words.py", line 1\n    print 1\nSyntaxError: Missing parentheses in call to '
             "'print'. Did you mean print(...)?\n",
-            "here: --with fissix --setup 'python -m fissix -wn old/words.py', which converts that file",
+            "here: --with fissix --setup 'python -m fissix -wn old/words.py', which converts the file",
         ),
         (
             "python: Error while finding module specification for 'shop.old.words' (ModuleNotFoundError: No module "

@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_refused_with_its_name(code: Path, tmp_path: Path
         with pytest.raises(InputError, match=r"--related|empty"):
             read_related([str(tmp_path / name) if "\0" not in name else name], STARTER)
     for name in ("/", "~"):
-        with pytest.raises(InputError, match="use the folder that contains only the code"):
+        with pytest.raises(InputError, match="pass the folder that contains only the code"):
             read_related([name], STARTER)
 
 

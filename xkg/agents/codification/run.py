@@ -122,7 +122,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
         shutil.rmtree(folder)  # so that the same command tries again
-        notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
+        notes = f" (notes: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
             f"the unchanged starter does not report its metric: {baseline.problem}{notes}; correct --run or --metric, "
             "pass the starter's data with --data, or pass --baseline if the starter cannot run yet"

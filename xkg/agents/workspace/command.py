@@ -317,7 +317,7 @@ class Commands:
             if result.exit_code == 0:
                 return None
             if result.exit_code == 153:
-                return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed that much"
+                return f"it wrote more than {self.limits.disk_mb} MB to one file or to its output"
             last = _last_error(result.output)
             found = hint(
                 result.output,

@@ -126,7 +126,7 @@ class Metric(Value):
         except csv.Error as error:
             raise MetricError(f"{self.path} is not valid CSV ({error})") from error
         except (ValueError, StopIteration):
-            raise MetricError(f"{self.path} has no value in a column {self.key!a}") from None
+            raise MetricError(f"{self.path} has no value in the column {self.key!a}") from None
 
 
 def plain_text(pattern: str) -> str:

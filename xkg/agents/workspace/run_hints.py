@@ -60,7 +60,7 @@ def hint(
     places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
     if places and PYTHON_2.search(output):
         convert = shlex.quote(f"python -m fissix -wn {shlex.quote(places[-1][0])}")
-        return printable_line(f"here: --with fissix --setup {convert}, which converts that file")
+        return printable_line(f"here: --with fissix --setup {convert}, which converts the file")
     if places and NO_DISPLAY.search(traceback):
         return _without_line(*places[-1], workspace)
     if (unfound := _UNFOUND.search(output)) and (found := _elsewhere(unfound[1], workspace)):
@@ -70,7 +70,7 @@ def hint(
             return found
     if folder := missing_output_folder(output, command, workspace):
         made = shlex.quote(f"mkdir -p {shlex.quote(folder)}")
-        return printable_line(f"here: --setup {made}, since it writes there")
+        return printable_line(f"here: --setup {made}, since the code writes there")
     if absent := _ABSENT.findall(traceback):
         return _given(next(filter(None, absent[-1])), programs[-1].folder, workspace)
     return ""

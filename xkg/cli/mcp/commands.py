@@ -59,11 +59,11 @@ def install(
         typer.Option("--allow-agents", help="Let the client start `implement` jobs (xkg serve --allow-agents)."),
     ] = False,
     allow_run: Annotated[
-        bool, typer.Option("--allow-run", help="Let the client run scripts on code (xkg serve --allow-run).")
+        bool, typer.Option("--allow-run", help="Let the client run scripts in the sandbox (xkg serve --allow-run).")
     ] = False,
     skill: Annotated[
         bool,
-        typer.Option("--skill", help="Also install a skill for answering a build's questions; allows builds."),
+        typer.Option("--skill", help="Also install a skill for answering a build's questions. Implies --allow-build."),
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write to the client's file instead of printing.")] = False,
 ) -> None:
