@@ -48,8 +48,8 @@ _WORDS = (
     (re.compile(r"kg\.import\b"), "kg.import_"),
     (re.compile(r" with detail='full'|, or detail='full'"), ""),
     (re.compile(r"ask with the cursor|: ask again without it|, or ask without it"), "ask for a larger k"),
-    (re.compile(r"read its uri"), "its fields have all"),
-    (re.compile(r"name the folder of a repository to search that"), "repository=FOLDER searches a repository"),
+    (re.compile(r"read its uri"), "see its fields"),
+    (re.compile(r"name the folder of a repository to search that"), "pass repository=FOLDER to search a repository"),
     (re.compile(r"\b(" + "|".join(METHODS) + r")\b"), lambda found: METHODS[found[1]]),
     (re.compile(r"(?<![\w-])--[a-z][a-z-]+"), lambda found: _argument(found[0])),
 )

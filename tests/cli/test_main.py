@@ -187,7 +187,7 @@ def test_papers_are_listed_and_narrowed(xkg: Run, published: Path, monkeypatch: 
     assert xkg("papers", "--tested", kg=published).out.startswith("No such paper.\n(0 of 5 papers: those with tested")
     assert "papers without a year are left out" in xkg("papers", "--first-year", "1900", kg=published).out
     assert xkg("papers", "-k", 2, kg=published).out.endswith(
-        "Left out: 3 more papers after the first 2; -k asks for more.\n"
+        "Left out: 3 more papers after the first 2; use -k for more.\n"
     )
     monkeypatch.setenv("COLUMNS", "60")
     narrow = xkg("papers", "medians", kg=published).out.splitlines()
@@ -358,7 +358,7 @@ def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None
 def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     plan = xkg("ablate", "plan", "running-medians", "--llm", "none", kg=published).out
     assert "REMOVE" in plan
-    assert "--repo FOLDER searches a repository" in plan
+    assert "pass --repo FOLDER to search a repository" in plan
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------

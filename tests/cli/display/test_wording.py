@@ -46,6 +46,6 @@ def test_a_plan_of_ablations_names_commands() -> None:
     late = "by no model: m: no answer in time; it continues in the background: ask the same again in a minute"
     plan = AblationPlan(paper="p", title="Bread", planned_by=late, ablations=(planned,), searched="stored places")
     shown = in_commands(plan)
-    assert shown.ablations[0].note.endswith("; --repo FOLDER searches a repository")
+    assert shown.ablations[0].note.endswith("; pass --repo FOLDER to search a repository")
     assert "llm.seconds" in shown.planned_by
     assert "background" not in shown.planned_by

@@ -32,10 +32,11 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
             str,
             Field(min_length=1, max_length=LONGEST_SCRIPT, description="lines of Python that use the code"),
         ],
-        seconds: Annotated[float | None, Field(gt=0, description="time limit in seconds; default 30")] = None,
+        seconds: Annotated[float | None, Field(gt=0, description="time limit in seconds (default 30)")] = None,
         detail: Detail = "concise",
     ) -> RunAnswer:
-        """Runs a short script on a technique's code, with its packages, in a sandbox: try code before you copy it.
+        """Runs a short script on a technique's code, with its packages, in a sandbox, so that you can try code before
+        you copy it.
 
         The script can use every name in the code (see get_code) and its imports; `implementation` is the module. As in
         a notebook, the value of the last expression is printed, and open matplotlib figures are returned as pictures.
