@@ -459,7 +459,7 @@ def _unknown_setting(path: Sequence[str]) -> str:
     """Returns the message for an unknown setting, with the closest match."""
     name = ".".join(path)
     near = difflib.get_close_matches(name, _names(Settings), 1)
-    meant = f"the closest is {near[0]}" if near else "docs/reference/settings.md lists them all"
+    meant = f"the closest is {near[0]}" if near else "docs/reference/settings.md lists all settings"
     return f"there is no setting {name!r}; {meant}; correct it in xkg.yaml or the environment"
 
 

@@ -80,7 +80,7 @@ def _cut(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_cut)]
-"""A name, cut to `LONGEST_NAME` characters because answers and pages show it in full."""
+"""A name, cut to `LONGEST_NAME` characters because answers and pages never shorten names."""
 
 
 class Paper(Node):

@@ -68,7 +68,7 @@ def _metadata(sample: EvalSample) -> dict[str, Any] | None:
 def _judge(log: EvalLog) -> str:
     given = (log.eval.model_roles or {}).get(ROLE)
     first = given[0] if isinstance(given, list) else given
-    return f"judge: {first.model if first else f'{log.eval.model}, the model of the planner itself'}"
+    return f"judge: {first.model if first else f'{log.eval.model}, the same model as the planner'}"
 
 
 def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: int) -> list[Figure]:

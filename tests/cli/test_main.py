@@ -445,7 +445,7 @@ def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("content", "said"),
     [("embedding: {threads: many}", "embedding.threads"),
-     ("llm: {modle: none}", "the closest is llm.model"), ("zzzz: 1", "settings.md lists them all"),
+     ("llm: {modle: none}", "the closest is llm.model"), ("zzzz: 1", "settings.md lists all settings"),
      ("!!python/object/apply:os.system [id]", "xkg.yaml")],
 )  # fmt: skip
 def test_bad_settings_are_told_in_one_line(xkg: Run, tmp_path: Path, content: str, said: str) -> None:

@@ -62,7 +62,7 @@ def in_one_line(result: CallToolResult) -> str:
     assert "\n" not in said.strip()
     assert len(said) < 1200
     assert "Traceback" not in said
-    assert "error in the server" not in said
+    assert "because of a server error" not in said
     return said
 
 

@@ -27,8 +27,8 @@ class Applied(Value):
 
     def __str__(self) -> str:
         if self.branch is not None:
-            return f"branch {self.branch}, commit {(self.commit or '')[:12]}: `git diff HEAD...{self.branch}` shows it"
-        return f"{self.patch}: `git apply {self.patch}` in the starter's folder applies it"
+            return f"branch {self.branch}, commit {(self.commit or '')[:12]}; see `git diff HEAD...{self.branch}`"
+        return f"wrote {self.patch}; to apply the patch, run `git apply {self.patch}` in the starter's folder"
 
 
 def implement(
@@ -85,7 +85,7 @@ def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str
         "expert_model": model_of(settings.llm, "expert_model"),
     }
     write_inspect_log(folder, inspect, models)
-    return f"{inspect}: `inspect view --log-dir {inspect.absolute().parent}` shows it"
+    return f"wrote {inspect}; to view the log, run `inspect view --log-dir {inspect.absolute().parent}`"
 
 
 def find_run(settings: Settings, run: str) -> Path:

@@ -81,8 +81,8 @@ def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
         import tokenizers
     except ModuleNotFoundError:
         raise EmbeddingError(
-            f"{path} cannot be read ({refused}); fetch the model again, or pip install tokenizers for a model whose "
-            "tokenizer is not BERT's"
+            f"{path} cannot be read ({refused}); fetch the model again, or, if its tokenizer is not BERT's, "
+            "run `pip install tokenizers`"
         ) from refused
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))

@@ -203,7 +203,7 @@ class ObjectPlace(OtherPlace):
         except NoCredentialsError as error:
             raise InputError(
                 f"{self.name} needs keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
-                "anybody may read it"
+                "the library is public"
             ) from error
         except BotoCoreError as error:
             raise OSError(str(error)) from error

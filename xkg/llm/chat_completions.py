@@ -285,7 +285,7 @@ class ChatCompletions:
         if status in (400, 413, 422) and (status == 413 or TOO_LONG.search(f"{error.code} {words}")):
             return Reply("barred", f"the question is too long for {model}{because}")
         if status in (400, 403, 422) and _FILTERED.search(f"{error.code} {words}"):
-            return Reply("barred", f"the endpoint's filter blocked it{because}")
+            return Reply("barred", f"the endpoint's filter blocked the question{because}")
         raise self._failed(error, model) from None
 
     def _failed(self, error: Exception, model: str) -> Exception:

@@ -29,8 +29,8 @@ NODES = {
 }
 """The properties of each label, in the order of a row's values. `[]` marks lists of strings. A `CitedWork` is cited but
 has not been built. The name of `Code` is its technique's name. `claimed` is the claimed level of code whose level is
-`claimed`. `attested_by` lists the fingerprints of keys that attest at least that level or, for any other code, its own
-level."""
+`claimed`. `attested_by` lists the fingerprints of keys that attest at least the claimed level of such code, or the
+level of any other code."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -46,7 +46,7 @@ EDGES = {
     "RELEASES": ("Paper", "Resource", ""),
     "ABLATED_IN": ("Technique", "Ablation", ""),
 }
-"""Each edge type's labels at both ends and properties. The values in a row are both ids, followed by the properties.
+"""The labels at both ends of each edge type, and its properties. A row's values are both ids and the properties.
 `|` separates alternative labels."""
 
 LONGEST_KEY = 1500

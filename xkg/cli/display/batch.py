@@ -27,7 +27,7 @@ def lines(report: BatchReport) -> Iterator[Text | Padding]:
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
-        hidden = f", {sum(row.hidden.values())} hidden (xkg show says why)" if row.hidden else ""
+        hidden = f", {sum(row.hidden.values())} hidden (see `xkg show`)" if row.hidden else ""
         code = f", code: {code}" if code else ""
         found = f"{plural(row.techniques, 'technique')}{hidden}{code}"
         cost = f", ${row.cost_usd:.2f}" if row.cost_usd else ""

@@ -186,7 +186,7 @@ def _bwrap() -> str:
 
 
 def _refusal(output: str) -> str:
-    message = next((line.strip() for line in output.splitlines() if line.strip()), "it did not say why")[:200]
+    message = next((line.strip() for line in output.splitlines() if line.strip()), "no reason given")[:200]
     if "uid map" in message or "namespace" in message or "Operation not permitted" in message:
         advice = (
             "allow user namespaces (sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "

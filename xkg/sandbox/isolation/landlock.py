@@ -307,7 +307,7 @@ def _require_contained(status: str, watched: Watched) -> None:
         why = (
             status.removeprefix("refused ").splitlines()
             or watched.output.strip().splitlines()[-1:]
-            or ["it did not say why"]
+            or ["no reason given"]
         )
         raise SandboxUnavailableError(
             f"Landlock cannot sandbox code on this machine ({why[0][:200]}); check that the interpreter is "

@@ -47,7 +47,7 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
         return found[0]
     if found:
         ids = [short_paper(snapshot, paper) for paper in found[:_LISTED]]
-        message = f"{len(found)} papers have this title; use an id, one of {', '.join(ids)}"
+        message = f"{len(found)} papers have this title; use one of these ids: {', '.join(ids)}"
         raise AmbiguousIdError(message, ids)
     near = _nearest_papers(snapshot, wanted)
     if not near:
@@ -95,7 +95,7 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     papers = dict.fromkeys(map(paper_of, found))
     if len(papers) > 1:
         ids = list(short_ids(snapshot, found[:_LISTED]).values())
-        message = f"{len(papers)} papers have a technique {quoted(wanted)}; use an id, one of {', '.join(ids)}"
+        message = f"{len(papers)} papers have a technique {quoted(wanted)}; use one of these ids: {', '.join(ids)}"
         raise AmbiguousIdError(message, ids)
     facts = snapshot.facts(found)
     return next((t for t in found if t in facts and facts[t].language), found[0])

@@ -167,7 +167,7 @@ class Jobs:
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
-            raise UnknownIdError(f"there is no job {job}: job_status without a job lists the jobs")
+            raise UnknownIdError(f"there is no job {job}; call job_status without a job to list your jobs")
         return row
 
     def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
@@ -215,13 +215,13 @@ class Jobs:
         if problem is not None:
             raise InputError(f"question {question} is not answered: {problem}; answer it again")
         if not self._questions.answer(job, question, json.dumps(answer, ensure_ascii=False)):
-            raise InputError(f"question {question} has already been answered: `questions` lists the open questions")
+            raise InputError(f"question {question} has already been answered; call `questions` for the open questions")
         return row, len(self._questions.waiting(job))
 
     def _asks(self, job: int, caller: Caller) -> Row:
         row = self.get(job, caller, "answer")
         if row.llm != CALLER:
-            raise InputError(f"job {job} uses the server's language model: job_status shows its progress")
+            raise InputError(f"job {job} uses the server's language model; call job_status for its progress")
         return row
 
     def events(self, job: Row) -> list[dict[str, Any]]:

@@ -185,7 +185,7 @@ class JobTable:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with opened(self._path, _SCHEMA, "remove it; this loses the list of builds, but no build") as db:
+        with opened(self._path, _SCHEMA, "remove it; this only loses the list of builds, not the builds") as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
                 raise SchemaVersionError(f"{self._path} is from another version of xkg; use that version, or remove it")

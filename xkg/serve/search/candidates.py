@@ -16,7 +16,7 @@ from xkg.store.graph_store import Hit, Snapshot
 DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
-"""Number of papers from which text search runs in parallel with encoding the query, because it takes about as long."""
+"""Minimum number of papers for text search to run in parallel with encoding the query, which takes about as long."""
 
 _THREADS = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="xkg-text-search")
 

@@ -149,7 +149,7 @@ def open_current(root: Path) -> Generation | None:
             return _open(root, current)
         except _MovedOn:
             continue
-    raise StoreError(f"{root} changes faster than it can be read; try again")
+    raise StoreError(f"{root} is changing faster than it can be read; try again")
 
 
 class _MovedOn(Exception):

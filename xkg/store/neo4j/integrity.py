@@ -54,7 +54,7 @@ def problems(connection: Connection, model: str) -> list[str]:
     if state.model not in ("", model):
         found.append(
             f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured; restore the "
-            "first one, or run `xkg index rebuild`"
+            "first model, or run `xkg index rebuild`"
         )
     return found
 
