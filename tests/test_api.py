@@ -192,7 +192,7 @@ def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) 
     with xkg.open(published, llm={"model": "none"}) as kg:
         with pytest.raises(xkg.UnknownIdError, match=r"nor any similar one: kg\.papers\(\) lists the papers"):
             kg.paper("zzzz qqqq")
-        with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job lists"):
+        with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job to list"):
             kg.job(7)
         with pytest.raises(xkg.InputError, match=r"kg\.schema\(\) lists them"):
             kg.cypher("nope")

@@ -168,6 +168,6 @@ def _host(settings: Settings, clock: Clock) -> "GitHub | None":
 
 def _missing(error: ImportError) -> ConfigError:
     return ConfigError(
-        f"curation needs packages that are not installed ({error.name}): {install_extra('curation')}, or switch off "
+        f"curation needs packages that are not installed ({error.name}); {install_extra('curation')}, or switch off "
         f"the sources that need them (curation.openalex and curation.github: none)"
     )
