@@ -204,7 +204,7 @@ def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) 
 def test_no_text_of_the_graph_names_a_tool_or_an_option_to_programs() -> None:
     foreign = re.compile(
         r"get_(paper|technique|code)|list_papers|graph_schema|plan_context|job_status|search_techniques|related_papers|"
-        r"detail=|\bcursor\b|\buri\b|name the folder of|(?<![\w-])--[a-z]"
+        r"detail=|\bcursor\b|\buri\b|pass its folder|(?<![\w-])--[a-z]"
     )
     assert len([text for text in texts() if foreign.search(text)]) > 8
     assert [text for text in texts() if foreign.search(for_programs(text))] == []

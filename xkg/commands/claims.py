@@ -73,7 +73,9 @@ class Claims(AbstractContextManager["Claims"]):
                     known = known_as(snapshot, document, identity)
                     replaced = known == identity and _replaces_other_text(snapshot, document, known)
                 if known != identity:
-                    note = f"the graph already has another form of this paper, {known}: it was built under that id"
+                    note = (
+                        f"the graph already has another form of this paper, {known}; this one was built under that id"
+                    )
                     self.notes.append(note)
                 if replaced:
                     self.notes.append(
@@ -151,7 +153,7 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
             raise SamePaperError(
                 stored.id,
                 f"judging by its title, this is another form of {stored.id}, which the graph already has, so this form "
-                "was not built; to build it anyway, use that id (--id, or the list's third column)",
+                "was not built; to build it anyway, pass the stored paper's id (--id, or the list's third column)",
             )
     return identity
 

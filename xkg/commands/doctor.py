@@ -259,7 +259,7 @@ def _interpreters(settings: Settings) -> Check:
 
     found = sorted(installed(), key=lambda version: int(version[2:]))
     missing = [f"3.{minor}" for minor in range(OLDEST, own().minor) if f"3.{minor}" not in found]
-    downloads = "uv downloads others" if settings.environment.python_downloads else "others are not downloaded"
+    downloads = "uv downloads other versions" if settings.environment.python_downloads else "others are not downloaded"
     return Check(
         name="interpreters",
         ok=not missing,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.serve.service import Service
     from xkg.store.graph_store import GraphStore, Snapshot
 
-BUILD_WITHOUT_KEY = "to build without one, pass `--llm none`"
+BUILD_WITHOUT_KEY = "to build without a model, pass `--llm none`"
 """The note that a build adds if its language model has no key."""
 
 

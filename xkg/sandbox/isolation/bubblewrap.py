@@ -181,7 +181,7 @@ def _wait_for_exit(process: int) -> None:
 def _bwrap() -> str:
     program = shutil.which("bwrap")
     if program is None:
-        raise SandboxUnavailableError("bubblewrap is not installed; install it with: apt-get install bubblewrap")
+        raise SandboxUnavailableError("bubblewrap is not installed; run `apt-get install bubblewrap`")
     return program
 
 

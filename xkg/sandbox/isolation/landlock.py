@@ -409,7 +409,7 @@ def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
         yield f"jobs can enter folders that are closed to other users, because {sys.base_prefix} is in one"
     if abi < SCOPES_FROM:
         yield (
-            f"Landlock ABI {abi} does not restrict signals, so jobs may not send any, not even to their own processes "
+            f"Landlock ABI {abi} does not restrict signals, so jobs cannot send any, not even to their own processes "
             "(Linux 6.12 allows this)"
         )
 

@@ -71,7 +71,7 @@ class Listing(Quoting):
         return pandas.DataFrame(rows, columns=list(getattr(self, "columns", None) or of_row.model_fields))
 
 
-MORE_ROWS = "ask for a larger k"
+MORE_ROWS = "pass a larger k"
 """Part of `cut` if there are more rows."""
 
 

@@ -55,6 +55,6 @@ def add(server: MCPServer, service: Service) -> None:
         answer = service.cypher(query, parameters, page.reached + limit)
         empty = "" if answer.rows else "nothing: no rows match; names and ids are exact; graph_schema lists the tables"
         # the service suggests ORDER BY and LIMIT for more rows, but they cannot be added to a named query
-        further = f"all after the first {len(answer.rows)} rows: ask with the cursor" if answer.cut else ""
+        further = f"all after the first {len(answer.rows)} rows: pass the cursor" if answer.cut else ""
         answer = answer.model_copy(update={"cut": further or empty})
         return on_page(answer, page, detail, service.short_ids, further=bool(further))

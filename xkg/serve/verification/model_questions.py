@@ -149,8 +149,8 @@ class Questions:
         except TimeoutError:
             why = "no answer in time" if patient else "other answers wait for it"
             raise ModelUnavailableError(
-                f"{self._settings.verifier_model or self._settings.model}: {why}; it continues in the background: ask "
-                "the same again in a minute"
+                f"{self._settings.verifier_model or self._settings.model}: {why}; "
+                "the model keeps working in the background; repeat the request in a minute"
             ) from None
         finally:
             with self._turn:

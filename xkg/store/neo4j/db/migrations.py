@@ -172,5 +172,5 @@ def _require_empty(connection: Connection) -> None:
     if found is not None:
         raise StoreError(
             f"database {connection.database!r} at {connection.address} contains nodes from another program; set "
-            "store.database to a separate database for xkg, or empty this one"
+            "store.database to a separate database for xkg, or empty this database"
         )
