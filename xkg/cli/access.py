@@ -91,7 +91,7 @@ def create(
 
     until = None if expires is None else lifetime(expires)
     print_text(Tokens(settings.kg).create(name, scopes_of(scope or ["read"]), until, graph or ()))
-    print_text("save the token: it is not shown again; clients send it as `Authorization: Bearer TOKEN`", err=True)
+    print_text("save the token, which is not shown again; clients send it as `Authorization: Bearer TOKEN`", err=True)
 
 
 @token_app.command("list")

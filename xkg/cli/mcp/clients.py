@@ -303,7 +303,7 @@ def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> l
             lines.append(f"the token is read from {server.token}; set it where the client is started")
         lines.append("the server's operator creates a token with `xkg token create NAME`")
     if isinstance(server, Local) and scope == "project":
-        lines.append("the file contains paths on this machine: anyone you share it with needs their own")
+        lines.append("the file contains paths on this machine; anyone you share it with needs their own paths")
     if client in ("codex", "gemini") and scope == "project":
         lines.append(f"{_FORMATS[client].name} reads a project's file only if the project is trusted")
     return [*lines, "to check: " + _FORMATS[client].check.format(name=name)]

@@ -35,7 +35,7 @@ MOST_NEAREST = 5
 _SPELLED = 5
 """Minimum length of a word to respell. Shorter words resemble too many other words."""
 
-_NONE_LEFT = "nothing: no technique passes the filters; remove some of them"
+_NONE_LEFT = "nothing: no technique passes the filters; remove some filters"
 
 
 class Seek(Protocol):
