@@ -261,7 +261,7 @@ def main(
         if (shared() / "peer-graphs").is_dir():
             figures += of_graphs(Path(folder) / "graphs", rounds, calls)
         else:
-            console.print(f"{shared() / 'peer-graphs'} does not exist: set XKG_SHARED to measure the graphs")
+            console.print(f"{shared() / 'peer-graphs'} does not exist; set XKG_SHARED to measure the graphs")
     console.print(table(figures))
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 

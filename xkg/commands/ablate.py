@@ -190,7 +190,7 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
             notify(str(call))
 
     private_folder(settings.kg)
-    without = "`--llm none`, with --run and --metric, ablates only what can be found in the code"
+    without = "to ablate only what can be found in the code, pass `--llm none`, --run and --metric"
     return LanguageModel(settings.llm, settings.kg, tell, without_key=without)
 
 
@@ -234,7 +234,7 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
     found = [id for id in known if id.startswith(candidate)]
     if len(found) != 1:
         listed = ", ".join(list(known)[:8])
-        raise InputError(f"{folder} has no candidate {candidate!a}: the report lists all candidates ({listed} …)")
+        raise InputError(f"{folder} has no candidate {candidate!a}; the report lists all candidates ({listed} …)")
     base, chosen, place = Workspace.open(folder / "baseline"), known[found[0]], folder / "candidates" / found[0]
     rmtree(place, ignore_errors=True)
     return base.copied(place, changed(chosen.replacements, base.texts()), f"Ablate: {chosen.description}")

@@ -84,7 +84,7 @@ _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 def require_paper_id(text: str) -> None:
     """Raises `InputError` if the paper id is invalid, such as a malformed arXiv id."""
     if not re.fullmatch(r"[^\s#]+", text):
-        raise InputError(f"{text!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
+        raise InputError(f"{text!a} cannot be an id; leave out spaces and '#', as in arxiv:1608.04471")
     if text.casefold().startswith("arxiv:"):
         from xkg.text.arxiv_id import arxiv_id
 

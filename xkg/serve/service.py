@@ -114,7 +114,7 @@ class Service:
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
-            raise InputError("the task is empty: describe what to implement")
+            raise InputError("the task is empty; describe what to implement")
         chosen = filters or Filters()
         return find_implementations(self.snapshot, self._seek, self.questions(), task, k, chosen, full)
 

@@ -18,7 +18,8 @@ class TaskFields(TypedDict, total=False):
     metrics: Annotated[
         Sequence[str],
         Option(
-            "Metric: results.json:mse:min, log.csv:loss:min or a pattern (repeatable; first is primary).", "--metric"
+            "Metric: results.json:mse:min, log.csv:loss:min or a pattern (repeatable; the first is primary).",
+            "--metric",
         ),
     ]
     paper: Annotated[str, Option("Paper in the graph whose techniques are the components.")]

@@ -40,7 +40,7 @@ class TaskFields(TypedDict, total=False):
     ]
     may_change_evaluation: Annotated[bool, Option("Allow changes to evaluation code; the report lists them.")]
     mode: Annotated[
-        Mode, Option("Mode: agent (default) or, for comparison, single (one call) or prescribed (fixed steps).")
+        Mode, Option("Mode: agent (default) or, for comparison, single (one call) or prescribed (a fixed sequence).")
     ]
     graph: Annotated[bool, Option("Work without the graph's techniques and code.", "--no-graph")]
 

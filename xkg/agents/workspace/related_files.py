@@ -77,7 +77,7 @@ def read_related(
             if not found:
                 raise InputError(f"--related {name!a} has no text file that can be read")
             if left_out:
-                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or not in UTF-8"
+                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or files not in UTF-8"
                 notes.append(f"in {printable_line(name)}, {left_out} files are left out: {why}")
             texts |= {f"{folder}/{top}/{path}": text for path, text in found.items()}
         else:

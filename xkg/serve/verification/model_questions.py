@@ -98,7 +98,7 @@ class Questions:
                 return answer
             with self._turn:
                 if self._under_way >= MOST_OPEN:
-                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open: try again later")
+                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open; try again later")
                 self._under_way += 1
         except MissingKeyError:
             answer.set_exception(ModelUnavailableError(_NO_KEY))
