@@ -283,7 +283,7 @@ def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
     if not changes:
         return ()
     named = "; ".join(changes[:6])
-    return (f"the evaluation was changed ({named}): the metrics before and after may not be comparable",)
+    return (f"the evaluation was changed ({named}), so the metrics before and after may not be comparable",)
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:

@@ -147,7 +147,7 @@ class Questions:
         try:
             return answer.result(left if patient else min(left, BUSY_SECONDS))
         except TimeoutError:
-            why = "no answer in time" if patient else "other answers wait for it"
+            why = "no answer in time" if patient else "too many callers are already waiting"
             raise ModelUnavailableError(
                 f"{self._settings.verifier_model or self._settings.model}: {why}; "
                 "the model keeps working in the background; repeat the request in a minute"
