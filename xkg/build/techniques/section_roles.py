@@ -303,10 +303,6 @@ def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ..
         inherited = part.role is Role.BACKGROUND and not (part.labelled or part.run_in)
         if inherited and len(subject & set(key(part.title))) > 1:
             _inherit(part, Role.METHOD)
-        # "Slot Ablation" may be a step of the method. "Temperature Ablation" with accuracies or a table is not.
-        if part.role is Role.METHOD and re.search(r"\bablation$", part.title, re.IGNORECASE):
-            body = " ".join(sentences[n].text for n in part.sentences)
-            part.role = Role.EXPERIMENTS if _EMPIRICAL.search(body) else part.role
     if document.abstract_span is not None:
         start, end = document.abstract_span
         abstract = Part("Abstract", 1, start, start, end, role=Role.ABSTRACT)
