@@ -53,6 +53,9 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     elsewhere = part.role in _ELSEWHERE or (part.role in _SAID and part.run_in)
     if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
+    elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
+        # If a section begins with background and has hardly any text of its own, the background describes it.
+        above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
         _headings(tree, child, node)
@@ -160,8 +163,8 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
     elsewhere = any(tree.reader.part_of[i] is not part for i in mentions(spellings, tree.reader))
     # A heading of several sections with hardly any text of its own is a topic.
-    few = bool(part.children) and not part.run_in and len(part.sentences) <= _FEW
-    if few and not elsewhere and not is_own_name(tree, name, part):
+    sections = [child for child in part.children if not child.run_in]
+    if len(sections) > 1 and len(part.sentences) <= _FEW and not (elsewhere or is_own_name(tree, name, part)):
         return False
     # "Highlights." is a label.
     if part.run_in and len(words(name)) == 1 and name[1:].islower() and not is_method_like(name):
@@ -183,11 +186,9 @@ def _is_bare(name: str) -> bool:
 
 
 def _half(tree: Tree, name: str) -> str:
-    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half does. If
-    the first half names another technique, the second half counts."""
+    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half
+    does."""
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
-    if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
-        return halves[1]
     used = halves if len(halves) == 1 else [half for half in halves if is_used(tree.reader, half)]
     return used[0] if ":" in name and len(used) == 1 else name
 

@@ -118,7 +118,7 @@ def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ..
             once.add(seen)
     for name, score in title_names(reader.document.title):
         vote(name, score)
-    return {identity: c for identity, c in found.items() if identity and head(c.spellings[-1]) not in _NO_METHOD}
+    return {i: c for i, c in found.items() if i and not _NO_METHOD.issuperset(map(head, c.spellings))}
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
@@ -155,8 +155,8 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
             best = candidate
     if best is None:
         return None
-    names = _distinct(best.spellings)
-    names.sort(key=lambda n: len(n.split()) > 1)
+    title_name = document.title.partition(":")[0]
+    names = sorted(_distinct(best.spellings), key=lambda name: (" " in name, name != title_name))
     return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(best.naming)))
 
 

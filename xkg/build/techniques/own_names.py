@@ -28,17 +28,11 @@ def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
         return True
     if not is_name(name) or len(words(name)) < 2:
         return False
-    before = _words_before(tree.reader, name, part)
-    free = [word for word in before if word.casefold() not in _OF_METHOD]
-    return len(free) >= OFTEN and 2 * len(free) > len(before)
-
-
-def _words_before(reader: Reader, name: str, part: Part | None) -> list[str]:
-    """The word before each mention of a name outside a part; empty at the start of a sentence."""
     inside = {i for p in part.walk() for i in p.sentences} if part is not None else set()
-    texts = [reader.sentences[i].text for i in mentions([name], reader) if i not in inside]
-    starts = [text[: match.start()] for text in texts for match in pattern((name,)).finditer(text)]
-    return [start.split()[-1] if start else "" for start in starts]
+    texts = (tree.reader.sentences[i].text for i in mentions([name], tree.reader) if i not in inside)
+    before = [text[: match.start()].casefold().split() for text in texts for match in pattern((name,)).finditer(text)]
+    free = sum(not words_before or words_before[-1] not in _OF_METHOD for words_before in before)
+    return free >= OFTEN and 2 * free > len(before)
 
 
 def _is_proper_noun(reader: Reader, word: str) -> bool:
@@ -57,21 +51,18 @@ def _is_written(reader: Reader, word: str, after: str = r"(?<!\w)") -> bool:
 def add_method_name(tree: Tree) -> None:
     """Adds the method's name to headings and captions that are no names of their own. The heading becomes an alias."""
     root = tree.root
-    if root is None:
-        return
-    title = tree.reader.document.title
-    method = next((name for name in root.names if name in title and " " not in name), root.name)
-    for node in list(tree.nodes()):
-        if node is not root and node.part is not None and node.part.role in _ROLES and _needs_method(tree, root, node):
+    for node in tree.nodes():
+        if root is not None and node is not root and _needs_method(tree, root.name, node):
             node.aliases.insert(0, node.name)
-            node.name = _joined(tree.reader, method, node.name)
+            node.name = _joined(tree.reader, root.name, node.name)
 
 
-def _needs_method(tree: Tree, root: Node, node: Node) -> bool:
-    if node.naming or len(node.name.split()) > _LONG or any(alias.isupper() for alias in node.aliases):
+def _needs_method(tree: Tree, method: str, node: Node) -> bool:
+    named = bool(node.naming) or len(node.name.split()) > _LONG or any(alias.isupper() for alias in node.aliases)
+    if node.part is None or node.part.role not in _ROLES or named:
         return False
-    # A root in lower case may be only a description of the method.
-    if is_name(node.name) and root.name.split()[0].islower():
+    # A method in lower case may be only a description.
+    if is_name(node.name) and method.split()[0].islower():
         return False
     return not is_own_name(tree, node.name, node.part if node.algorithm is None else None)
 
@@ -80,7 +71,7 @@ def _joined(reader: Reader, method: str, name: str) -> str:
     """Examples: "EggNet update rule", "Pooling of eggs in EggNet", "Update rule in Incremental Egg Pooling"."""
     first, *others = name.split()
     acts = len(others) > 1 and (first.endswith("ing") or first.casefold() in ACTIONS)
-    if acts or _LIST.search(name) or len(method.split()) > _SHORT or set(words(method)) & set(words(name)):
+    if acts or _LIST.search(name) or len(words(method)) > _SHORT or set(words(method)) & set(words(name)):
         return f"{name} in {method}"
     # Headings in sentence case continue within the name.
     if " ".join(others).islower() and _is_written(reader, first.lower()):

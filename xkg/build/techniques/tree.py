@@ -14,6 +14,7 @@ from xkg.build.techniques.names import (
     PREPOSITION,
     abbreviations,
     about,
+    initials_match,
     is_name,
     key,
     resolve,
@@ -131,7 +132,11 @@ class Tree:
     def _split_short_name(self, node: Node) -> None:
         """Splits "Long form (SHORT)" and adds the paper's short form for the name."""
         match = re.fullmatch(r"(.+?)\s*\(\s*([\w+-]+)\s*\)", node.name)
-        if match:
+        reverse = re.fullmatch(r"([\w+-]{2,12})\s*+\(\s*+([^()\s][^()]{3,80}+)\)", node.name)
+        if reverse and initials_match(reverse[1], reverse[2]):
+            node.name = reverse[2].strip()
+            node.aliases.append(reverse[1])
+        elif match:
             node.name = match[1].strip()
             node.aliases.append(match[2])
         other = self.longs.get(key(node.name)) or self.shorts.get(node.name)
