@@ -17,8 +17,7 @@ def caption_name(title: str) -> str:
     plain = plain_title(re.sub(r"\$[^$]*\$(-?)", lambda formula: formula[0] if formula[1] else "$$", title))
     name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
     name = clean(about(clean(name)))
-    name = re.split(r"\.\s", name)[0].strip()
-    return re.sub(r"\s(?:in|for|under) (?:the|an?) (?:[\w-]+ ){1,3}(?:setting|case|regime)s?$", "", name)
+    return re.split(r"\.\s", name)[0].strip()
 
 
 def add_algorithms(tree: Tree) -> None:

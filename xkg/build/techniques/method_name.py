@@ -57,15 +57,8 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
             3.5 if sum(c.isupper() for c in before) > len(before.split()) or len(before.split()) == 1 else 2.0,
         )
     for piece in filter(None, (before, after.strip())):
-        if via := re.search(r"\bvia\s+", piece):
-            name, _ = noun_phrase(piece, via.end())
-            if is_name(name):
-                yield name, 1.5
         bare = re.sub(r"^(?:the|an?)\s+", "", piece, flags=re.IGNORECASE)
-        name, end = noun_phrase(bare, 0)
-        # "… Layers Are Key-Value Memories" states a result.
-        if re.match(r"\s*(?:is|are|can|do|does|has|have|helps?|makes?|needs?)\b", bare[end:], re.IGNORECASE):
-            continue
+        name, _ = noun_phrase(bare, 0)
         if is_name(name) and len(words(name)) > 1:
             yield name, 2.0 if piece is before else 1.5
 
