@@ -9,7 +9,7 @@ from xkg.build.techniques.tree import MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS
 
 _ROLES = frozenset({*MAIN, Role.DETAILS, Role.BACK})  # parts in other roles describe techniques by others
-_OF_METHOD = frozenset("the our this these its".split())
+_OF_METHOD = re.compile(r"\b(?:the|our|this|these|its)\s+$", re.IGNORECASE)
 _SHORT = 2  # most words in a method's name that may precede the name of its part
 _LONG = 5  # headings with more words say what they are about
 _LIST = re.compile(r"\sand\s|,|:")
@@ -30,8 +30,8 @@ def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
         return False
     inside = {i for p in part.walk() for i in p.sentences} if part is not None else set()
     texts = (tree.reader.sentences[i].text for i in mentions([name], tree.reader) if i not in inside)
-    before = [text[: match.start()].casefold().split() for text in texts for match in pattern((name,)).finditer(text)]
-    free = sum(not words_before or words_before[-1] not in _OF_METHOD for words_before in before)
+    before = [text[max(0, m.start() - 8) : m.start()] for text in texts for m in pattern((name,)).finditer(text)]
+    free = sum(not _OF_METHOD.search(each) for each in before)
     return free >= OFTEN and 2 * free > len(before)
 
 
