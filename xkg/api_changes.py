@@ -266,10 +266,10 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "PulledPapers":
         """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
-        with every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level`
-        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of them
-        fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
-        version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        with every word of `topic` in their title or technique names, or to papers with code at the claimed `level` or
+        above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of them fails.
+        In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing version
+        stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -308,9 +308,9 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "VerifyResult":
         """Reruns the code of the given papers (default: all) and its tests, `jobs` at a time, and updates the levels.
-        `stale` limits this to code whose last run is older than that. `attest` signs the levels with `key`: a private
-        key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`). Raises
-        `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
+        If `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with
+        `key`: a private key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg
+        key`). Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)

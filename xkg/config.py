@@ -257,8 +257,8 @@ class OAuthSettings(_Section):
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
     keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
-    `JWT` if the issuer's access tokens have that type or none, but only if none of its other tokens have this audience
-    and the `read` scope."""
+    `JWT` if the issuer's access tokens have that type or no type at all, but only if none of the issuer's other tokens
+    have this audience and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -312,8 +312,8 @@ class ServeRunSettings(_Section):
 
 class ServeQuestionSettings(_Section):
     """Questions for the language model while a caller waits, as with `verify`. A caller waits `wait_seconds` for the
-    model, or twice as long for a task, because most clients time out after a minute or more. A longer call continues
-    for at most `llm.seconds`, and its answer is stored for next time."""
+    model, or twice as long for a task, because most clients time out after a minute or more. A call that takes longer
+    continues for at most `llm.seconds`, and its answer is stored for the next request."""
 
     wait_seconds: float = Field(default=20, gt=0)
 
@@ -414,13 +414,13 @@ class _WorkingFolder(YamlConfigSettingsSource):
         ]
         if commands:
             raise ConfigError(
-                f"setting 'llm.{commands[0]}': a file cannot set a command, because it may come from a repository; "
+                f"setting 'llm.{commands[0]}': a file cannot set a command, as it may come from a repository; "
                 "use --llm or the environment"
             )
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None
         if isinstance(sandbox, dict) and sandbox.get("runner") == "unsafe-subprocess":
             raise ConfigError(
-                "setting 'sandbox.runner': a file cannot turn off the sandbox, because it may come from a repository; "
+                "setting 'sandbox.runner': a file cannot turn off the sandbox, as it may come from a repository; "
                 "set XKG_SANDBOX__RUNNER=unsafe-subprocess if you are sure"
             )
 

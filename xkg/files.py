@@ -54,7 +54,7 @@ def said_when_full(folder: Path, advice: str) -> Iterator[None]:
     a file exceeds the system's size limit."""
     try:
         yield
-    except OSError as error:  # shutil.Error has the reasons for many files as text, but no error number
+    except OSError as error:  # shutil.Error contains the reasons for many files as text, but no error number
         reasons = {code: os.strerror(code) for code in _FULL}
         text = reasons.get(error.errno or 0) or next((why for why in reasons.values() if why in str(error)), None)
         if text is None:
@@ -73,7 +73,7 @@ def private_folder(folder: Path) -> None:
 
 
 def lies_under(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path with its links resolved is one of these folders or inside one of them. Folders are compared by
+    """Whether a path, with its links resolved, is one of these folders or inside one of them. Folders are compared by
     identity, since macOS and Windows ignore case in names."""
     return any(
         path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
@@ -172,7 +172,8 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Yields True if no process is reading `path`. In that case, no process can start reading it inside the context."""
+    """Yields True if no process is reading `path`. In that case, no process can start reading `path` until the context
+    ends."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -32,8 +32,8 @@ class Node(Value):
 
 
 class Level(StrEnum):
-    """What was proven about a code node, weakest first. Compare levels by `rank`, never as strings. `claimed` code was
-    imported and has not been checked on this machine; its evidence contains the sender's claims."""
+    """What has been proven about a code node, from weakest to strongest. Compare levels by `rank`, never as strings.
+    `claimed` code was imported and has not been checked on this machine; its evidence contains the sender's claims."""
 
     NONE = "none"
     CLAIMED = "claimed"
@@ -163,8 +163,8 @@ class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
     from. Either the code and the source lines both implement the statement differently (`differs`), neither implements
     it (`absent`), only the code implements it (`added`), or only other lines in the repository, given in the remark,
-    implement it (`elsewhere`). `searched` is whether other lines in the repository were examined first. `component` is
-    the name of the component whose code differs from the definition, or empty for the technique's own code."""
+    implement it (`elsewhere`). `searched` says whether other lines in the repository were examined first. `component`
+    is the name of the component whose code differs from the definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -201,19 +201,21 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart for a faithful implementation: 0.7 of all statements; or 0.5 of
-        all statements and 0.7 of the statements that were not written from the definition."""
+        """Whether enough statements have a counterpart for the implementation to be faithful. This requires either 0.7
+        of all statements, or 0.5 of all statements and 0.7 of the statements that were not written from the
+        definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
     @property
     def is_met(self) -> bool:
-        """Whether the implementation is faithful: enough of it comes from the sources, and a model found no faults."""
+        """Whether the implementation is faithful, which requires that enough of its statements come from the sources
+        and that a model found no faults."""
         return self.is_enough and self.faults == ()
 
     @property
     def unrelated(self) -> str | None:
-        """Why the implementation does something else entirely; None if it does not."""
+        """The reason why the implementation does something else entirely, or None if it does not."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
@@ -275,8 +277,8 @@ def describe_package(name: str, pin: str) -> str:
 class Code(Node):
     """`test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code was repaired,
     the first entry is for the first run. `claims` contains claims from an imported file, which are stored but not
-    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase for who
-    attests the level; it depends on the reader's trusted keys, and is never stored."""
+    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that says
+    who attests the level. The phrase depends on the reader's trusted keys, and is never stored."""
 
     id: str
     technique: str

@@ -63,7 +63,7 @@ def largest_memory() -> int:
 
 def sync_folder(folder: str) -> None:
     """Syncs renames and new files in `folder` to disk, so that they survive a power cut. Does nothing on Windows, which
-    has no such call for folders."""
+    cannot sync folders."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY | FOLDER)

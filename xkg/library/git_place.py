@@ -1,6 +1,6 @@
-"""A library on one branch of a git repository. It is read and written without a working tree, so that links, hooks and
-attributes in the repository have no effect. Concurrent writers are detected because git rejects pushes that are not
-fast-forwards."""
+"""A library on one branch of a git repository. The branch is read and written without a working tree, so that links,
+hooks and attributes in the repository have no effect. Concurrent writers are detected because git rejects pushes that
+are not fast-forwards."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def is_repository(place: str) -> bool:
 
 
 class GitPlace(Place):
-    """Reads a bare copy of one commit under `cache`. Written files wait in memory and are pushed together with the
+    """Reads from a bare copy of one commit under `cache`. New files are kept in memory and pushed together with the
     head."""
 
     def __init__(self, place: str, cache: Path) -> None:
@@ -54,7 +54,7 @@ class GitPlace(Place):
         try:
             self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, f"+{branch}:{branch}")
         except InputError as error:
-            if "couldn't find remote ref" in str(error):  # nobody has pushed yet
+            if "couldn't find remote ref" in str(error):  # nothing has been pushed yet
                 return None, None
             raise
         self._commit = self._git("rev-parse", branch).decode("ascii").strip()
@@ -84,7 +84,7 @@ class GitPlace(Place):
             size = int(answer[2])
             if size > start + most:
                 self._end_reader()
-                raise InputError(f"{path} in {self.name} is larger than the library says; ask its maintainer")
+                raise InputError(f"{path} in {self.name} is larger than the library's index says; ask its maintainer")
             data = self._reader.stdout.read(size + 1)[:-1]
         yield data[start : start + most]
 

@@ -25,8 +25,8 @@ _TRIES = 200
 
 
 class Change(Value):
-    """A writer's addition: a paper with one version, which replaces versions with `seen` contents. If the library
-    already has the version, it gets only the missing packages."""
+    """An addition by a writer: one version of a paper, which replaces the versions whose contents are in `seen`. If the
+    library already contains the new version, only its missing packages are added."""
 
     row: Row
     seen: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ _CHANGES = TypeAdapter(tuple[Change, ...])
 
 
 class OpenHead(NamedTuple):
-    """A head that was read from a place. `data` contains its bytes; `token` is passed to `Place.replace`."""
+    """A head that was read from a place. `data` contains the head's bytes, and `token` is passed to `Place.replace`."""
 
     head: Head
     signer: str | None
@@ -45,9 +45,9 @@ class OpenHead(NamedTuple):
 
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
-    """Returns the library's current head. With `seen`, the head must not be older than the last head that was seen. If
-    that head was signed, the new head must be signed with the same key or a trusted key. Raises `UnsafeInputError`,
-    `UnreachableError` and `InputError`.
+    """Returns the library's current head. If `seen` is given, the head must not be older than the last head that was
+    seen. If the last head was signed, the new head must be signed with the same key or a trusted key. Raises
+    `UnsafeInputError`, `UnreachableError` and `InputError`.
     """
     before = seen.head() if seen is not None else None
     if before is not None and before.tag:
@@ -98,7 +98,7 @@ def files_of(place: Place, clock: Clock = CLOCK) -> Files:
 
 
 def merged(row: Row | None, change: Change) -> Row:
-    """Returns a paper's row, merged with a writer's addition."""
+    """Returns a paper's row after merging a writer's addition into it."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
     # others' additions to a replaced version may be about code that has not changed
@@ -121,9 +121,9 @@ def add(
     step: Callable[[str], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> int:
-    """Adds the changes that the library lacks, even if others are writing at the same time, and returns how many papers
-    changed. `step` is called with the name of each write before it starts. Raises `InputError` and the same errors as
-    `open_head`."""
+    """Adds the changes that the library does not contain yet, even if others are writing at the same time. Returns the
+    number of papers that changed. `step` is called with the name of each write before it starts. Raises `InputError`
+    and the same errors as `open_head`."""
     if not place.atomic:
         step("announcement")
         place.announce(_CHANGES.dump_json(tuple(changes)))

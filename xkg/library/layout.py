@@ -44,8 +44,9 @@ class Package(Value):
 
 
 class Version(Value):
-    """One version of a paper. `content` is the hash of its bundle, which is in the first package; other packages were
-    added later. `levels` counts its code nodes by claimed level; `pushed` is the time of the push."""
+    """One version of a paper. `content` is the hash of the version's bundle, which is in the first package. Any other
+    packages were added later. `levels` counts the version's code nodes by claimed level, and `pushed` is the time of
+    the push."""
 
     content: Sha256
     packages: tuple[Package, ...] = Field(min_length=1, max_length=1000)
@@ -60,13 +61,13 @@ class Version(Value):
 
     @property
     def proof(self) -> int:
-        """The sum of the ranks of its claimed levels."""
+        """The sum of the ranks of the version's claimed levels."""
         return sum(Level(name).rank * count for name, count in self.levels.items() if name in set(Level))
 
 
 class Row(Value):
-    """A paper. Versions that were not replaced are listed with the highest claimed levels first. Technique `names` are
-    only in the log."""
+    """A paper with all versions that have not been replaced, highest claimed levels first. Technique `names` are only
+    included in the log."""
 
     paper: Text
     title: Text
@@ -110,7 +111,8 @@ def path_of(name: str) -> str:
 
 
 def keys_of(paper: str, title: str) -> tuple[str, ...]:
-    """Returns the keys that a paper is listed under: its id, its title, and its title up to a colon."""
+    """Returns the keys under which a paper is listed: its id, its title, and the part of its title before the first
+    colon."""
     titles = [title, title.partition(":")[0]]
     return tuple(dict.fromkeys([paper, *(f"title:{slug(each)}" for each in titles)]))
 

@@ -137,8 +137,8 @@ def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
 
 
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
-    """Yields the bundle's texts that a part has vectors for, with these vectors. Yields nothing if there are none or
-    the part is damaged."""
+    """Yields the texts in the bundle for which a part contains vectors, with their vectors. Yields nothing if the part
+    is damaged or contains no vectors."""
     import numpy as np
 
     try:

@@ -32,8 +32,8 @@ T = TypeVar("T")
 class Place:
     """Reads and writes files by their paths in the library. Raises `OSError` if a retry may succeed,
     `FileNotFoundError`, and `InputError` if a retry will not help. `name` is a readable name for the place. A place
-    that is not `atomic` cannot detect whether another writer has replaced the head. There, each writer first announces
-    its entries in a separate file, and merges the other writers' announcements."""
+    that is not `atomic` cannot detect whether another writer has replaced the head. In such a place, each writer first
+    announces its entries in a separate file, and then merges the other writers' announcements."""
 
     name: str
     atomic = True
@@ -67,8 +67,7 @@ class Place:
         raise NotImplementedError
 
     def forget(self, path: str) -> None:
-        """Deletes an announcement that is included in the head, once it is so old that no writer uses a head without
-        it."""
+        """Deletes an announcement that the head already includes, once no writer can still be using an older head."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -131,7 +130,8 @@ class OtherPlace(Place):
         yield self._files.cat_file(self._at(path), start=start, end=start + most)
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes the file atomically if the place can rename, since another process may be reading the same file."""
+        """Writes the file atomically if the place supports renaming, because another process may be reading the same
+        file."""
         self._files.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)
         partial = f"{self._at(path)}.{uuid.uuid4().hex}.tmp"
         self._files.pipe_file(partial, data)
@@ -201,7 +201,7 @@ class ObjectPlace(OtherPlace):
         except NoCredentialsError as error:
             raise InputError(
                 f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
-                "anybody may read it"
+                "it is publicly readable"
             ) from error
         except BotoCoreError as error:
             raise OSError(str(error)) from error
@@ -232,7 +232,7 @@ class WebPlace(Place):
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
             passed_over = start if file.r.status == 200 else 0
-            # at the end, a read would cost another round trip to fsspec's thread
+            # stop at the end of the file, because another read would cost a round trip to fsspec's thread
             while most > 0 and not file.r.content.at_eof() and (piece := file.read(_PIECE)):
                 skipped = min(passed_over, len(piece))
                 passed_over -= skipped
@@ -282,8 +282,9 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Returns the result of `attempt`, and retries it if that may help. Attempts that made `progress` (in bytes) do not
-    count. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
+    """Returns the result of `attempt`, which is retried if a retry may help. Attempts that made `progress` (in bytes)
+    do not count towards the maximum. Raises `UnreachableError`, `FileNotFoundError`, and other errors from
+    `attempt`."""
     tries = before = 0
     while True:
         try:
