@@ -36,4 +36,4 @@ class Feed(Protocol):
 
     def changes(self, since: Position | None) -> Changes:
         """Returns the changes since a position. Returns everything if `since` is None or belongs to a different graph,
-        or if tombstones since then have been deleted."""
+        or if tombstones created after that position have been deleted."""

@@ -83,7 +83,8 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
     """Returns the bundle with the evidence and attestations in `stored` for the same code. Stored evidence from a run
-    replaces missing evidence or a claim. Stored evidence from a check replaces the same check at a different time."""
+    replaces missing evidence or a claim. Stored evidence from a check replaces evidence from the same check at a
+    different time."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])

@@ -126,7 +126,7 @@ class Coverage(NamedTuple):
 
 class Background(NamedTuple):
     """The distribution of cosines between a vector and all techniques in a graph, which shows what cosine to expect for
-    an unrelated technique. `techniques` is their number. All values are 0 if there are no vectors."""
+    an unrelated technique. `techniques` is the number of techniques. All values are 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -152,8 +152,9 @@ class Snapshot(Protocol):
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """Returns the id of the paper with this id, or else the ids of papers with this title, or else of papers whose
-        titles begin with these words. Case, spaces and punctuation are ignored. Returns up to `most` ids, in order."""
+        """Returns the id of the paper with this id. If there is none, returns the ids of papers with this title, or
+        else the ids of papers whose titles begin with these words. Case, spaces and punctuation are ignored. Returns up
+        to `most` ids, in order."""
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
         """Returns the headings of these papers, in the same order. Unknown ids are omitted."""
@@ -258,7 +259,7 @@ class GraphStore(Protocol):
 
     def add_ablations(self, new: "Iterable[Ablation]") -> int:
         """Adds measurements of techniques, replacing any with the same ids. Measurements are kept even if their papers
-        are removed. If a technique is not visible, its measurement is stored, but not in the graph."""
+        are removed. The measurement of a technique that is not visible is stored, but not added to the graph."""
 
     def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
         """Returns the measurements of these techniques, or of all techniques if None, in id order."""
@@ -282,7 +283,7 @@ class GraphStore(Protocol):
         generation before `second`. Raises `StoreError` if a generation has been deleted."""
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Rebuilds all derived data. Returns the generation's number, and notes with one line each."""
+        """Rebuilds all derived data. Returns the new generation's number, and a list of one-line notes."""
 
     def check(self) -> list[str]:
         """Checks the stored graph. Returns any problems, one line each."""

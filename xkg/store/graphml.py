@@ -1,5 +1,5 @@
 """Exports papers as a GraphML file (http://graphml.graphdrawing.org/specification.html) for Gephi, yEd, Cytoscape and
-networkx. The file contains the nodes, edges and properties defined in `xkg.store.rows`. GraphML has no lists, so they
+networkx. The file contains the nodes, edges and properties defined in `xkg.store.rows`. GraphML has no lists, so lists
 are stored as JSON strings."""
 
 import re

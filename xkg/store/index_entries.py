@@ -7,8 +7,8 @@ from xkg.embeddings.base import Text
 from xkg.model import Code, PaperBundle, Technique
 
 VECTOR_TEXT_CHARACTERS = 2000
-"""Maximum length of a text. This is longer than the default model's limit of 256 word pieces. The model ignores the
-rest."""
+"""Maximum length of a text. This is longer than the default model's limit of 256 word pieces. The model ignores any
+further word pieces."""
 
 
 PART_OF_HIDDEN = "it is part of a hidden technique"

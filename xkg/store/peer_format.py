@@ -84,7 +84,7 @@ def peer_bytes(bundle: PaperBundle) -> bytes:
     return json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"
 
 
-# --- The regular form of each object, from the model alone.
+# --- The regular form of each object, derived only from the model.
 
 
 def _paper(bundle: PaperBundle, techniques: list[Object]) -> Object:

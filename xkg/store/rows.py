@@ -29,8 +29,8 @@ NODES = {
 }
 """The properties of each label, in the order of a row's values. `[]` marks lists of strings. A `CitedWork` is cited but
 has not been built. The name of `Code` is its technique's name. `claimed` is the claimed level of code whose level is
-`claimed`. `attested_by` lists the fingerprints of keys that attest at least that level or, for any other code, its own
-level."""
+`claimed`. `attested_by` lists the fingerprints of keys that attest at least the claimed level or, for any other code,
+the code's own level."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),

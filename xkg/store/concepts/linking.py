@@ -75,8 +75,8 @@ def link(
     decisions: Decisions,
     among: frozenset[int] | None = None,
 ) -> list[RowLink]:
-    """Returns all links and undecided pairs, ordered by row. If `among` is given, returns only those that involve these
-    papers.
+    """Returns all links and undecided pairs, ordered by row. If `among` is given, only returns links and pairs that
+    involve the papers in `among`.
 
     `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
     papers with a cosine of at least `OPEN`. Each row in a pair must be the nearest row in its paper to the other

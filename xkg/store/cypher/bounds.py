@@ -62,8 +62,8 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if that is not a simple
-    pattern."""
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if the pattern is not a simple
+    one."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
             continue

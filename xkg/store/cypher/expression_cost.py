@@ -6,8 +6,8 @@ therefore computes upper bounds on each value's number of items and size. Rows a
 stop between them. Long lists should be processed with `UNWIND`.
 
 Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
-`STORED_ITEMS` items, and the result of `collect` `COLLECTED_ITEMS`. Functions with lambdas are treated like other
-functions. Only LadybugDB has them, and its process can be killed."""
+`STORED_ITEMS` items, and the result of `collect` is assumed to have `COLLECTED_ITEMS` items. Functions with lambdas are
+treated like other functions, because only LadybugDB supports lambdas, and its process can be killed."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -126,7 +126,7 @@ class _Estimate(TokenTree):
                 names.setdefault(name, STORED)
 
     def unwound(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """Returns the bounds of the list in an UNWIND. The server does not materialise a `range(…)` there."""
+        """Returns the bounds of the list in an UNWIND. The server does not materialise a `range(…)` in an UNWIND."""
         if start + 1 < end and self.name(start).lower() == "range" and self.closing.get(start + 1) == end - 1:
             for part in self.parts(start + 2, end - 1):
                 self.value(*part, names, times)

@@ -1,4 +1,4 @@
-"""A generation's vector index: exact search as long as that is fast enough, otherwise inverted lists of 16-bit numbers.
+"""A generation's vector index: exact search as long as this is fast enough, otherwise inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. See Johnson, Douze and Jégou, "Billion-scale similarity search
 with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped and therefore shared between
@@ -56,8 +56,8 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Builds an index over rows of unit length and writes it to disk; row i gets number i. It is exact if FAISS is not
-    installed.
+    """Builds an index over rows of unit length and writes it to disk; row i gets number i. The index is exact if FAISS
+    is not installed.
 
     Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
     of four vectors. If this is not possible, the index is exact. The sums simulate paraphrased queries, which lie
@@ -162,8 +162,8 @@ def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
     """Returns pairs of rows i < j in different groups where each row is the nearest row in its group to the other. If
-    rows are equally near, the lowest is chosen. `rows` are all rows in some groups. `found` are the rows in any group
-    that are near to them, with their `scores`. `groups` maps each row to its group."""
+    rows are equally near, the lowest is chosen. `rows` are all rows in some groups. `found` are rows in any group that
+    are near these rows, with their `scores`. `groups` maps each row to its group."""
     import numpy as np
 
     other = groups[rows] != groups[found]

@@ -78,7 +78,8 @@ class Manifest(Value):
 
 
 class Current(Value):
-    """The content of `CURRENT`. `highest` is the highest number ever used, so that numbers are never reused."""
+    """The content of `CURRENT`. `highest` is the highest generation number ever used, so that numbers are never
+    reused."""
 
     generation: int = 0
     highest: int = 0
@@ -104,7 +105,7 @@ class Generation:
                 self._verified[self.folder / name] = stamp
 
     def verify_again(self) -> None:
-        """Verifies files again if they have been written to since they were verified. Raises the same errors as
+        """Verifies files again if they have been written to since the last verification. Raises the same errors as
         `verify`."""
         for path, stamp in tuple(self._verified.items()):
             _verify(path, stamp)
@@ -149,7 +150,7 @@ def open_current(root: Path) -> Generation | None:
             return _open(root, current)
         except _MovedOn:
             continue
-    raise StoreError(f"{root} changes faster than it can be read: try again")
+    raise StoreError(f"{root} is changing faster than it can be read: try again")
 
 
 class _MovedOn(Exception):
@@ -296,7 +297,7 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """Writes `CURRENT`. This is the commit point: from now on, readers open the generation in `current`."""
+    """Writes `CURRENT`. This write is the commit point: after it, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 

@@ -73,7 +73,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """Yields the current generation, which is locked during the context, without reading it."""
+        """Yields the current generation without reading it. The generation is locked until the context ends."""
         opened = generation.open_current(self.folder)
         try:
             yield opened

@@ -151,7 +151,7 @@ class Replica:
     # --- following ----------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
-        """Updates the copy to the graph's position. Returns False if this continues in the background."""
+        """Updates the copy to the graph's position. Returns False if the update continues in the background."""
         with self._turn:
             self._raise_failure()
             position = self._feed.position()
@@ -250,8 +250,8 @@ class Replica:
     # --- full rebuild -------------------------------------------------------------------------------------------------
 
     def _make(self, behind: bool, *, wait: bool = False, compact: bool = False) -> None:
-        """Reindexes everything, either from the copy and the changes since (`behind`) or from the whole graph, and
-        publishes the result. If nothing has changed, does nothing unless `compact` is set. If another process is
+        """Reindexes everything and publishes the result. Reads the copy and all later changes if `behind` is set,
+        otherwise the whole graph. If nothing has changed, does nothing unless `compact` is set. If another process is
         already reindexing, does nothing unless `wait` is set."""
         self._claim()
         with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:

@@ -162,8 +162,8 @@ class EmbeddedStore:
 
     def rollback(self) -> int:
         """Restores the previous generation, including its bundles, and returns its number. Two earlier generations are
-        kept. Raises `CorruptStoreError` if it is damaged, and `StoreError` if there is none. In both cases, nothing is
-        changed."""
+        kept. Raises `CorruptStoreError` if the previous generation is damaged, and `StoreError` if there is none. In
+        both cases, nothing is changed."""
         self._require_content("roll back")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -216,11 +216,11 @@ class EmbeddedStore:
         return None if file is None else bundles.read(self._generations.bundles / file.name, paper)
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Rebuilds all derived files with the configured embedding model. Returns the new generation's number, and
-        notes with one line each.
+        """Rebuilds all derived files with the configured embedding model. Returns the new generation's number, and a
+        list of one-line notes.
 
-        If `CURRENT` or the manifest cannot be read, each paper's newest bundle is used. The notes say so and list all
-        unusable files. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
+        If `CURRENT` or the manifest cannot be read, each paper's newest bundle is used. In this case, the notes say so
+        and list all unusable files. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:

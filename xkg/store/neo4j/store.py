@@ -33,7 +33,7 @@ class Neo4jStore:
     """Implements `xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` for the configured Neo4j server.
 
     Nothing is read on opening. `close` adds `CITES` and `SAME_CONCEPT` edges for the papers that were written, so that
-    a batch does this only once. If `connect` is false, `close` does not add them. Thread-safe, and safe to use in
+    a batch adds edges only once. If `connect` is false, `close` does not add any edges. Thread-safe, and safe to use in
     forked processes."""
 
     def __init__(
@@ -186,7 +186,7 @@ class Neo4jStore:
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Recomputes the links between all papers with the configured embedding model, and causes all copies of the
-        graph to be rebuilt. Returns the number of the commit, and notes."""
+        graph to be rebuilt. Returns the number of the commit, and a list of one-line notes."""
         self._prepare()
         self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
         return self._connect(), []
@@ -234,7 +234,7 @@ class Neo4jStore:
 
     def close(self) -> None:
         """Adds edges for the papers that were written, and disconnects. The store can still be used. Raises the same
-        errors as `connect`. Even then, the papers have been stored."""
+        errors as `connect`. Even if it does, the papers have been stored."""
         try:
             if self._written and self._connects:
                 self.connect()
@@ -308,7 +308,7 @@ class _Unchanged(Exception):
 
 def _parts(new: Iterable[PaperBundle]) -> Iterator[list[PaperBundle]]:
     """Groups papers into parts that fit into one transaction. Raises `InputError` if a paper is inconsistent, and
-    `StoreError` if one is repeated."""
+    `StoreError` if a paper is repeated."""
     part: list[PaperBundle] = []
     known, size = set[str](), 0
     for bundle in new:

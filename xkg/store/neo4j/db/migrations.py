@@ -1,7 +1,8 @@
 """Manages a graph's schema on Neo4j. Numbered files in `cypher/schema/neo4j/` are applied in order.
 
 Neo4j cannot change the schema and data in the same transaction, so a migration has two steps: running its idempotent
-statements, and recording that these have been applied. A migration that is interrupted in between is rerun."""
+statements, and recording that the statements have been applied. A migration that is interrupted between these steps is
+rerun."""
 
 import functools
 import re
