@@ -139,7 +139,7 @@ def _nothing(answer: AnyAnswer) -> list[str]:
 
 
 def _quotes(answer: AnyAnswer) -> bool:
-    """Whether the answer quotes papers or repositories. Build results and errors do; questions from jobs already
+    """Whether the answer quotes papers or repositories, as build results and errors do. Questions from jobs already
     contain marks."""
     if isinstance(answer, JobAnswer | JobsAnswer):
         jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,)

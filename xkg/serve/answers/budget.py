@@ -70,7 +70,7 @@ def fitted(
     leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
         return shown
-    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # longer values never fit and would slow down each try
+    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # longer values never fit and would slow things down
     cut_to = functools.partial(_pointing, answer, detail, more, whole)
     limits: dict[Kind, int] = {}
     for kind, least in leasts.items():

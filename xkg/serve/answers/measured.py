@@ -20,7 +20,7 @@ def by_technique(ablations: Sequence[Ablation]) -> Ablations:
 
 
 def with_measured(answer: TechniqueAnswer, ablations: Ablations, *, full: bool) -> TechniqueAnswer:
-    """Returns the answer with its technique's measured ablations."""
+    """Returns the answer with the technique's measured ablations."""
     own = ablations.get(answer.id, ())
     if not own:
         return answer

@@ -162,11 +162,11 @@ class Measured(Value):
 class SearchRow(Value):
     """A technique that fits a query.
 
-    - `score`: how well the technique fits the query, from 0 to 1. Scores are comparable between queries. A score is
-      about the probability that the technique fits, if half of all queries are about techniques in the graph. An exact
-      name scores 1.0
-    - `level`: the proven level of its code, or `none` if it has no code. It is followed by the trusted keys that attest
-      it: `tested, attested by LAB and 2 others`
+    - `score`: how well the technique fits the query, from 0 to 1. Scores are comparable between queries. A score
+      is roughly the probability that the technique fits, if half of all queries are about techniques in the graph. An
+      exact name scores 1.0
+    - `level`: the proven level of its code, or `none` if it has no code. The level is followed by the
+      trusted keys that attest it: `tested, attested by LAB and 2 others`
     - `code`: the id to pass to get_code
     - `definition`: the first few lines of the definition
     - `no_code`: the reason why there is no code, if known
@@ -191,7 +191,7 @@ class SearchRow(Value):
 
 
 class Mention(Value):
-    """A technique that an answer only mentions, with an optional reason."""
+    """A technique that is only mentioned in an answer, with an optional reason."""
 
     id: str
     name: str
@@ -315,7 +315,7 @@ class LocatedPlace(Place):
     - `repository`: the URL, or the folder of a working copy
     - `commit`: null for lines that are not in any commit
     - `twins`: places with nearly the same code, as path:first-last
-    - `confidence`: six in seven certain places are right, but few weak ones"""
+    - `confidence`: six in seven certain places are right, but few weak places are"""
 
     score: float
     technique: str | None
@@ -454,7 +454,7 @@ class SchemaAnswer(Value):
 
 
 class CypherAnswer(Listing):
-    """The rows of a query, with values as plain JSON. `cut` says whether a limit cut them off."""
+    """The rows returned by a query, with values as plain JSON. `cut` says whether a limit cut off further rows."""
 
     paged: ClassVar[str] = "rows"
 

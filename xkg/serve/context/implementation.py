@@ -83,7 +83,7 @@ def implementation(
 
 
 def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
-    """Returns the pairs in build order, and the techniques without code in the requested form."""
+    """Returns the pairs in build order, and the techniques that have no code in the requested form."""
     if "code" not in chosen.include:
         defined = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
         return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(defined)], []

@@ -18,7 +18,7 @@ class Access:
 
     def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
         """`closed` means that callers need a token even if none has been created. `graphs` are the served graphs.
-        Tokens that cover none of them are rejected."""
+        Tokens that cover none of these graphs are rejected."""
         self._graphs = graphs
         self._tokens = tokens
         self._issuer = issuer

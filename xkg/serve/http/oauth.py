@@ -3,7 +3,7 @@ of type `at+jwt` that is signed with one of the issuer's published keys and issu
 expired or bound to a client's key are rejected.
 
 PyJWT checks the signature, `crit` and the registered claims. Token types and claim types are checked here, because none
-of PyJWT, joserfc and authlib rejects every invalid one.
+of PyJWT, joserfc and authlib rejects every invalid type.
 
 Anyone can send a token, so handling a forged token must not cost more than checking its signature. Keys are therefore
 fetched in the background, infrequently and one fetch at a time. Tokens with a known key never wait for a fetch."""
@@ -28,7 +28,7 @@ from xkg.errors import ConfigError
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Asymmetric algorithms only. With a shared secret, anyone who can check tokens could also issue them."""
+"""Only asymmetric algorithms are accepted. With a shared secret, anyone who can check tokens could also issue them."""
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
 LEEWAY_SECONDS = 30

@@ -42,7 +42,7 @@ LAST_SECONDS = 2.0
 """How long after `SHUTDOWN_SECONDS` a running call is aborted."""
 
 CLOSING_SECONDS = 60.0
-"""How long closing the server may take if no call is running. Closing indexes and models can be slow on a busy
+"""How long the server may take to close if no call is running. Closing indexes and models can be slow on a busy
 machine."""
 
 

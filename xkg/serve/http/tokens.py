@@ -1,7 +1,7 @@
 """A graph's bearer tokens. Tokens are shown once, stored as hashes, and valid until they expire or are revoked.
 
-A token consists of 256 random bits, which cannot be guessed from a hash, however fast the hash function is. SHA-256 is
-therefore sufficient. A slow password hash would only allow untrusted callers to keep the CPU busy."""
+A token consists of 256 random bits, which cannot be guessed from a hash, no matter how fast the hash function is.
+SHA-256 is therefore sufficient. A slow password hash would only allow untrusted callers to keep the CPU busy."""
 
 import hashlib
 import hmac

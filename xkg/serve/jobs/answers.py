@@ -133,8 +133,8 @@ class JobAnswer(Value):
     """A requested job.
 
     - `kind`: a build, a curation, or the implementation of a method
-    - `paper`: the paper. To implement a method, the method's short text or id
-    - `repository`: the repository. To implement a method, the starter code
+    - `paper`: the paper or, if a method is implemented, the method's short text or id
+    - `repository`: the repository or, if a method is implemented, the starter code
     - `at`: the progress, such as `modularize 3/10` or `step 4 edit_script`
     - `dollars`: the amount spent on the language model so far, None if a price is unknown
     - `result`: set once something has been built
@@ -163,8 +163,8 @@ class JobAnswer(Value):
 
 
 class JobsAnswer(Value):
-    """Unfinished jobs, followed by finished jobs, newest first. Stages and results are omitted. `cut` says what was
-    omitted."""
+    """Unfinished jobs, followed by finished jobs, newest first. Stages and results are omitted. `cut` describes
+    everything that was omitted."""
 
     jobs: tuple[JobAnswer, ...]
     cut: str

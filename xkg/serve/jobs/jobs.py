@@ -231,7 +231,7 @@ class Jobs:
         return [event for event in events if event is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
-        """Stops the running job, first gracefully and then forcibly, and starts no more jobs. Waiting jobs remain in
+        """Stops the running job, first gracefully and then forcibly. No more jobs are started. Waiting jobs remain in
         the table for the next server."""
         self._closing.set()
         with self._turn:

@@ -28,7 +28,7 @@ _WORTH = 400
 class JobQuestion(Value):
     """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
     `answer_schema` is the answer's JSON schema. `prompt` omits data that the caller has already received. `given` says
-    when the question was given to a caller, and is empty if it was not."""
+    when the question was given to a caller, and is empty if the question has not been given to any caller."""
 
     question: str
     stage: str
@@ -50,7 +50,7 @@ class QuestionsAnswer(Quoting):
 
 
 class TakenAnswer(Value):
-    """Confirms that an answer was stored. The build continues with it."""
+    """Confirms that an answer was stored. The build continues with this answer."""
 
     job: int
     question: str

@@ -46,7 +46,7 @@ def _annotations(of: ToolAnnotations) -> ToolAnnotations:
 
 
 def _short(schema: Mapping[str, Any], *, nullable: bool, described: bool) -> Schema:
-    """Removes titles, which repeat names, `additionalProperties`, and, unless `described` is set, descriptions. Only
+    """Removes titles (which repeat names), `additionalProperties` and, unless `described` is set, descriptions. Only
     required fields remain `nullable`, because answers and clients omit empty optional values."""
 
     def inside(value: Mapping[str, Any], nullable: bool = True) -> Schema:

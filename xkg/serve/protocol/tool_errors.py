@@ -1,4 +1,4 @@
-"""An MCP server whose errors are one line and say what to do."""
+"""An MCP server whose error messages have one line and say what to do."""
 
 import difflib
 import inspect

@@ -29,7 +29,7 @@ DEFAULT_SECONDS = 30.0
 
 @dataclass
 class _Installation:
-    """An installation in progress. `at` describes how far it is."""
+    """An installation in progress. `at` describes the progress of the installation."""
 
     made: "Future[Environment]"
     at: str = "its packages are being looked up"
@@ -84,7 +84,7 @@ class CallersRuns:
                 if len(self._installing) >= MOST_INSTALLING:
                     raise InputError("packages for other code are being installed: try again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
-                # a daemon thread, so that shutdown does not wait for it
+                # a daemon thread, so that shutdown does not wait for the installation
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
         try:
             under_way.made.result(INSTALLING_SECONDS)

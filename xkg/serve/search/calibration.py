@@ -4,8 +4,8 @@ Neither text search nor vector search provides such scores: BM25 scores grow wit
 distribution of cosines depends on the model and the query. A technique's features are:
 
 - the fraction of the query's words that it contains, and how similar it is to the other words (`xkg.embeddings.base`)
-- how far its cosine is above the background of the query's cosines
-- how similar the words in its name are to words in the query, on average and at least: "masked language modelling"
+- how far the technique's cosine is above the background of the query's cosines
+- how similar the words in its name are to words in the query, as a mean and as a minimum: "masked language modelling"
   shares a word with a *Discriminator Attribute Model*, but has no word similar to "discriminator" or "attribute"
 - whether the query is a bare term, such as "layer normalization". The words of a longer description also occur in other
   techniques, but a term that is not a technique's name is often from an unrelated subject"""

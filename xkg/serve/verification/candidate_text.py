@@ -10,8 +10,8 @@ from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms
 
 IN_FULL = 6
-"""Number of candidates described in full, including their code. The rest are described briefly; for one in twenty
-paraphrases, the right answer is among them."""
+"""Number of candidates described in full, including their code. All other candidates are described briefly; for one in
+twenty paraphrases, the right answer is among these."""
 
 LETTERS = "abcdefgh"
 

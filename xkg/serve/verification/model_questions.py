@@ -1,8 +1,8 @@
 """Asks the language model optional questions, with limited waiting times.
 
-A question that takes longer continues in the background, and its answer is stored (`xkg.llm.ledger`), so that the same
-question can later be answered immediately. In the ledger, all questions on the same day (UTC) belong to one paper,
-`serve 2026-08-01`, so `llm.max_cost` limits the cost per day."""
+A question that is not answered in time continues in the background, and its answer is stored (`xkg.llm.ledger`), so
+that the same question can be answered immediately the next time. In the ledger, all questions on the same day (UTC)
+belong to one paper, `serve 2026-08-01`, so `llm.max_cost` limits the cost per day."""
 
 import threading
 import time
@@ -45,7 +45,7 @@ class NoModelError(ModelUnavailableError):
 
 @dataclass(frozen=True)
 class Answered(Generic[A]):
-    """An answer, and the model that gave it."""
+    """An answer and the name of the model that gave the answer."""
 
     answer: A
     model: str

@@ -23,8 +23,8 @@ CANDIDATES = 12
 RELATIVES = 3
 
 WORTH = 0.02
-"""Minimum score of the best row to ask a question. This is lower than `FITS` (`xkg.serve.search.calibration`), because
-the verifier can distinguish weak matches from queries without an answer."""
+"""Minimum score of the best row for a question to be asked. This is lower than `FITS` (`xkg.serve.search.calibration`),
+because the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
 """Minimum score of rows in the question."""
@@ -89,8 +89,8 @@ def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tupl
 
 
 def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
-    """Returns the rows to keep, best first, with reasons and guidance. If the model fails or has not answered by
-    `until`, returns the unverified search answer with the reason."""
+    """Returns the rows that the model keeps, best first, with reasons and guidance. If the model fails or has not
+    answered by `until`, returns the unverified search answer with the reason."""
     plain = verification.plain
     if verification.verdict is None:
         return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})
