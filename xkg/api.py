@@ -108,7 +108,7 @@ class KnowledgeGraph(GraphChanges):
         """Returns at most `k` papers, ordered by title. The filters are `text` (words in the title, id or authors),
         `years` (first and last; either may be None), `with_code`, `tested` (only papers with tested code), `state`
         ("complete" or "partial") and `field` (an arXiv category such as "cs" or "cs.LG"). With `years`, papers without
-        a year are left out. The answer can be iterated and indexed like its rows.
+        a year are left out. The answer can be iterated and indexed like a list of rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -216,9 +216,9 @@ class KnowledgeGraph(GraphChanges):
 
     def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
         """Plans at most `k` ablations of a paper, most informative first. Each ablation has a component, an action, a
-        replacement, a measure, a reason and the lines to change. These are the lines stored in the graph or, if
-        `repository` is set, the current lines in that folder. The language model plans from the graph; without a model,
-        fixed rules do (see `planned_by`). Nothing is run or changed.
+        replacement, a measure, a reason and the lines to change. The lines are those stored in the graph or, if
+        `repository` is set, the current lines in that folder. The language model plans the ablations from the graph;
+        without a model, fixed rules are used (see `planned_by`). Nothing is run or changed.
 
         >>> import xkg
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:

@@ -82,8 +82,8 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "BuildResult":
         """Builds a paper (a file or folder, an arXiv id or address, or a title) and its repository (a folder or
-        address, optionally with @commit, or "auto": the paper's own), publishes it, and returns the result. Creates the
-        graph's folder if it is missing. Repeating the call resumes an interrupted build.
+        address, optionally with @commit, or "auto" for the paper's own repository), publishes it, and returns the
+        result. Creates the graph's folder if it is missing. Repeating the call resumes an interrupted build.
 
         `paper_id` sets the paper's id. Papers and repositories listed in the file `blacklist` are refused. If several
         papers match the title, `first` selects the best match. If the model fails midway, the paper is published
@@ -319,8 +319,8 @@ class GraphChanges:
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
         """Trusts attestations signed with a key (the contents of a `.pub` file, or its path) in all of the current
-        user's graphs. `name` defaults to the name in the key. A revoked key is trusted again only with `again`. Raises
-        `InputError`."""
+        user's graphs. `name` defaults to the name in the key. A revoked key is only trusted again if `again` is set.
+        Raises `InputError`."""
         from xkg.attestations.keys import read_public_key
         from xkg.attestations.trust import add
 

@@ -99,8 +99,8 @@ class EmbeddingSettings(_Section):
 
     @property
     def vectors(self) -> str:
-        """The name of the vector space: vectors with the same name are comparable. Local runtimes of the same model
-        agree, but a server's model with that name may differ."""
+        """The name of the vector space: vectors with the same name are comparable. Local runtimes produce the same
+        vectors for a model, but a server's model with the same name may produce different vectors."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
 
     @model_validator(mode="after")

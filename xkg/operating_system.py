@@ -84,7 +84,7 @@ def is_root() -> bool:
 
 
 def runs(process: int) -> bool:
-    """Whether a process with this id exists. (On Windows, `os.kill(process, 0)` would end it.)"""
+    """Whether a process with this id exists. (On Windows, `os.kill(process, 0)` would end the process.)"""
     if sys.platform == "win32":
         return _runs_by_handle(process)
     try:

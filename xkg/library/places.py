@@ -22,7 +22,7 @@ _TRIES = 4
 AT_ONCE = 16
 """Maximum number of concurrent requests."""
 _SECONDS, _SLOWEST = 60.0, 20_000
-"""The time limit for a file is `_SECONDS`, plus the time for its bytes at `_SLOWEST` bytes per second."""
+"""The time limit for a file is `_SECONDS`, plus the time to transfer the file at `_SLOWEST` bytes per second."""
 _ANNOUNCED_SECONDS = 3600
 _FULL = "free space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
@@ -30,15 +30,16 @@ T = TypeVar("T")
 
 
 class Place:
-    """Reads and writes files by their paths in the library. Raises `OSError` if a retry may succeed,
-    `FileNotFoundError`, and `InputError` if a retry will not help. `name` is a readable name for the place. A place
-    that is not `atomic` cannot detect whether another writer has replaced the head. In such a place, each writer first
-    announces its entries in a separate file, and then merges the other writers' announcements."""
+    """Reads and writes files, which are identified by their paths in the library. Raises `OSError` if a retry may
+    succeed, `FileNotFoundError`, and `InputError` if a retry will not help. `name` is a readable name for the place. A
+    place that is not `atomic` cannot detect whether another writer has replaced the head. In such a place, each writer
+    first announces its entries in a separate file, and then merges the other writers' announcements."""
 
     name: str
     atomic = True
     known: tuple[str, bytes] | None = None
-    """The tag and the bytes of the last head that was read, so that a web server does not have to send it again."""
+    """The tag and the bytes of the last head that was read, so that a web server does not have to send the head
+    again."""
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         """Yields a file's bytes from `start` on, up to `most` bytes or slightly more."""
@@ -208,7 +209,7 @@ class ObjectPlace(OtherPlace):
 
 
 def _code(error: BaseException | None) -> str:
-    """Returns the server's error code for an exception."""
+    """Returns the server's error code in an exception."""
     response = getattr(error.__cause__, "response", None) if error is not None else None
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
 
@@ -336,8 +337,8 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
 
 
 def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK) -> Path:
-    """Downloads a package into `folder` and returns its file; resumes an interrupted download. Raises the same errors
-    as `read_file`."""
+    """Downloads a package into `folder` and returns the path of the downloaded file. Resumes an interrupted download.
+    Raises the same errors as `read_file`."""
     target, partial = folder / package.name, folder / f"{package.name}.part"
     if target.exists():
         return target

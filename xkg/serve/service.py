@@ -257,7 +257,7 @@ class Service:
                 self.close()
 
     def close(self) -> None:
-        """Closes the graph permanently. Running calls finish normally, except that questions to a language model and
+        """Closes the graph permanently. In-flight calls finish normally, except that questions to a language model and
         the parsing of folders are aborted."""
         with self._turn:
             self._closed = True

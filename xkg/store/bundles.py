@@ -31,8 +31,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle in `folder`, which must exist. Files that are not `durable` may be damaged by a power failure,
-    which the hash detects. This is sufficient for copies. Raises `OSError`."""
+    """Stores a bundle in `folder`, which must exist. Files that are not `durable` may be damaged by a power failure.
+    The hash reveals the damage, so such files are good enough for copies. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)

@@ -134,8 +134,8 @@ class Background(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """A state of the graph, which does not change while it is open. Methods raise `UnknownIdError`, which lists the
-    nearest ids.
+    """A state of the graph that does not change while the snapshot is open. Methods raise `UnknownIdError`, which lists
+    the nearest ids.
 
     `generation` is 0 for an empty graph. `current` is False if this is an earlier state of a server's graph, used while
     this machine's copy is being updated."""
@@ -144,7 +144,7 @@ class Snapshot(Protocol):
     current: bool
 
     def papers(self) -> Sequence[Paper]:
-        """Returns all papers, which is slow for a large graph. Other methods read only the data needed for one
+        """Returns all papers. This is slow for a large graph. Other methods read only the data needed for one
         answer."""
 
     def paper_lines(self) -> Sequence[PaperLine]:

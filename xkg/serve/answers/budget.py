@@ -64,8 +64,8 @@ def fitted(
 
     Text is cut first, all to the same length, then lists, then the rows of the paged list, and finally code, at line
     breaks. Space freed by cutting a later kind is given back to earlier kinds. `more(n)` returns the cursor after the
-    first n rows, or None if no rows follow. `whole` is the address of the complete answer. A full answer includes it if
-    anything was cut."""
+    first n rows, or None if no rows follow. `whole` is the address of the complete answer. A full answer includes the
+    address if anything was cut."""
     most = most or TOKENS[detail]
     leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:

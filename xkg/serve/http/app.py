@@ -135,8 +135,8 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
 
 
 def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
-    """Returns a stateless MCP server, so any worker can answer any request. The host and request size have already been
-    checked when a request reaches it."""
+    """Returns a stateless MCP server, so any worker can answer any request. The host and size of a request have already
+    been checked before the request reaches this server."""
     server = PlainErrors(instructions=instructions(served), subscriptions=False)
     add_completion(server, served.service)
     add_all(server, served)

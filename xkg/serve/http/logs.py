@@ -43,8 +43,8 @@ class JsonLines(logging.Formatter):
 
 
 def configure(level: Level) -> None:
-    """Configures all loggers in this process. Libraries log at `warning` and above, or everything for some libraries at
-    level `debug`."""
+    """Configures all loggers in this process. Libraries log at `warning` and above. At level `debug`, some libraries
+    log everything."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(whole=level == "debug"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

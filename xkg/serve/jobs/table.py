@@ -19,7 +19,7 @@ _COUNTED: dict[Kind, tuple[str, str]] = {
     "curate": ("curations", "build"),
     "implement": ("runs of an agent", "agents"),
 }
-"""The unit that each daily limit counts, and the section of its setting."""
+"""For each kind of job, the unit that the daily limit counts, and the settings section that contains the limit."""
 
 RETAINED_JOBS = 200
 """Maximum number of finished jobs to keep, including their logs."""
@@ -185,7 +185,7 @@ class JobTable:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with opened(self._path, _SCHEMA, "remove it; this loses the list of builds, but no build") as db:
+        with opened(self._path, _SCHEMA, "remove it; the list of builds is lost, but no builds are") as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
                 raise SchemaVersionError(f"{self._path} is from another version of xkg: use that version, or remove it")

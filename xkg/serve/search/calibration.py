@@ -61,9 +61,10 @@ def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: S
 
 
 def score(rise: float, shared: float, total: float, near: float, name: Coverage, term: bool, techniques: int) -> float:
-    """Returns a technique's score. `shared` is the weight of the query's words that it contains, out of `total`. `near`
-    is its mean similarity to the query's words, and `name` is how well the query covers its name. `term` says whether
-    the query is a bare term. `techniques` is the number of techniques in the graph."""
+    """Returns a technique's score. `shared` is the weight of the query's words that the technique contains, out of
+    `total`. `near` is the technique's mean similarity to the query's words, and `name` is how well the query covers the
+    technique's name. `term` says whether the query is a bare term. `techniques` is the number of techniques in the
+    graph."""
     coverage = shared / total if total > 0 else 0.0
     odds = (
         _CONSTANT

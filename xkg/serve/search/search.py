@@ -27,7 +27,7 @@ from xkg.store.graph_store import Snapshot, TechniqueView
 EVERYTHING = Filters()
 
 _TITLE_WORDS = 3
-"""Minimum number of words in a title. A paper's short name is usually the name of its method."""
+"""Minimum number of words in a title. A shorter text is usually the name of a paper's method."""
 
 _SAME_TITLE = 3
 

@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.995
-"""Target for recall@10. The documentation promises 0.99, but recall varies between queries. With 8-bit codes alone,
-recall@10 was 0.987 for 200,000 vectors."""
+"""Target for recall@10. This is higher than the 0.99 promised in the documentation, because recall varies between
+queries. With 8-bit codes alone, recall@10 was 0.987 for 200,000 vectors."""
 _RECALL_QUERIES = 400
 _SUMMED = 4
 _TRUTH_BLOCK = 50_000
@@ -71,7 +71,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     info = EXACT
     if count > exact_up_to and not util.find_spec("faiss"):
         log.warning(
-            "searching %s techniques compares every vector: to search faster, %s", count, install_extra("faiss")
+            "searching %s techniques compares every vector; to search faster, %s", count, install_extra("faiss")
         )
     elif count > exact_up_to:
         faiss = _faiss()
@@ -241,7 +241,7 @@ class VectorIndex:
         selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # If there is a filter, the nearest lists may contain few or none of the rows in it.
+        # If there is a filter, the nearest lists may contain few or none of the rows that pass the filter.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)

@@ -35,9 +35,9 @@ class Built:
 class Generations:
     """Reads and publishes the generations in `folder`, which is created by the first write.
 
-    `check` is called before anything is read from a generation, and raises an error if it must not be used. A writer
-    waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not set, a
-    power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
+    `check` is called before anything is read from a generation, and raises an error if the generation must not be used.
+    A writer waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not
+    set, a power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
     Requires a file system with `flock`."""
 
     def __init__(
@@ -63,8 +63,8 @@ class Generations:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
         """Yields the current generation, or an empty one (number 0) if nothing has been published yet. Snapshots of the
-        same generation share their open files. Raises `CorruptStoreError` if it is damaged, and anything that `check`
-        raises."""
+        same generation share their open files. Raises `CorruptStoreError` if the generation is damaged, and anything
+        that `check` raises."""
         shared = self._acquire()
         try:
             yield shared.snapshot
@@ -84,8 +84,8 @@ class Generations:
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
         """Holds the write lock for one change, and converts system errors to a one-line `StoreError`. If `repair` is
-        given, an unreadable `CURRENT` is recorded in it and treated as empty. Raises `StoreBusyError` if another writer
-        holds the lock."""
+        given, an unreadable `CURRENT` is recorded in `repair` and treated as empty. Raises `StoreBusyError` if another
+        writer holds the lock."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: choose another folder with --kg")

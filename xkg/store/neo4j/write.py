@@ -139,7 +139,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Records that `changed` nodes have this commit's number, at the end of the transaction."""
+    """Records how many nodes have this commit's number (`changed`). Called at the end of the transaction."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
