@@ -172,13 +172,14 @@ class LlmSettings(_Section):
 
     A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
     `verifier_model` verifies search results and plans ablations, `stronger_model` is asked if an agent's usual model
-    fails, and `expert_model` if all others fail; a role without its own model uses `model`. If `base_url` is None,
-    `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of the
-    smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel calls.
-    `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's questions;
-    `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the built-in
-    prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and `headers` to
-    its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's `?api-version=…`."""
+    fails, and `expert_model` if all others fail; any role without a model of its own uses `model`. If `base_url` is
+    None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of
+    the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel
+    calls. `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's
+    questions; `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the
+    built-in prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and
+    `headers` to the request's headers, such as Entra tokens for an Azure endpoint. `base_url` may end in Azure's
+    `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None

@@ -52,8 +52,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """A bibliography entry. `title` is None if it could not be separated from the rest of `text`; `cited_as` is how
-    running text refers to the entry, such as "Liu and Wang (2016)"."""
+    """A bibliography entry. `title` is None if the title could not be separated from the rest of `text`. `cited_as` is
+    how running text refers to the entry, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -162,9 +162,10 @@ class Fault(Node):
 class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
     from. Either the code and the source lines both implement the statement differently (`differs`), neither implements
-    it (`absent`), only the code implements it (`added`), or only other lines in the repository, given in the remark,
-    implement it (`elsewhere`). `searched` says whether other lines in the repository were examined first. `component`
-    is the name of the component whose code differs from the definition, or empty for the technique's own code."""
+    it (`absent`), only the code implements it (`added`), or only other lines in the repository, which the remark
+    specifies, implement it (`elsewhere`). `searched` says whether other lines in the repository were examined first.
+    `component` is the name of the component whose code differs from the definition, or empty for the technique's own
+    code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str

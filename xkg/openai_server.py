@@ -2,8 +2,8 @@
 failures, and pausing between retries.
 
 Keys come only from the environment. `OPENAI_API_KEY` is used only for OpenAI's own service and for an address set in
-the environment, so that a settings file cannot send it to a different server. Keys never appear in settings, logs or
-errors."""
+the environment, so that a settings file cannot send this key to a different server. Keys never appear in settings, logs
+or errors."""
 
 from __future__ import annotations
 

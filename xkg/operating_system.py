@@ -98,8 +98,8 @@ def runs(process: int) -> bool:
 
 def signal_group(process: int, number: int) -> None:
     """Sends a signal to the group that `process` leads; on Windows, ends the process and its descendants. Does nothing
-    if there is no such group, if it belongs to another user, or if `process` is at most 1, because signalling group 1
-    reaches every process."""
+    if there is no such group or if the group belongs to another user. Also does nothing if `process` is at most 1,
+    because signalling group 1 reaches every process."""
     if process <= 1:
         return
     if hasattr(os, "killpg"):

@@ -1,7 +1,7 @@
 """The files of a library: `head.json`, and `files/ab/<sha256>`, each named by the hash of its bytes.
 
-The head contains the root of an index (a trie keyed by the hash of a paper's id or title, with 256 children per node)
-and the root of a log, which lists entries in order of arrival. A changed node is a new file. To find one paper in a
+The head contains the roots of an index and a log. The index is a trie keyed by the hash of a paper's id or title, with
+256 children per node. The log lists entries in order of arrival. A changed node is a new file. To find one paper in a
 million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
 after it.
 """

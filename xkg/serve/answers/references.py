@@ -59,7 +59,7 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
 
 def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
     """Returns papers whose titles contain all words in a reference, then papers with similarly spelled ids, then papers
-    on the same subject, those with the most shared words first."""
+    on the same subject. Papers on the same subject are ordered by the number of shared words."""
     alike = nearest(wanted, snapshot.paper_ids())
     if _ID.match(wanted):
         return alike

@@ -1,7 +1,7 @@
 """Runs requested jobs, one at a time, each in a separate process that outlives the server.
 
-A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings, so a crash, a hanging
-library or excessive memory use does not affect the server. The process leads a process group and locks its output file
+A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings. Crashes, hanging libraries
+and excessive memory use in a job do not affect the server. The process leads a process group and locks its output file
 while it runs. If a server dies, the next server uses this lock to find out whether the job is still running, and
 resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one of them runs
 jobs."""
@@ -305,9 +305,9 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server stopped while the job was running: start it again to continue"
+                state, why = "failed", "the server stopped while the job was running: start the job again to continue"
             elif time.monotonic() - start > LONGEST_SECONDS:
-                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours: start it again to continue"
+                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours: start the job again"
             if state is not None:
                 build.end(LAST_GRACE_SECONDS if self._closing.is_set() else GRACE_SECONDS)
                 break
@@ -380,11 +380,11 @@ class Jobs:
             else:
                 whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
             state, error = (
-                ("done", "") if whole else ("partial", why or "parts of the job failed: start it again to retry")
+                ("done", "") if whole else ("partial", why or "parts of the job failed: start the job again to retry")
             )
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error message{signalled}: start it again to continue"
+            ended = f"its process ended without an error message{signalled}: start the job again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):

@@ -1,6 +1,6 @@
 """Calibrated scores for how well a technique fits a query, from 0 to 1. Scores are comparable between queries.
 
-Neither text search nor vector search provides such scores: BM25 scores grow with the length of the query, and the
+Neither text search nor vector search provides such scores. BM25 scores grow with the length of the query, and the
 distribution of cosines depends on the model and the query. A technique's features are:
 
 - the fraction of the query's words that it contains, and how similar it is to the other words (`xkg.embeddings.base`)

@@ -121,8 +121,8 @@ class Known:
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
-        """Returns the stored places (relocated in the copy, if there is one), how many are missing from the copy, and
-        whether any place is missing or has changed."""
+        """Returns the stored places, which are relocated in the copy if there is one. Also returns the number of places
+        missing from the copy, and whether any place is missing or has changed."""
         from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing, changed = list[LocatedPlace](), 0, False

@@ -1,8 +1,8 @@
 """Asks the language model optional questions, with limited waiting times.
 
-A question that is not answered in time continues in the background, and its answer is stored (`xkg.llm.ledger`), so
-that the same question can be answered immediately the next time. In the ledger, all questions on the same day (UTC)
-belong to one paper, `serve 2026-08-01`, so `llm.max_cost` limits the cost per day."""
+A question that is not answered in time continues in the background. Its answer is stored (`xkg.llm.ledger`), so that
+the same question can be answered immediately the next time. In the ledger, all questions on the same day (UTC) belong
+to one paper, `serve 2026-08-01`, so `llm.max_cost` limits the cost per day."""
 
 import threading
 import time
@@ -147,7 +147,7 @@ class Questions:
         try:
             return answer.result(left if patient else min(left, BUSY_SECONDS))
         except TimeoutError:
-            why = "no answer in time" if patient else "other answers wait for it"
+            why = "no answer in time" if patient else "too many other callers are waiting"
             raise ModelUnavailableError(
                 f"{self._settings.verifier_model or self._settings.model}: {why}; it continues in the background: ask "
                 "the same again in a minute"

@@ -3,10 +3,11 @@
 The links between two papers depend only on these papers and the decisions about them. The order in which papers are
 added therefore does not matter, and removing a paper removes only its own links.
 
-Names decide if possible. Vectors alone are not sufficient: with all-MiniLM-L6-v2, descriptions of the same concept by
-two authors have a cosine of 0.44 to 0.77, but a concept and its variant have a cosine of 0.48 to 0.89 (posterior and
-likelihood estimation differ in one word). However, vectors do show whether a shared name is a coincidence, which texts
-are nearly identical, and which pairs are worth asking about. The thresholds were chosen for that model."""
+Names decide if possible. Vectors alone are not sufficient. With all-MiniLM-L6-v2, descriptions of the same concept by
+two authors have a cosine of 0.44 to 0.77, but a concept and its variant have a cosine of 0.48 to 0.89. For example,
+posterior and likelihood estimation differ in only one word. However, vectors do show whether a shared name is a
+coincidence, which texts are nearly identical, and which pairs are worth asking about. The thresholds were chosen for
+that model."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,10 +1,10 @@
 """Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single statements that do nothing but read the
 graph.
 
-A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, `COPY … TO` and `EXPORT DATABASE`
-can write them, and Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore split
-into tokens according to both engines' grammars, and is accepted only if every clause, procedure and function is on an
-allowlist. Only a keyword on the list may follow a complete expression, so nothing else can start a clause.
+A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, and `COPY … TO` and `EXPORT
+DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore
+split into tokens according to both engines' grammars, and is accepted only if every clause, procedure and function is
+on an allowlist. Only a keyword on the list may follow a complete expression, so nothing else can start a clause.
 
 The engine receives new text generated from the tokens, without comments, so it runs exactly the statement that was
 checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently. `xkg.store.cypher.bounds` and

@@ -3,9 +3,9 @@
 Runs of code (`xkg.store.indexes.code_runs`) are in a separate field.
 
 All searchable text for a technique is in one field, in which more informative parts are repeated: Robertson, Zaragoza
-and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. If there were separate fields, "random"
-would be rare among names but common in definitions, so techniques would rank high because of an uninformative word in
-their names.
+and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random" would be rare
+among names but common in definitions, so this uninformative word would give techniques with "random" in their names a
+high rank.
 
 Text is split like identifiers (`xkg.fusion.split_identifier`), so that `LayerNorm`, `layer_norm` and "layer norm"
 match. Compounds are also indexed as one word, so that "layernorm" finds the first two. Words are then stemmed as

@@ -1,7 +1,7 @@
 """`Replica`: local side indexes for a graph stored elsewhere, kept up to date.
 
     <folder>/replica.lock         held during a full rebuild; readers and small steps continue
-             making/              its unfinished files; the next rebuild starts over
+             making/              the rebuild's unfinished files; the next rebuild starts over
              CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
 
 Everything here is derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""

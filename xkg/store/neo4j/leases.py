@@ -2,9 +2,9 @@
 fence, expires})`.
 
 A lease that is not renewed expires according to the server's clock. Another machine may then take the lease, with a
-higher fence. Publishing compares the fence in its own transaction, so a machine that was suspended until its lease
-expired cannot change anything (compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node is kept
-after its lease ends, so that the fence always increases."""
+higher fence. The fence is compared in the same transaction that publishes the paper, so a machine that was suspended
+until its lease expired cannot change anything. Compare the sequencers in Burrows, The Chubby lock service, OSDI 2006.
+The node is kept after its lease ends, so that the fence always increases."""
 
 import threading
 from collections.abc import Iterator, Mapping

@@ -64,8 +64,8 @@ def read(
     """Runs a read-only statement. Returns up to `rows` rows and about `bytes` bytes of JSON. Values are plain JSON, as
     with the embedded engine. The server stops the transaction after `seconds`.
 
-    Raises `QueryRefusedError` if the statement is not allowed, `QueryFailedError` if it fails or times out, and the
-    driver's errors if the server is unreachable or rejects the login."""
+    Raises `QueryRefusedError` if the statement is not allowed, and `QueryFailedError` if it fails or times out. Also
+    raises the driver's errors if the server is unreachable or rejects the login."""
     passed = guard(statement, parameters)
     values = checked_parameters(parameters or {})
     if not _turns.acquire(timeout=seconds):
