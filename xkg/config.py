@@ -39,7 +39,7 @@ NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
-    # The value may be a misplaced secret, so an error shows the setting's name, never its value.
+    # The value may be a misplaced secret, so an error only contains the setting's name, never its value.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 

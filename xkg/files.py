@@ -34,7 +34,7 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     umask applies to `mode`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        partial.unlink(missing_ok=True)  # the file may exist with a different mode
+        partial.unlink(missing_ok=True)  # the file may already exist with a different mode
         partial.touch(mode)
         with partial.open("wb") as file:
             file.write(data)

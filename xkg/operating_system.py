@@ -34,7 +34,7 @@ _LOCK_HELD = 33
 _STILL_ACTIVE = 259
 _QUERY_LIMITED = 0x1000
 
-_ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
+_ARENA_MAX = -8  # M_ARENA_MAX in malloc.h
 
 
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
@@ -132,7 +132,7 @@ def share_one_heap() -> None:
     """Makes all threads in this process share one heap, if the process uses glibc. By default, each thread has its own
     heap, which never shrinks."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # the C library is not glibc
+        with contextlib.suppress(OSError, AttributeError):  # raised if the C library is not glibc
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 

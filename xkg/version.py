@@ -2,5 +2,5 @@
 
 try:
     from xkg._version import __version__ as __version__
-except ModuleNotFoundError:  # a source tree that was never installed
+except ModuleNotFoundError:  # this is a source tree that was never installed
     __version__ = "0+unknown"

@@ -64,7 +64,7 @@ class GitPlace(Place):
         if path in self._waiting:
             yield self._waiting[path][start : start + most]
             return
-        with self._lock:  # one request and its response
+        with self._lock:  # the lock covers one request and its response
             if self._reader is None:
                 self._reader = subprocess.Popen(
                     ["git", "-C", str(self._folder), "cat-file", "--batch"],

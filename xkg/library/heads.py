@@ -101,7 +101,7 @@ def merged(row: Row | None, change: Change) -> Row:
     """Returns a paper's row after merging a writer's addition into it."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
-    # others' additions to a replaced version may be about code that has not changed
+    # additions by other writers to a replaced version may be about code that has not changed
     replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
     carried = {package.name: package for each in replaced for package in each.packages[1:]}
     packages = (*new.packages, *carried.values())

@@ -107,7 +107,7 @@ class _Without:
         if papers and not within:
             return []
         more = k
-        while True:  # until there are k visible hits, or no more hits
+        while True:  # loop until there are k visible hits, or no more hits
             hits = find(query, more, within)
             shown = self._visible(hits)
             if len(shown) >= k or len(hits) < more:

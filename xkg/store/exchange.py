@@ -91,7 +91,7 @@ def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundl
 
 
 def _proven(code: Code, stored: Code | None) -> Code:
-    # Compare the code itself, because ids in a file are arbitrary.
+    # Compare the code itself, because the ids in a file can be arbitrary.
     if stored is None or (code.implementation, code.test) != (stored.implementation, stored.test):
         return code
     if code.level is Level.CLAIMED:

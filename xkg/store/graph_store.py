@@ -9,7 +9,7 @@ from xkg.model import Ablation, Code, Level, Paper, PaperBundle, Technique
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Opening a graph does not need numpy, and importing it takes longer than opening the graph.
+    # Opening a graph does not need numpy, and importing numpy takes longer than opening the graph.
     import numpy as np
     from numpy.typing import NDArray
 

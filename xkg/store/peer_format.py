@@ -174,7 +174,7 @@ def _load(path: Path) -> Object:
         raise _Wrong(f"is not complete JSON (line {error.lineno}: {error.msg})") from error
     except RecursionError as error:
         raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
-    except ValueError as error:  # an integer with too many digits for Python
+    except ValueError as error:  # Python refuses integers with too many digits
         raise _Wrong("contains a number that is too long") from error
     _bound_nesting(value)
     if not isinstance(value, dict):

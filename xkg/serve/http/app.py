@@ -207,7 +207,7 @@ class _Ready:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._looking = anyio.CapacityLimiter(1)  # so that a slow check occupies only one thread
+        self._looking = anyio.CapacityLimiter(1)  # limits a slow check to one thread
         self._looked = -READY_SECONDS
         self._reason: str | None = None
 

@@ -82,7 +82,7 @@ class _Graph(Collector):
         yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
 
     def describe(self) -> list[Any]:
-        return []  # so that registering does not open the graph
+        return []  # called on registration, which must not open the graph
 
 
 def _forget_the_dead(folder: Path) -> None:

@@ -266,7 +266,7 @@ class Jobs:
                 with self._turn:
                     row = self._table.next()
                     if row is None:
-                        self._thread = None  # so that the next request starts a new thread
+                        self._thread = None  # the next request starts a new thread
                         return
                 self._attend(row)
 
@@ -331,7 +331,7 @@ class Jobs:
         else:
             write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
             command += ["implement", f"--task={self._task(row.id)}"]
-            if excluded is not None:  # so that the agent sees the same papers as clients
+            if excluded is not None:  # the agent must see the same papers as clients
                 variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         command += ["--json", "--progress=json"]
         if row.kind != "curate":
@@ -345,7 +345,7 @@ class Jobs:
             # Also override the models configured for individual roles.
             variables |= {f"XKG_LLM__{role.upper()}": CALLER for role in get_args(Role)}
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
-            if not try_lock(output.fileno()):  # a server started the job but died before recording it
+            if not try_lock(output.fileno()):  # a server started the job but died before recording the start
                 return _Build(self._output(row.id), None, None)
             output.truncate(0)
             log.truncate(0)

@@ -94,7 +94,7 @@ class _Messages:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in self._lines:
-            # Some Windows clients begin with a byte order mark.
+            # Some Windows clients start their input with a byte order mark.
             message = line.removeprefix("\ufeff").strip()
             if not message:
                 continue
@@ -122,7 +122,7 @@ def _private_stdin() -> Iterator[TextIO]:
     os.dup2(empty, 0)
     os.close(empty)
     try:
-        # Never closed, because a thread may still be reading from it when the server exits.
+        # This stream is never closed, because a thread may still be reading from it when the server exits.
         yield open(private, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     finally:
         os.dup2(private, 0)

@@ -70,7 +70,7 @@ def grouped(
 def strongest(strength: Mapping[str, float], most: int) -> list[str]:
     """Returns the `most` strongest techniques, strongest first. Ties are in id order."""
     if len(strength) > most > 0:
-        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers alone sort faster
+        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers sort faster than pairs
         strength = {technique: value for technique, value in strength.items() if value >= least}
     return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 

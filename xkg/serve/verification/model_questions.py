@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from xkg.config import LlmSettings
 from xkg.errors import MissingKeyError, ModelUnavailableError, XkgError
 
-if TYPE_CHECKING:  # loaded with the first question
+if TYPE_CHECKING:  # these modules are loaded with the first question
     from xkg.llm.client import AnswerType, Call, LanguageModel
     from xkg.llm.prompt import Prompt
 

@@ -15,7 +15,7 @@ from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
 from xkg.text.titles import is_title
 
-# counts letters and digits; about four words
+# in letters and digits; this is about four words
 _SHORTEST_TITLE = 20
 _FORMATTING = re.compile(r"\\(?:emph|text\w+|math\w+|bf|it|rm|sc|tt|sf|em|ensuremath)\b|\\[^a-zA-Z]")
 _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
@@ -157,7 +157,7 @@ def _title(title: str | None) -> str:
     plain = title or ""
     if "\\" in plain:
         plain = _FORMATTING.sub(" ", plain)
-    if plain.isascii():  # a fast path, because nearly all of the many titles are ASCII
+    if plain.isascii():  # a fast path, because nearly all titles are ASCII
         return _NOT_ASCII_WORD.sub("", plain.lower())
     plain = unicodedata.normalize("NFKD", spelt(plain))
     return "".join(re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)).casefold()))

@@ -74,7 +74,7 @@ _COUNTED = {
 _IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
 """Selects ids by row. Without this index, SQLite would read the ids from the table itself, which contains gigabytes of
 bodies."""
-_LAST_YEAR = 1_000_000  # SQLite's integers are limited in size
+_LAST_YEAR = 1_000_000  # SQLite's integers have a limited size
 
 
 class Catalogue:

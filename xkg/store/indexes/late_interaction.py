@@ -69,7 +69,7 @@ def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDAr
     """Returns the number of bits in which each of `words` differs from each of `others`, with shape (words, others)."""
     import numpy as np
 
-    if len(words) > len(others):  # longer rows are faster
+    if len(words) > len(others):  # computing with longer rows is faster
         return np.ascontiguousarray(_differing(others, words).T)
     # Compare eight bytes at a time if possible, as for models with 384 dimensions.
     wide = np.uint64 if words.shape[1] % 8 == 0 else np.uint8

@@ -18,7 +18,7 @@ from xkg.errors import MissingExtraError, install_extra
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Imported only for types: opening a graph reads `VectorsInfo` but does not need arrays.
+    # NumPy is only imported for types, because opening a graph reads `VectorsInfo` but does not need arrays.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -124,7 +124,7 @@ def edited(
 def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
     import numpy as np
 
-    with path.open("wb") as file:  # NumPy would append a suffix to a file name
+    with path.open("wb") as file:  # given a file name, NumPy would append a suffix
         np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
 
 

@@ -162,7 +162,7 @@ class Generations:
     def _acquire(self) -> "_Shared":
         with self._turn:
             if self._process != os.getpid():
-                # Objects opened by the parent process belong to it.
+                # Objects opened by the parent process belong to the parent.
                 self._process, self._shared = os.getpid(), None
             current = self._current()
             if self._shared is None or self._shared.current != current:
@@ -231,5 +231,5 @@ def _reason(error: Exception) -> str:
     full = os.strerror(errno.ENOSPC)
     if full in text:
         return full
-    # When it reads the file back, the engine detects a write that was truncated by a full disk.
+    # When the engine reads the file back, it detects a write that was truncated by a full disk.
     return "I/O error, the disk may be full" if "IO exception" in text else text or type(error).__name__

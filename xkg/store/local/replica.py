@@ -301,7 +301,7 @@ class Replica:
         building.mkdir()
         built = build_files(building, None, stored(), (), lambda _: self._stoppable(), settled)
         if start is not None:
-            start.close()  # so that its files can be removed when the new generation is published
+            start.close()  # the old files can then be removed when the new generation is published
         with self._generations.writing(repair=[]) as current:
             for path in fresh.iterdir():
                 path.replace(self._generations.bundles / path.name)

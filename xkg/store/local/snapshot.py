@@ -197,7 +197,7 @@ class EmbeddedSnapshot(Catalogue):
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         if self.position is None:
             return super().citations_of(paper)
-        # A copy does not store citations, because each change to the graph can change all of them.
+        # A copy does not store citations, because each change to the graph can change all citations.
         with self._loading:
             if self._citations is None:
                 self._citations = citations_among(self.papers())

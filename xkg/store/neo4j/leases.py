@@ -17,11 +17,11 @@ from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
 
 SECONDS = 120.0
-"""The duration of a lease. The holder renews it three times in this period."""
+"""The duration of a lease. The holder renews the lease three times in this period."""
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
-    "SET l.lock = $holder "  # locks the node before reading it
+    "SET l.lock = $holder "  # locks the node before the node is read
     "WITH l, l.expires <= timestamp() AS free "
     "SET l.fence = CASE WHEN free THEN l.fence + 1 ELSE l.fence END, "
     "l.holder = CASE WHEN free THEN $holder ELSE l.holder END, "

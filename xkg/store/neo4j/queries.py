@@ -121,8 +121,8 @@ class _Turn:
     def cut(self) -> None:
         """Closes the connection, which stops the thread that reads from it, and frees the slot, even if the server is
         still running the query."""
-        # A session may only be closed by its own thread. The asynchronous driver has a public method for this purpose
-        # (`AsyncSession.cancel`), which does the same.
+        # A session may only be closed by its own thread. The asynchronous driver has a public method that does the same
+        # (`AsyncSession.cancel`).
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
@@ -201,7 +201,7 @@ def _value(value: Any) -> Any:
             return {key: _value(item) for key, item in value.items()}
         case None | int() | float() | str() | bytes() | bytearray():
             return value
-    raise ValueError(value)  # the driver's placeholder for an unreadable value in a list or map
+    raise ValueError(value)  # this is the driver's placeholder for an unreadable value in a list or map
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:

@@ -94,8 +94,8 @@ class Neo4jStore:
             state = self._begin(transaction)
             revised = []
             for paper_key, stored in read.read_locked(transaction, keys).items():
-                # The transaction may be retried, but `change` may have side effects, so it is called only once per
-                # bundle.
+                # The transaction may be retried, but `change` may have side effects, so `change` is called only once
+                # per bundle.
                 if paper_key not in changed or changed[paper_key][0] != stored.bundle:
                     changed[paper_key] = (stored.bundle, change(stored.bundle))
                 bundles.validate(changed[paper_key][1])
@@ -289,7 +289,7 @@ class Neo4jStore:
         try:
             return self._write(work)
         except _Unchanged as unchanged:
-            self._written = True  # the writer of these papers may have died before it added their edges
+            self._written = True  # the writer of these papers may have died before adding their edges
             return unchanged.generation
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:

@@ -162,8 +162,8 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # If papers share a repository, the paper for which it is official takes precedence, or else the first
-            # paper.
+            # If papers share a repository, the paper for which the repository is official takes precedence, or else the
+            # first paper.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
@@ -194,7 +194,7 @@ def _write_statement() -> str:
         for rows, (label, one, edges) in own.items()
     ]
     for label in NODES:
-        if label in ("CitedWork", "Ablation"):  # created separately from papers
+        if label in ("CitedWork", "Ablation"):  # these nodes are created separately from papers
             continue
         keep = (
             " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
@@ -204,7 +204,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # If a cited work has been built, it becomes a paper, including for all papers that cite it.
+    # If a cited work has been built, the work becomes a paper, and all its citations point to the paper.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
