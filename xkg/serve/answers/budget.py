@@ -1,4 +1,4 @@
-"""Fits answers into a token budget by shortening long fields, with notes on where to find the rest."""
+"""Fits answers into a token budget by shortening long fields, with notes on where to find the full text."""
 
 import functools
 import json
@@ -85,7 +85,7 @@ def fitted(
 
 
 def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
-    """Returns by how many tokens the answer exceeds `most` with this limit on one kind, or 0 if it fits."""
+    """Returns by how many tokens the answer exceeds `most` with this limit on one kind, or 0 if the answer fits."""
     return max(0, size(cut_to({**limits, kind: limit})) - most)
 
 
@@ -100,7 +100,7 @@ def _tries(least: int, most: int) -> tuple[int, ...]:
 def _pointing(
     answer: A, detail: Detail, more: Callable[[int], str | None] | None, whole: str | None, limits: Limits
 ) -> A:
-    """Returns the answer cut to the limits, with notes on what was cut and where to find it."""
+    """Returns the answer cut to the limits, with notes on what was cut and where to find the omitted parts."""
     cut = dict.fromkeys(limits, False)
     shown: A = _cut(answer, limits, cut) if limits else answer
     paged = getattr(type(answer), "paged", "")

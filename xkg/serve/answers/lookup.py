@@ -236,8 +236,8 @@ def _unknown_keys(code: Code) -> str:
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Describes where the code and its components differ from the paper, or says that they agree or were not
-    compared."""
+    """Describes where the code and its components differ from the paper, or says that there are no differences or that
+    no comparison was made."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
     inherited = f"; its components also differ from the paper: {_listed(components)}" if components else ""

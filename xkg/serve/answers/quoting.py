@@ -36,8 +36,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def framed(text: str) -> str:
-    """Returns `text` between two lines that mark it as data. The text cannot forge the lines, because they contain its
-    digest."""
+    """Returns `text` between two lines that mark the text as data. The text cannot forge the lines, because they
+    contain its digest."""
     opening, closing = _marks(text)
     body = text if text.endswith("\n") else text + "\n"
     return f"{opening}\n{body}{closing}\n"
@@ -58,7 +58,7 @@ def _marks(text: str) -> tuple[str, str]:
 
 
 def refusal(error: Exception) -> str:
-    """Renders an error as one line, between marks if it quotes the graph."""
+    """Renders an error as one line, between marks if the error quotes the graph."""
     line = one_line(str(error))
     shortened = line if len(line) <= LONGEST_ERROR else line[: LONGEST_ERROR - 1] + "…"
     return framed_line(shortened) if isinstance(error, UnknownIdError | QueryFailedError) else shortened
@@ -98,7 +98,7 @@ def fenced(code: str, language: str = "") -> str:
 
 
 def encodable(code: str) -> str:
-    """Replaces lone surrogates in code with escapes, because they cannot be encoded."""
+    """Replaces lone surrogates in code with escapes, because lone surrogates cannot be encoded."""
     return _SURROGATE.sub(_escape, code)
 
 

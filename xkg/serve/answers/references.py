@@ -1,8 +1,8 @@
 """Resolves references to papers, techniques and code by id, unique name, or short id.
 
-A technique's short id is the end of its path, such as `entropy-minimization-objective`. If this is ambiguous, it is
-prefixed with the start of the paper's title and `#`: `tent#entropy-minimization-objective`. A code id consists of its
-technique's id, `@`, and the code's digest."""
+A technique's short id is the end of its path, such as `entropy-minimization-objective`. If the end of the path is
+ambiguous, the short id starts with the beginning of the paper's title and `#`: `tent#entropy-minimization-objective`. A
+code id consists of its technique's id, `@`, and the code's digest."""
 
 import re
 from bisect import bisect_left

@@ -203,7 +203,7 @@ class SearchAnswer(Listing):
 
     - `nearest`: techniques that are probably not what was asked for
     - `searched`: a description of what was searched
-    - `cut`: what was omitted, and how to get it
+    - `cut`: what was omitted, and how to get the omitted parts
     - `verified`: the model that verified the rows, or `not verified: <why>`. Empty if verification was not requested.
       Verified rows are in the model's order
     - `dropped`: the rows that the model rejected
@@ -234,11 +234,11 @@ class Again(Value):
 
 
 class PartAnswer(Value):
-    """One step in a task. If nothing was verified, the last part is the whole task, with all results of a search for it
-    grouped by paper.
+    """One step in a task. If nothing was verified, the last part is the whole task, with all search results for the
+    task grouped by paper.
 
-    - `rows`: the results, best first. In a concise answer, they have no `reason`, and a short definition only if there
-      is no guidance
+    - `rows`: the results, best first. In a concise answer, rows have no `reason`, and a short definition
+      only if there is no guidance
     - `again`: rows that earlier parts already contain
     - `note`: says if nothing fits, or if this part was verified differently from the others"""
 
@@ -293,7 +293,7 @@ class TechniqueLine(Value):
 
 class Place(Value):
     """Lines in a repository, 1-based and inclusive. `score` (0 to 1) says how well the lines fit a technique, and is
-    None if code was generated from them. `focus` lists one to three ranges to look at first, best first, with
+    None if code was generated from these lines. `focus` lists one to three ranges to look at first, best first, with
     reasons."""
 
     repository: str
@@ -310,8 +310,8 @@ class LocatedPlace(Place):
     """Lines that may implement a technique.
 
     - `technique`: the technique, None if no technique has the query as its name
-    - `source`: `stored` if the lines are as recorded in the graph, `moved` if they were found elsewhere in a working
-      copy, `retrieved` if they were found by searching it
+    - `source`: `stored` if the lines are as recorded in the graph, `moved` if the lines were found elsewhere in a
+      working copy, `retrieved` if the lines were found by searching the copy
     - `repository`: the URL, or the folder of a working copy
     - `commit`: null for lines that are not in any commit
     - `twins`: places with nearly the same code, as path:first-last
@@ -418,9 +418,9 @@ class TechniqueAnswer(Quoting):
 
 
 class CodeAnswer(Quoting):
-    """A technique's runnable code, a one-line summary of its proof, and the lines from which it was generated. A full
-    answer adds the test, all evidence, and unchecked claims from an imported file. If there are two entries in
-    `evidence`, the first is from the run before repairs."""
+    """A technique's runnable code, a one-line summary of the code's proof, and the lines from which the code was
+    generated. A full answer adds the test, all evidence, and unchecked claims from an imported file. If there are two
+    entries in `evidence`, the first is from the run before repairs."""
 
     id: str
     technique: str

@@ -65,7 +65,7 @@ LARGEST_BODY = 1 << 20
 
 
 class Beside(NamedTuple):
-    """Additional routes, which handle their own authentication. `warm` prepares them for the first request."""
+    """Additional routes, which handle their own authentication. `warm` prepares the routes for the first request."""
 
     routes: Sequence[BaseRoute]
     warm: Callable[[], None]

@@ -25,7 +25,8 @@ from xkg.operating_system import runs
 disable_created_metrics()  # type: ignore[no-untyped-call]  # avoids an extra series per metric
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable for the folder with the workers' shared counts. prometheus_client reads it on import."""
+"""Environment variable for the folder with the workers' shared counts. prometheus_client reads this variable on
+import."""
 
 BEGINNING = 40
 """Maximum number of retries while a new worker has not written its counts yet."""

@@ -40,7 +40,7 @@ VALID_SECONDS = 3600.0
 """Keys are refetched after `FRESH_SECONDS`. If that fails, the old keys remain valid until `VALID_SECONDS`."""
 
 PAUSE_SECONDS = 30.0
-"""Minimum time between fetches, so that tokens with unknown keys cannot trigger many of them."""
+"""Minimum time between fetches, so that tokens with unknown keys cannot trigger many fetches."""
 
 LAST_MOMENT = 253_402_300_799
 """The end of the year 9999, in seconds since 1970."""
@@ -131,7 +131,7 @@ class _Keys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def get(self, kid: str) -> jwt.PyJWK | None:
-        """Returns the key, or None if it does not exist or could not be fetched in time."""
+        """Returns the key, or None if the key does not exist or could not be fetched in time."""
         age = time.monotonic() - self._since
         if age >= VALID_SECONDS:
             self._keys = {}
@@ -142,7 +142,7 @@ class _Keys:
         return self._keys.get(kid)
 
     def _refresh(self) -> None:
-        """Starts a fetch, unless one is running or was started recently."""
+        """Starts a fetch, unless a fetch is running or was started recently."""
         now = time.monotonic()
         if self._fetching is None and now - self._tried >= PAUSE_SECONDS:
             self._tried = now

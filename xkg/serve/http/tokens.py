@@ -21,7 +21,7 @@ from xkg.files import file_lock, private_folder, write_whole
 from xkg.value import Value
 
 PREFIX = "xkg_"
-"""Distinguishes our tokens from JWTs, and allows secret scanners to find them in commits."""
+"""Distinguishes our tokens from JWTs, and allows secret scanners to find our tokens in commits."""
 
 Scope = Literal["read", "build", "agents", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)

@@ -54,8 +54,8 @@ def may(caller: Caller, action: Action, kind: Asked, owner: str) -> bool:
 
 
 def sees_all(caller: Caller) -> bool:
-    """Whether the caller may see all jobs and costs. If the server requires no token, everyone may see them, but a
-    token is still needed to request or end a job."""
+    """Whether the caller may see all jobs and costs. If the server requires no token, everyone may see all jobs and
+    costs, but a token is still needed to request or end a job."""
     return caller.anonymous or ADMIN in caller.scopes
 
 

@@ -3,7 +3,7 @@
 A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings. Crashes, hanging libraries
 and excessive memory use in a job do not affect the server. The process leads a process group and locks its output file
 while it runs. If a server dies, the next server uses this lock to find out whether the job is still running, and
-resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one of them runs
+resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one server runs
 jobs."""
 
 import contextlib
@@ -133,7 +133,8 @@ class Jobs:
         kind: Kind = "build",
         task: Mapping[str, object] | None = None,
     ) -> tuple[Row, bool]:
-        """Requests a job of this kind for sources from `xkg.serve.jobs.sources`. Returns the job and whether it is new.
+        """Requests a job of this kind for sources from `xkg.serve.jobs.sources`. Returns the job and whether the job is
+        new.
 
         To implement a method, `task` contains the fields for `xkg implement --task`, `paper` is a short name for the
         method, and `repository` is the starter code. `model` selects who answers the job's questions. The default is
@@ -162,8 +163,8 @@ class Jobs:
         return job
 
     def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
-        """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access it; the message
-        is the same in both cases."""
+        """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access the job; the
+        message is the same in both cases."""
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
@@ -177,8 +178,8 @@ class Jobs:
         return self._table.newest(most, lambda kind, owner: may(caller, "see", kind, owner))
 
     def cancel(self, job: int, caller: Caller) -> Row:
-        """Cancels a job, even if it runs on a different server. Finished jobs are left unchanged. Raises the same
-        errors as `get`."""
+        """Cancels a job, even if the job is running on a different server. Finished jobs are left unchanged. Raises the
+        same errors as `get`."""
         row = self.get(job, caller, "end")
         row = self._table.cancel(job) or row
         self._ensure()
@@ -246,7 +247,7 @@ class Jobs:
                 self._thread.start()
 
     def _work(self) -> None:
-        """Runs jobs one after another until there are none left. If there is an error, logs it and retries later."""
+        """Runs jobs one after another until no jobs are left. Logs errors and retries later."""
         try:
             while not self._closing.is_set():
                 try:

@@ -26,7 +26,7 @@ _TEMPLATE = re.compile(r"xkg://(?:([^/]+)/)?(paper|technique|code)/\{id\}")
 
 
 def add_completion(server: MCPServer, service: Service) -> None:
-    """Registers completion. Must be called before `initialize`, which announces it to clients."""
+    """Registers completion. Must be called before `initialize`, which announces completion to clients."""
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(

@@ -38,7 +38,8 @@ class WrongMessageError(Exception):
 
 
 def parsed_message(message: str | bytes) -> JSONRPCMessage:
-    """Parses a JSON-RPC 2.0 message. Raises `WrongMessageError` if it is invalid or a batch, which is not supported."""
+    """Parses a JSON-RPC 2.0 message. Raises `WrongMessageError` if the message is invalid or a batch, because batches
+    are not supported."""
     try:
         value = from_json(message)
     except ValueError as error:

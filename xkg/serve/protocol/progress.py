@@ -1,4 +1,4 @@
-"""Reports the progress of calls that take longer than two seconds, for clients that request it."""
+"""Reports the progress of calls that take longer than two seconds, for clients that request progress."""
 
 from typing import Any
 

@@ -3,7 +3,8 @@
 Neither text search nor vector search provides such scores. BM25 scores grow with the length of the query, and the
 distribution of cosines depends on the model and the query. A technique's features are:
 
-- the fraction of the query's words that it contains, and how similar it is to the other words (`xkg.embeddings.base`)
+- the fraction of the query's words that the technique contains, and how similar the technique is to the
+  other words (`xkg.embeddings.base`)
 - how far the technique's cosine is above the background of the query's cosines
 - how similar the words in its name are to words in the query, as a mean and as a minimum: "masked language modelling"
   shares a word with a *Discriminator Attribute Model*, but has no word similar to "discriminator" or "attribute"
@@ -25,8 +26,8 @@ _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41
 _NAME_MEAN, _NAME_LEAST, _TERM = 1.92, 4.96, -1.63
 """Coefficients of a logistic regression that predicts whether the graph answers a query. The model was fitted on the
 404 queries in `evaluation/gold/search/calibration.jsonl`, 221 of which have an answer in 22 imported papers. Each query
-was run on all 43 papers, on these 22, and on random samples of 10, 4 and 1 of them. Both outcomes have equal weight. A
-query's features are those of the best of its first five techniques."""
+was run on all 43 papers, on these 22 papers, and on random samples of 10, 4 and 1 papers. Both outcomes have equal
+weight. A query's features are those of the best of its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)

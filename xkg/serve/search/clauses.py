@@ -1,4 +1,4 @@
-"""Splits long queries into sentences and clauses, and selects which of them to encode.
+"""Splits long queries into sentences and clauses, and selects which parts to encode.
 
 Encoding takes twice as long as all other steps of a search, and longer texts take longer to encode. Encoding only some
 parts of a query gives results that are just as good. Text search always uses the whole query."""

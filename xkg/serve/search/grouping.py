@@ -9,7 +9,7 @@ from xkg.model import paper_of
 MOST_RELATIVES = 5
 
 OWN_ROWS, _CONSIDERED = 3, 10
-"""Number of separate rows for each part of a query, and the number of techniques to choose them from."""
+"""Number of separate rows for each part of a query, and the number of techniques from which to choose these rows."""
 
 CROWDED_OUT = 5
 """Number of rows after the first `k` that are mentioned in rows from the same paper."""
@@ -17,7 +17,7 @@ CROWDED_OUT = 5
 _CACHED = 4096
 SPECIFIC = 0.8
 """If a part of a technique has at least this fraction of the technique's strength, the part leads the row. A
-technique's text includes its parts, so it often matches only because of one of them."""
+technique's text includes its parts, so a technique often matches only because of one of its parts."""
 
 
 @dataclass
@@ -36,8 +36,8 @@ def grouped(
     strength: Mapping[str, float], first: Sequence[str] = (), most: int = 50, own: Collection[str] = ()
 ) -> list[Group]:
     """Returns rows for the `most` strongest techniques, best first. Techniques in `first` come first and lead their
-    rows, even if a part of them is stronger. Techniques in `own` get separate rows. Any other technique is in only one
-    row, and techniques with the same name in the same paper share a row."""
+    rows, even if one of their parts is stronger. Techniques in `own` get separate rows. Any other technique is in only
+    one row, and techniques with the same name in the same paper share a row."""
     ranked = strongest(strength, most)
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}

@@ -199,8 +199,8 @@ def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy |
 
 
 def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-    """Returns the places in the copy that match a description, in case it does not refer to a technique in the graph.
-    `meant` is the probability that it does."""
+    """Returns the places in the copy that match a description, in case the description does not refer to a technique in
+    the graph. `meant` is the probability that the description does refer to one."""
     places = _search_copy([as_technique(text)], ["text"], copy, embedder)
     return [_weighed(place.model_copy(update={"technique": None}), 1 - meant) for place in places]
 

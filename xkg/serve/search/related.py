@@ -55,7 +55,7 @@ class RelatedRow(Value):
 
 class RelatedAnswer(Listing):
     """Related papers, best first. `searched` describes what was searched, and `cut` says what was omitted and how to
-    get it."""
+    get the omitted papers."""
 
     paged: ClassVar[str] = "rows"
 
@@ -71,7 +71,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     `exclude`.
 
     The kinds of relation are treated as independent evidence: a paper's score is 1 minus the product of (1 - score)
-    over all of them. Raises `UnknownIdError` if the paper is unknown."""
+    over all kinds of relation. Raises `UnknownIdError` if the paper is unknown."""
     own = paper_id(snapshot, paper)
     views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
     cites, cited = snapshot.citations_of(own)
@@ -120,7 +120,7 @@ def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
 
 
 def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
-    """Returns the second technique in each pair, if it still exists and is visible."""
+    """Returns the second technique in each pair, if this technique still exists and is visible."""
     partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
     return {view.technique.id: view for view in snapshot.techniques(partners) if view.technique.hidden is None}
 

@@ -107,7 +107,7 @@ class _Search:
     bar: float
 
     def answer(self, groups: Sequence[Group], strength: Mapping[str, float], fits: Mapping[str, float]) -> SearchAnswer:
-        """Returns the first `k` groups that fit, and the strongest techniques not among them."""
+        """Returns the first `k` groups that fit, and the strongest techniques that are not in these groups."""
         first = groups[: self.k]
         shown = _techniques(first)
         # A technique may have been removed if other processes write to the graph.
@@ -163,7 +163,8 @@ def _named(
     snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], strength: Mapping[str, float]
 ) -> list[str]:
     """Returns techniques whose name or alias is the query, and the methods of papers whose title is the query. Methods
-    come first, then techniques with code, then the rest, each ordered by strength."""
+    come first, then techniques with code, then all other techniques. Within each kind, techniques are ordered by
+    strength."""
     methods = _methods(snapshot, query)
     named = dict.fromkeys([*methods, *snapshot.named(query)])
     chosen = [t for t in named if not papers or paper_of(t) in papers]
@@ -202,7 +203,8 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """Returns the row. If its lead has no code, it is replaced by a technique with the same name that does."""
+    """Returns the row. If the row's lead has no code, the lead is replaced by a technique with the same name that has
+    code."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:

@@ -19,8 +19,8 @@ TEXT, VECTOR = 0.5, 0.5
 """Weights of text search and vector search."""
 
 INTERACTION, INTERACTING = 0.5, 50
-"""Weight of late interaction relative to both searches combined, and the number of techniques for which it is
-computed."""
+"""Weight of late interaction relative to both searches combined, and the number of techniques for which late
+interaction is computed."""
 
 PARTS = 0.5
 """Weight of the best-matching part of a long query, relative to the whole query."""

@@ -45,8 +45,8 @@ def find_implementations(
     full: bool = False,
 ) -> ImplementationsAnswer:
     """Returns up to `k` techniques for each step in `task`, with instructions for applying them. `full` adds their
-    code. If no model verifies them, adds results for the whole task, because the task is more informative than its
-    individual steps. If no model is available, the answer contains the verifier's question for the reader.
+    code. If no model verifies the techniques, adds results for the whole task, because the task is more informative
+    than its individual steps. If no model is available, the answer contains the verifier's question for the reader.
 
     Waits for the model for up to twice `serve.questions.wait_seconds`. Later replies are ignored. Raises any error from
     `seek`."""
