@@ -44,7 +44,7 @@ def ignore(_: object) -> None:
 
 
 class PaperEvent(NamedTuple):
-    """An event for one of several papers. `paper` is the paper's name as the caller passed it."""
+    """An event for one of several papers. `paper` is the paper's name as passed by the caller."""
 
     paper: str
     event: object
@@ -267,9 +267,9 @@ class GraphChanges:
     ) -> "PulledPapers":
         """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
         with every word of `topic` in their title or technique names, or to papers with code at the claimed `level` or
-        above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of them fails.
-        In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing version
-        stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of these nodes
+        fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
+        version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -497,7 +497,7 @@ def require_list(name: str, value: object) -> None:
 
 
 def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":
-    """Wraps `progress` so that it receives batch events as `PaperEvent`s."""
+    """Wraps `progress`, so that batch events are passed to `progress` as `PaperEvent`s."""
     shown = progress or ignore
     return lambda event: shown(PaperEvent(event[0].paper, event[1]))
 

@@ -176,7 +176,7 @@ class LlmSettings(_Section):
     None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of
     the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel
     calls. `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's
-    questions; `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the
+    questions. `max_total_cost` is the limit for all papers and questions of a graph. `prices` extend and override the
     built-in prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and
     `headers` to the request's headers, such as Entra tokens for an Azure endpoint. `base_url` may end in Azure's
     `?api-version=…`."""
@@ -257,9 +257,9 @@ class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
-    keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
-    `JWT` if the issuer's access tokens have that type or no type at all, but only if none of the issuer's other tokens
-    have this audience and the `read` scope."""
+    keys, if the issuer's metadata does not include this address. `types` lists the accepted values of the `typ` token
+    header. Add `JWT` if the issuer's access tokens have that type or no type at all, but only if none of the issuer's
+    other tokens have this audience and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)

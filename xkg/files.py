@@ -73,7 +73,7 @@ def private_folder(folder: Path) -> None:
 
 
 def lies_under(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, with its links resolved, is one of these folders or inside one of them. Folders are compared by
+    """Whether a path, with its links resolved, is one of these folders or lies inside one. Folders are compared by
     identity, since macOS and Windows ignore case in names."""
     return any(
         path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
@@ -99,7 +99,7 @@ def user_config_folder() -> Path:
 
 
 def private_file(path: Path) -> None:
-    """Creates an empty file that only its owner can read, if it does not exist. Raises `OSError`."""
+    """Creates an empty file that only its owner can read, if the file does not exist yet. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOSED_IN_CHILDREN, 0o600))
 

@@ -128,7 +128,7 @@ class Paper(Node):
 
 class Technique(Node):
     """`parent` is the parent technique's id, or None at the top; siblings keep their order in the bundle. `hidden` is
-    the reason why the technique is left out of the published graph, or None if it is shown."""
+    the reason why the technique is left out of the published graph, or None if the technique is shown."""
 
     id: str
     name: Name
@@ -296,7 +296,7 @@ class Code(Node):
 
     @property
     def standing(self) -> str:
-        """The level and who attests it, such as `tested, attested by LAB and 2 others`."""
+        """The level and who attests to the level, such as `tested, attested by LAB and 2 others`."""
         return f"{self.level.value}, {self.attested}" if self.attested else self.level.value
 
     @property
@@ -375,9 +375,9 @@ WEAK = 0.25
 
 class Location(Node):
     """`(Technique)-[:LOCATED_AT {score, rank, focus, twins, doubtful}]->(Symbol)`; rank 1 is best, score is in 0..1.
-    `focus` lists the lines within the symbol that implement the technique, best first; it is empty if unknown. `twins`
-    are the ids of symbols whose code is nearly the same. A place is certain unless it is `doubtful`; a doubtful place
-    with a low score is weak."""
+    `focus` lists the lines within the symbol that implement the technique, best first. The list is empty if the lines
+    are unknown. `twins` are the ids of symbols whose code is nearly the same. A place is certain unless it is
+    `doubtful`; a doubtful place with a low score is weak."""
 
     technique: str
     symbol: str

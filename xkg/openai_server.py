@@ -55,7 +55,8 @@ class Access:
         return self.key or "none"
 
     def words(self, body: Any) -> str:
-        """Returns the message in an error body as one printable line, without the key; empty if there is no message."""
+        """Returns the message in an error body as one printable line, without the key. The line is empty if there is no
+        message."""
         words = " ".join(_message(body).split())
         if self.key:
             words = words.replace(self.key, "[key]")

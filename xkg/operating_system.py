@@ -21,7 +21,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 CLOSED_IN_CHILDREN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BYTES = getattr(os, "O_BINARY", 0)
-"""Flags for `os.open`, 0 if the system does not support them."""
+"""Flags for `os.open`, or 0 for flags that the system does not support."""
 
 OPEN_FILES_MOVE = sys.platform != "win32"
 """Whether open files can be renamed or removed, and their folders moved."""
@@ -50,7 +50,7 @@ def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
 
 
 def largest_memory() -> int:
-    """Returns this process's peak memory in bytes; 0 if the system does not report it."""
+    """Returns this process's peak memory in bytes, or 0 if the system does not report the peak."""
     if sys.platform == "win32":
         return 0
     if sys.platform == "darwin":

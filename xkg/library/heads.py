@@ -1,4 +1,4 @@
-"""Checks a library's head when reading it, and replaces it without losing other writers' entries.
+"""Checks a library's head on reading, and replaces the head without losing other writers' entries.
 
 A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4). Older
 heads, and copies that are no longer maintained, are therefore rejected."""

@@ -129,7 +129,7 @@ def parse(kind: "type[V] | TypeAdapter[Any]", data: bytes, what: str) -> Any:
 
 
 def unzip(data: bytes, most: int, what: str) -> bytes:
-    """Decompresses data. Raises `UnsafeInputError` if it is not gzip or unpacks to more than `most` bytes."""
+    """Decompresses data. Raises `UnsafeInputError` if the data is not gzip or unpacks to more than `most` bytes."""
     unpacker = zlib.decompressobj(wbits=31)
     try:
         unpacked = unpacker.decompress(data, most + 1)

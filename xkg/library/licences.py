@@ -8,7 +8,7 @@ _NAMED = 3
 
 
 def licence_of(repository: Repository, path: str) -> str | None:
-    """Returns the SPDX identifier of a file's licence, or None if it is unknown."""
+    """Returns the SPDX identifier of a file's licence, or None if the licence is unknown."""
     found = repository.file_licenses.get(path, repository.license)
     return None if found in _UNKNOWN else found
 

@@ -312,7 +312,7 @@ def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) ->
 
 
 def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
-    """Reads a small file. Raises `UnsafeInputError` if it has more than `most` bytes, `UnreachableError`,
+    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes, `UnreachableError` and
     `FileNotFoundError`."""
 
     def attempt() -> bytes:

@@ -10,8 +10,8 @@ PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
 
 
 def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
-    """Returns a head's payload and the fingerprint of the key that signed it, or None if it is unsigned. Raises
-    `UnsafeInputError` if the signature is invalid."""
+    """Returns a head's payload and the fingerprint of the key that signed the head, or None if the head is unsigned.
+    Raises `UnsafeInputError` if the signature is invalid."""
     try:
         is_sealed = "payloadType" in json.loads(data)
     except (ValueError, TypeError, RecursionError):
@@ -26,8 +26,8 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
 
 
 def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str | None]:
-    """Returns the bytes of a head and the fingerprint of the user's key that signed it. If the user has no key, the
-    head is not signed. Raises `InputError` if the previous head was signed and the key is missing."""
+    """Returns the bytes of a head and the fingerprint of the user's key that signed the head. If the user has no key,
+    the head is not signed. Raises `InputError` if the previous head was signed and the key is missing."""
     if signed_by is None and not keys.own_key_file().exists():
         return payload, None
     try:

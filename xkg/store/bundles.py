@@ -78,7 +78,7 @@ def serialise(bundle: PaperBundle) -> bytes:
 
 
 def stated_sha256(data: bytes) -> str:
-    """Returns the hash recorded in a bundle file, without checking it."""
+    """Returns the hash recorded in a bundle file, without checking the hash."""
     return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 
@@ -105,7 +105,7 @@ def _payload(bundle: PaperBundle) -> bytes:
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
     """Returns each paper's newest readable bundle in `folder`, and one line for each unreadable file. Unreadable files
-    are renamed to `*.damaged` so that they are not deleted automatically."""
+    are renamed to `*.damaged`, so that damaged files are not deleted automatically."""
     found: dict[str, PaperBundle] = {}
     problems = []
     for path in sorted(folder.glob("[!.]*.json"), key=lambda p: (p.stat().st_mtime_ns, p.name)):

@@ -19,7 +19,7 @@ _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 def graph_files(place: Path) -> list[Path]:
     """Returns all `*.json` files in a folder except the list of ablations, ordered by name, or the file itself if
-    `place` is a file. Raises `InputError` if there are none."""
+    `place` is a file. Raises `InputError` if there are no graph files."""
     if not place.is_dir():
         if not (place.exists() or place.is_symlink()):
             raise InputError(f"{place}: no such file or folder; pass graph files (*.json) or folders that contain them")

@@ -195,9 +195,9 @@ class Snapshot(Protocol):
         """Returns a word in a name or title that is spelled almost like `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """Returns the total weight of the query's words in each of these techniques, and the total weight of all its
-        words. A word's weight is the square root of its inverse document frequency, relative to that of a word that
-        does not occur in the graph."""
+        """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
+        in the query. A word's weight is the square root of its inverse document frequency, relative to the weight of a
+        word that does not occur in the graph."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without
@@ -216,7 +216,7 @@ class Snapshot(Protocol):
         """Returns the facts for these techniques. Unknown ids are omitted."""
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Returns the ids of papers in the graph cited by a paper, and of papers that cite it."""
+        """Returns the ids of papers in the graph cited by a paper, and the ids of papers that cite this paper."""
 
 
 class Recognise(NamedTuple):
@@ -228,8 +228,8 @@ class Recognise(NamedTuple):
 
 
 class GraphStore(Protocol):
-    """A store for graphs. Writes are atomic: readers see either all of a write or none of it. `place` is the store's
-    display name: a folder, or a server's address without secrets."""
+    """A store for graphs. Writes are atomic: readers see a write either completely or not at all. `place` is the
+    store's display name: a folder, or a server's address without secrets."""
 
     place: str
 
@@ -246,8 +246,8 @@ class GraphStore(Protocol):
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
         """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that
-        contains them. If nothing changed, this is the current generation. `fences` maps papers to the fences of their
-        leases.
+        contains them. If nothing changed, returns the number of the current generation. `fences` maps papers to the
+        fences of their leases.
 
         Raises `InputError` if a bundle is inconsistent, `LeaseLostError` if another builder has taken a lease in the
         meantime, `StoreError` if the store cannot be written, and anything that `recognise.check` raises. If an error

@@ -198,8 +198,8 @@ def _text(text: str | None) -> str | None:
 
 
 def texts(several: Iterable[str]) -> tuple[str, ...]:
-    """Converts a list to a form that both engines can store. Empty strings are dropped, because LadybugDB drops them
-    too."""
+    """Converts a list to a form that both engines can store. Empty strings are dropped, because LadybugDB also drops
+    empty strings."""
     return tuple(encodable(text) for text in several if text)
 
 

@@ -15,8 +15,8 @@ MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
 """Maximum occurrences per statement. Neo4j takes hours to plan 25 XOR operators, or 60 labels such as (A|B)&(C|D)."""
 
 MOST_LABELS = 10
-"""Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 of them, as in (n:A OR n:B) AND (n:C OR
-n:D) AND …"""
+"""Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 such operators, as in (n:A OR n:B) AND
+(n:C OR n:D) AND …"""
 
 DEEPEST = 8
 """Maximum nesting depth of subqueries and CASE."""
@@ -118,8 +118,8 @@ _PIECE = re.compile(
 
 def check_pattern(pattern: str) -> None:
     """Raises `QueryRefusedError` unless the pattern is simple. A simple pattern consists of characters and character
-    classes, only a few of which are repeated, and up to one group, which is not repeated. Matching it takes at most
-    quadratic time in the length of the text."""
+    classes, only a few of which are repeated, and up to one group, which is not repeated. Matching such a pattern takes
+    at most quadratic time in the length of the text."""
     if len(pattern) > LONGEST_PATTERN:
         raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")
     kinds: list[str] = []

@@ -1,9 +1,9 @@
 """Computes an upper bound on the cost of evaluating a statement's expressions once, based only on its text.
 
 Neo4j checks a transaction's time limit only between rows. `single(x IN range(1, 9000000000000000) WHERE x < 0)` would
-keep one of the server's cores busy for months, and doubling a string forty times would exhaust its memory. This module
-therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the server can
-stop between them. Long lists should be processed with `UNWIND`.
+keep one of the server's cores busy for months, and doubling a string forty times would exhaust the server's memory.
+This module therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the
+server can stop between rows. Long lists should be processed with `UNWIND`.
 
 Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
 `STORED_ITEMS` items, and the result of `collect` is assumed to have `COLLECTED_ITEMS` items. Functions with lambdas are
@@ -40,7 +40,7 @@ LARGEST_VALUE = 10_000_000
 """Maximum size of a value, in characters and items."""
 
 MOST_WORK = 100_000_000
-"""Maximum number of operands evaluated per row. Large operands count as more than one."""
+"""Maximum number of operands evaluated per row. A large operand counts as several operands."""
 
 _MOST_OPERANDS = 100_000
 _SEPARATE = frozenset("AND OR XOR NOT WHERE WHEN THEN ELSE , | :".split())

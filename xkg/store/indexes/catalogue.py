@@ -78,8 +78,8 @@ _LAST_YEAR = 1_000_000  # SQLite's integers have a limited size
 
 
 class Catalogue:
-    """Reads a finished catalogue, or an empty one if `path` is None. Methods return None for unknown ids, or omit them.
-    Thread-safe."""
+    """Reads a finished catalogue, or an empty one if `path` is None. Methods return None for unknown ids, or omit
+    unknown ids. Thread-safe."""
 
     def __init__(self, path: Path | None) -> None:
         # "immutable" makes SQLite read without locks or journals, even in a read-only folder.
@@ -152,7 +152,7 @@ class Catalogue:
         return tuple(id_of(key) for (key,) in rows)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Returns the ids of papers cited by a paper, and of papers that cite it."""
+        """Returns the ids of papers cited by a paper, and the ids of papers that cite this paper."""
         cited, citing = (
             self._all(
                 f"SELECT o.id FROM cites JOIN paper p ON p.number = {own} JOIN paper o ON o.number = {other} "

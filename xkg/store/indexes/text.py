@@ -39,7 +39,7 @@ _UNION = 4096
 """Number of documents in Tantivy's window. For a union of terms, Tantivy evaluates this many documents around each
 document that it visits. For a single term, it evaluates only the visited document."""
 _NESTED = 32
-"""Maximum nesting depth of queries. Tantivy copies them at each level, and 128 levels overflow a small stack."""
+"""Maximum nesting depth of queries. Tantivy copies queries at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
 _CACHED_QUERIES = 32
 """Number of queries whose terms are cached, because a search looks up the terms of a query and its parts several

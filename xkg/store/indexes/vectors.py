@@ -61,7 +61,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 
     Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
     of four vectors. If this is not possible, the index is exact. The sums simulate paraphrased queries, which lie
-    between the vectors and far away from each of them. For a million vectors, searching 27 lists had a recall of 1.00
+    between the vectors and far away from each vector. For a million vectors, searching 27 lists had a recall of 1.00
     for the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for questions and 0.95 for sums of
     four. With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
     import numpy as np
@@ -129,7 +129,7 @@ def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
 
 
 def _faiss() -> Any:
-    """Imports FAISS. Raises `MissingExtraError` if it is not installed."""
+    """Imports FAISS. Raises `MissingExtraError` if FAISS is not installed."""
     try:
         import faiss
     except ModuleNotFoundError as error:
@@ -269,7 +269,7 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Searches only a few rows, which is faster than looking for them in all lists."""
+        """Searches only a few rows, which is faster than looking for these rows in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]

@@ -188,8 +188,8 @@ def add_graph(
 
 
 def _copy(start: Generation, folder: Path) -> None:
-    """Copies the catalogue and the text index from `start` to `folder`. Raises `CorruptStoreError` if they are damaged,
-    because the copy would have a new, valid hash."""
+    """Copies the catalogue and the text index from `start` to `folder`. Raises `CorruptStoreError` if these files are
+    damaged, because the copy would have a new, valid hash."""
     start.verify(CATALOGUE, VECTORS, TEXT)
     shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
     (folder / TEXT).mkdir()

@@ -123,7 +123,7 @@ class Generation:
 
 
 def read_current(root: Path) -> Current:
-    """Reads `CURRENT`. For an empty graph, returns generation 0. Raises `StoreError` if it cannot be read."""
+    """Reads `CURRENT`. For an empty graph, returns generation 0. Raises `StoreError` if the file cannot be read."""
     if root.exists() and not root.is_dir():
         raise StoreError(f"{root} is a file, not a folder: choose another folder with --kg")
     path = root / "CURRENT"
@@ -302,8 +302,8 @@ def switch(root: Path, current: Current) -> None:
 
 
 def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
-    """Reads a generation's manifest, in any format, and checks its hash if given. Raises `CorruptStoreError` if it is
-    damaged."""
+    """Reads a generation's manifest, in any format, and checks its hash if given. Raises `CorruptStoreError` if the
+    manifest is damaged."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
@@ -319,7 +319,7 @@ def numbers(root: Path) -> list[int]:
 
 
 def _keep(folder: Path, names: set[str], suffix: str = ".json") -> None:
-    """Removes files written by xkg, except those in `names`."""
+    """Removes files written by xkg, except the files in `names`."""
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
         if abandoned or (path.suffix == suffix and path.name not in names):

@@ -201,7 +201,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot and its number of users. If it is stale, its last user closes it."""
+    """An open snapshot and its number of users. A stale snapshot is closed by its last user."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current

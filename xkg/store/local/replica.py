@@ -270,7 +270,7 @@ class Replica:
                 shutil.rmtree(making, ignore_errors=True)
 
     def _claim(self) -> None:
-        """Claims the folder for this replica. Raises `StoreError` if it contains something else."""
+        """Claims the folder for this replica. Raises `StoreError` if the folder contains something else."""
         with one_line(self.folder):
             own = self.folder / "replica.lock"
             if not own.exists() and any((self.folder / name).exists() for name in ("bundles", "generations")):

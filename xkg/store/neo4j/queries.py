@@ -112,7 +112,7 @@ class _Turn:
         return session
 
     def end(self) -> bool:
-        """Frees the slot. Returns False if it has already been freed."""
+        """Frees the slot. Returns False if the slot has already been freed."""
         if not self._once.acquire(blocking=False):
             return False
         self._turns.release()
@@ -177,7 +177,7 @@ def _table(
 
 def _value(value: Any) -> Any:
     """Converts a driver's value to the form used by the embedded engine. Raises `ValueError` if Python cannot represent
-    it."""
+    the value."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")

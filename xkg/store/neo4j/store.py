@@ -200,8 +200,8 @@ class Neo4jStore:
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if it is not allowed, and
-        `QueryFailedError` if it fails."""
+        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if the statement is not allowed,
+        and `QueryFailedError` if the statement fails."""
         from xkg.store.neo4j.queries import read
 
         with self.connection.explaining():
@@ -215,7 +215,7 @@ class Neo4jStore:
             )
 
     def warm_queries(self) -> None:
-        """Connects to the server. Raises `StoreUnreachableError` if it cannot be reached."""
+        """Connects to the server. Raises `StoreUnreachableError` if the server cannot be reached."""
         _ = self.connection.driver
 
     def decisions(self) -> Sequence[Decision]:

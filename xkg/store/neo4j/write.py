@@ -1,9 +1,9 @@
 """Writes papers to the graph in a transaction that may be retried.
 
-The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything the
-transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges to them from
-other papers are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are removed, unless
-they are shared with another paper."""
+The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything that
+the transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges from other
+papers to these nodes are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are
+removed, unless another paper shares these nodes."""
 
 import hashlib
 import json
@@ -152,7 +152,7 @@ def _stamp(state: State, changed: int, *, model: str | None = None, connected: i
 
 
 class _Rows:
-    """Rows grouped by table, which are the parameters for the statement that writes them."""
+    """Rows grouped by table, as parameters for the statement that writes the rows."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
@@ -250,7 +250,7 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """Returns the extra data for these papers, or None if it cannot be read."""
+    """Returns the extra data for each of these papers, or None if the data cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:

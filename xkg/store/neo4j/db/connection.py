@@ -173,7 +173,7 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """Returns the underlying reason for a failed connection, which the driver hides because it first asks for the
+        """Returns the underlying reason for a failed connection, which the driver hides by first asking for the
         cluster's members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error

@@ -157,7 +157,7 @@ def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _await_indexes(connection: Connection) -> None:
-    """Polls until all indexes are online. `db.awaitIndexes` could deadlock, because it holds locks while it waits.
+    """Polls until all indexes are online. `db.awaitIndexes` could deadlock, because it holds locks while waiting.
     Another process may be waiting for these locks in a transaction that prevents an index from coming online.
 
     Raises `StoreError` if an index fails, or after ten minutes."""
