@@ -153,7 +153,7 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
                 holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
                 raise StoreBusyError(
                     f"another process (pid {holder}) is writing to {folder} and did not finish within {wait:g} s; "
-                    "nothing was changed, try again when it is done"
+                    "nothing was changed; try again when that process is done"
                 )
             time.sleep(0.02)
         os.ftruncate(descriptor, 0)

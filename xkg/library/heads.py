@@ -61,16 +61,16 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
     head: Head = parse(Head, payload, f"the head of {place.name}")
     if signer is not None and _expired(head.expires, clock.now()):
         raise UnsafeInputError(
-            f"the head of {place.name} expired ({head.expires}): nobody renewed it, or this is an old "
-            "copy; ask its maintainer to run `xkg push` again"
+            f"the head of {place.name} expired ({head.expires}): either nobody renewed it, or this is "
+            "an old copy; ask the maintainer to run `xkg push` again"
         )
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
         # while writers merge, one of them may briefly restore an older head
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} was rolled back or replaced: it has version {head.version}, but version "
-                f"{before.version} was seen before; ask its maintainer, and if this was "
+                f"{place.name} was rolled back or replaced: its version is {head.version}, but version "
+                f"{before.version} was seen before; ask the maintainer, and if the change was "
                 f"intended, delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):

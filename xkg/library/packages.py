@@ -106,7 +106,7 @@ def contents(
         raise UnsafeInputError(f"{paper[:200]}: {place} has no bundle that this version of xkg can read") from error
     if not whole or len(bundle.techniques) > MOST_TECHNIQUES:
         raise UnsafeInputError(
-            f"{paper[:200]}: {place} has a different paper under this name, or the package is larger than any paper"
+            f"{paper[:200]}: {place} has a different paper under this name, or the package is too large for a paper"
         )
     ablations = [parse(Ablation, part.data, "an ablation") for part in by_kind.get(_ABLATION, ())]
     return Contents(

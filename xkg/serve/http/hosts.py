@@ -23,7 +23,7 @@ _REFUSED = {
         "host",
         "the Host header does not match this server: use one of its hosts, or have serve.http.hosts extended",
     ),
-    403: ("origin", "requests from this origin are not allowed: have it added to serve.http.origins"),
+    403: ("origin", "requests from this origin are not allowed: have the origin added to serve.http.origins"),
 }
 
 

@@ -155,7 +155,7 @@ class Tokens:
             raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
         except ValidationError:
             raise CorruptStoreError(
-                f"{self._path} is damaged, so all access is denied: remove it and create the tokens again"
+                f"{self._path} is damaged, so all access is denied: remove the file and create new tokens"
             ) from None
 
     def _write(self, tokens: tuple[Token, ...]) -> None:

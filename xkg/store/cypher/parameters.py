@@ -49,4 +49,4 @@ def failure(message: str, advice: str = "") -> QueryFailedError:
 
 def overran(seconds: float) -> QueryFailedError:
     """Returns the error for a query that timed out."""
-    return QueryFailedError(f"the query ran longer than {seconds:g} s; make it narrower or add a LIMIT")
+    return QueryFailedError(f"the query ran longer than {seconds:g} s; narrow the query or add a LIMIT")

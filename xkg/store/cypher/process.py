@@ -167,5 +167,5 @@ def _query_error(error: str, statement: str, seconds: float) -> QueryFailedError
     if error.lstrip().startswith("Interrupted"):
         return overran(seconds)
     if any(words in error for words in _OUT_OF_MEMORY):
-        return QueryFailedError("the query ran out of memory; add a LIMIT or match less")
+        return QueryFailedError("the query is too large and ran out of memory; add a LIMIT or match less")
     return failure(error, suggestion(error, statement))

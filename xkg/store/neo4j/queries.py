@@ -216,7 +216,7 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
     if parts[-1] in _OVERRAN:
         return overran(seconds)
     if parts[-1] in _TOO_MUCH:
-        return QueryFailedError("the query needs more memory than the server allows; make it narrower")
+        return QueryFailedError("the query needs more memory than the server allows; narrow the query")
     if parts[-1] == "AccessMode":
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):

@@ -64,7 +64,7 @@ def replace(
     if new and state.model not in ("", model):
         raise ModelMismatchError(
             f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
-            "first one, or run `xkg index rebuild` to link it again"
+            "first model, or run `xkg index rebuild` to link the graph again"
         )
     new = read.changed(transaction, new) if new else new
     if not new and not removed:
