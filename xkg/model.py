@@ -188,8 +188,8 @@ class Departure(Node):
 
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of the implementation's statements that
-    have a counterpart in the source lines. `by_definition` is the fraction that lack a counterpart because only the
-    definition asks for these statements, if the model agreed; otherwise 0. `faults` lists a language model's
+    have a counterpart in the source lines. `by_definition` is the fraction of statements that lack a counterpart
+    because only the definition requires these statements; 0 unless a model agreed. `faults` lists a language model's
     objections, or is None if no model was asked. `statements` is the number of statements in the definition that the
     model compared with the code and the source lines, or None if the model compared no statements. `departures` lists
     the statements on which the paper and the repository differ."""
@@ -339,7 +339,8 @@ class Repository(Node):
 
     @property
     def name(self) -> str:
-        """Canonical name of the repository, the same for all spellings of its address; for a folder, its id."""
+        """Canonical name of the repository, which is the same for all spellings of its address. A folder's name is its
+        id."""
         address = repository_address(self.url)
         return self.id if address is None else address.name
 

@@ -37,8 +37,8 @@ class SeenHead(Value):
 
 
 class SeenPaper(Value):
-    """`content` and `packages` describe the library's version. `stored` is the hash of the graph's bundle for that
-    version, without attestations, or '' if the graph shows a different version."""
+    """`content` and `packages` describe the library's version. `stored` is the hash of the graph's bundle for this
+    version, without attestations, or '' if the graph contains a different version."""
 
     content: str
     packages: tuple[str, ...]

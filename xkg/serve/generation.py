@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 ANSWERS = 256
-"""Number of cached search answers, each about 10 kB."""
+"""Number of cached search answers. Each answer takes about 10 kB."""
 
 
 class Generation:

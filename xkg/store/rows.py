@@ -46,8 +46,8 @@ EDGES = {
     "RELEASES": ("Paper", "Resource", ""),
     "ABLATED_IN": ("Technique", "Ablation", ""),
 }
-"""Each edge type's labels at both ends and properties. The values in a row are both ids, followed by the properties.
-`|` separates alternative labels."""
+"""For each edge type, the labels of both ends and the properties. A row's values are the ids of both ends, followed by
+the properties. `|` separates alternative labels."""
 
 LONGEST_KEY = 1500
 """Maximum length of a key in characters. Neo4j cannot index strings larger than 8 KB."""

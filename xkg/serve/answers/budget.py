@@ -28,11 +28,11 @@ Limits = Mapping[Kind, int]
 """Maximum characters per text, items per list, code nodes, rows, and lines of code."""
 
 _LEAST: Limits = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""The kinds in the order in which they are cut, each with the minimum to keep."""
+"""The kinds of content in the order in which they are cut, with the minimum amount of each kind to keep."""
 
 _LEAST_OF_ROWS: Limits = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
-"""Like `_LEAST`, for places and query rows. Rows are cut before lists, because the cursor can return the remaining
-rows."""
+"""The same as `_LEAST`, but for places and query rows. Rows are cut before lists, because the cursor can return the
+remaining rows."""
 
 _STEP = 1.12
 """Ratio of consecutive limits to try."""

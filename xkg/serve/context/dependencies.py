@@ -40,7 +40,7 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
 
 
 def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, set[str]]:
-    """Maps each technique to the techniques whose code contains all its definitions and more."""
+    """Maps each technique to the techniques whose code contains all definitions in its code and more."""
     names = {t: frozenset(_DEFINED.findall(code[t].implementation)) for t in techniques if t in code}
     defining: dict[str, set[str]] = {}
     for technique, own in names.items():

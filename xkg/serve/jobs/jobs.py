@@ -48,7 +48,7 @@ _PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
-"""Makes the kernel kill a build rather than a server if memory runs out (`oom_score_adj`, proc(5))."""
+"""Makes the kernel kill a build rather than a server if the machine runs out of memory (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
 """Who answers a job's questions."""

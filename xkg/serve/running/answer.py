@@ -72,8 +72,8 @@ class RunAnswer(Quoting):
 
 
 def without_middle(output: str, most: int) -> str:
-    """Returns the output, shortened to about `most` characters by omitting the middle. The end is longer than the
-    start, because errors are usually at the end."""
+    """Returns the output, shortened to about `most` characters by omitting the middle. More is kept of the end than of
+    the start, because errors are usually at the end."""
     if len(output) <= most:
         return output
     start, end = most // 3, most - most // 3

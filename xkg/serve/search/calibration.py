@@ -31,7 +31,8 @@ weight. A query's features are those of the best of its first five techniques.""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)
-"""Mean late interaction of the technique that answers a query. Used as a default if no words are known."""
+"""Mean late interaction between a query and the technique that answers it. Used as a default if none of a query's words
+are known."""
 
 _LARGE = 300
 """Number of techniques below which scores are adjusted, because most queries were fitted on larger graphs."""

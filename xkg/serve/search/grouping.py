@@ -54,7 +54,7 @@ def grouped(
     leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
-    # Techniques that are weaker than one of their parts come last, in case that part is in a different row.
+    # Techniques that are weaker than one of their parts come last, in case the stronger part is in a different row.
     for technique in [*first, *leads, *broad]:
         if rows.of(technique) is None or (technique in own and not rows.named(technique)):
             rows.open(technique)

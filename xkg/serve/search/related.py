@@ -24,7 +24,8 @@ CITATION, CONCEPT = 0.5, 0.5
 hierarchies."""
 
 ALIKE = 1 / 3
-"""Minimum similarity of similar techniques. 0 is the mean cosine with all techniques, 1 is identical text."""
+"""Minimum similarity for two techniques to be considered similar. 0 is the mean cosine with all techniques, and 1 is
+identical text."""
 
 
 class Pair(Value):

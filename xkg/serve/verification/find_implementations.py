@@ -29,7 +29,7 @@ CODE_CHARACTERS = 20_000
 
 WHOLE = "the task as a whole"
 WHOLE_ROWS = 5
-"""Number of rows for the whole task, the same as in search_techniques."""
+"""Number of rows for the whole task. This is the same number as in search_techniques."""
 
 _NOT_VERIFIED = "not verified"
 _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in other words"

@@ -20,7 +20,7 @@ from xkg.store.neo4j.db.migrations import State
 from xkg.store.rows import key
 
 MOST = 200
-"""Maximum number of stored states, each 10 to 100 KB."""
+"""Maximum number of stored states. Each state takes 10 to 100 KB."""
 _LARGEST = 1 << 30
 
 _KEEP = (
