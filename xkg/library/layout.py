@@ -201,7 +201,7 @@ class Files:
         `map`."""
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -238,13 +238,13 @@ class Files:
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
         if len(rows) != length:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
         if len(names) != CHUNKS:
-            raise UnsafeInputError("the library's log does not have the length stated in its head; ask its maintainer")
+            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:

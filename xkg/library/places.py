@@ -24,7 +24,7 @@ AT_ONCE = 16
 _SECONDS, _SLOWEST = 60.0, 20_000
 """The time limit for a file is `_SECONDS`, plus the time to transfer the file at `_SLOWEST` bytes per second."""
 _ANNOUNCED_SECONDS = 3600
-_FULL = "free space or choose another place, then push again"
+_FULL = "free up space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
 T = TypeVar("T")
 

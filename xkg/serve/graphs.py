@@ -32,7 +32,7 @@ def served_folders(settings: Settings) -> dict[str, Path]:
     if len(named) < len(folders):
         raise InputError("two graphs have the same name, because their folders do: rename one folder")
     if len(folders) > 1 and settings.store.url is not None:
-        raise InputError("only graphs in folders can be served together: store.url is a single graph, so pass one --kg")
+        raise InputError("only graphs in folders can be served together; store.url is a single graph, so pass one --kg")
     return named
 
 

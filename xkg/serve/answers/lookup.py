@@ -69,7 +69,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         return answer
     brief, left_out = without_details(answer)
     left_out = [f"{len(answer.hidden)} hidden techniques"] * bool(answer.hidden) + left_out
-    notes = [f"{', '.join(left_out)}: ask for its id with detail='full'"] if left_out else []
+    notes = [f"{', '.join(left_out)}: ask for the paper's id with detail='full'"] if left_out else []
     notes += [cut] if cut else []
     notes += ["tests and evidence: ask get_code with detail='full'"] if include_code and code else []
     return brief.model_copy(update={"hidden": (), "cut": "; ".join(notes)})
@@ -104,7 +104,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
     node, bundle = view.technique, snapshot.bundle(paper_of(view.technique.id))
     code = bundle.code_of(node.id)
     full = full or node.hidden is not None
-    more = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
+    more = "aliases, excerpts and full definitions of components: ask for the technique's id with detail='full'"
     return TechniqueAnswer(
         id=node.id,
         name=node.name,
@@ -176,7 +176,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
         evidence=code.evidence if full else (),
         claims=code.claims if full else {},
-        cut=f"{' and '.join(cut)}: ask for its id with detail='full'" if cut else "",
+        cut=f"{' and '.join(cut)}: ask for the code's id with detail='full'" if cut else "",
     )
 
 

@@ -109,7 +109,7 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
 
 def _note(row: Row, new: bool) -> str:
     known = "" if new else "This job was started by an earlier request."
-    return f"{known} You answer its questions: call `questions` with job={row.id}.".strip() if row.llm else known
+    return f"{known} You answer the job's questions: call `questions` with job={row.id}.".strip() if row.llm else known
 
 
 def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:

@@ -76,7 +76,7 @@ def find_implementations(
     question, candidates = _for_reader(opened, steps, answers, parts) if questions.unavailable else ("", "")
     rows = [row for place in range(most) for part in parts for row in part.rows[place : place + 1]]
     implementations, missing = _fitting(rows, code) if full else ((), [])
-    cut = [f"{left_out} more parts: ask for them separately"] if left_out > 0 else []
+    cut = [f"{left_out} more parts: ask for these parts separately"] if left_out > 0 else []
     if missing:
         cut.append(f"code of {', '.join(missing)}: get_code has it")
     elif code and not full and rows:
