@@ -63,7 +63,8 @@ def neo4j_url(url: str) -> str:
 
 
 def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
-    """Returns the parts of an address; None if it has a user, a fragment or a scheme that is not in `schemes`."""
+    """Returns the parts of an address, or None if the address has a user, a fragment or a scheme that is not in
+    `schemes`."""
     try:
         parts = urlsplit(url)
         plain = parts.scheme in schemes and parts.hostname and parts.port != 0

@@ -117,8 +117,8 @@ def yield_processor(process: int, niceness: int) -> None:
 
 
 def files_allowed(wanted: int) -> int | None:
-    """Raises the limit on open files to `wanted`, as far as the system allows, and returns the limit; None if
-    unlimited."""
+    """Raises the limit on open files to `wanted`, as far as the system allows. Returns the limit, or None if there is
+    no limit."""
     if sys.platform == "win32":
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

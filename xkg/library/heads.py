@@ -82,8 +82,8 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
 
 
 def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
-    """Records that this head was seen and, unless `read_for` is None, that its log was read for this search
-    (`SeenHead.entries`)."""
+    """Records that this head was seen. Unless `read_for` is None, also records that the head's log was read for this
+    search (`SeenHead.entries`)."""
     before = seen.head()
     data = opened.data or b""
     digest = hashlib.sha256(data).hexdigest() if data else ""

@@ -72,7 +72,7 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def serialise(bundle: PaperBundle) -> bytes:
-    """Serialises a bundle as a file's bytes, which are equal for equal bundles."""
+    """Serialises a bundle to the bytes of a bundle file. Equal bundles have equal bytes."""
     payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
 

@@ -145,8 +145,8 @@ def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAns
 
 
 def code_node(snapshot: Snapshot, code: str) -> tuple[Code, str]:
-    """Returns the code with this id or for the technique with this id, and the technique's name. Raises the same errors
-    as `code_answer`."""
+    """Returns the code for a code id or technique id, and the technique's name. Raises the same errors as
+    `code_answer`."""
     if is_code(code):
         node = snapshot.code(code_id(snapshot, code))
         return node, snapshot.technique(node.technique).technique.name

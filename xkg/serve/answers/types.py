@@ -132,7 +132,7 @@ class Measured(Value):
     went from `baseline` to `value`.
 
     - `change`: the relative change of the metric
-    - `low` and `high`: the bounds of its 95 % confidence interval, None if the spread is unknown
+    - `low` and `high`: the bounds of its 95 % confidence interval, or None if the spread is unknown
     - `direction`: whether a higher or lower metric is better
     - `seeds`: the number of runs
     - `commit`, `command`, `diff`: how the ablation was run, only in a full answer"""
@@ -171,7 +171,7 @@ class SearchRow(Value):
     - `definition`: the first few lines of the definition
     - `no_code`: the reason why there is no code, if known
     - `without_code`: the components without code
-    - `measured`: the largest relative change of a metric in an ablation of the technique, None if none is stored
+    - `measured`: the largest relative change of a metric in an ablation of the technique, or None without one
     - `reason` and `guidance`: why the technique fits, and how to apply or change it, from a model that verified the
       row"""
 
@@ -309,7 +309,7 @@ class Place(Value):
 class LocatedPlace(Place):
     """Lines that may implement a technique.
 
-    - `technique`: the technique, None if no technique has the query as its name
+    - `technique`: the technique, or None if no technique has the query as its name
     - `source`: `stored` if the lines are as recorded in the graph, `moved` if the lines were found elsewhere in a
       working copy, `retrieved` if the lines were found by searching the copy
     - `repository`: the URL, or the folder of a working copy

@@ -136,7 +136,7 @@ class JobAnswer(Value):
     - `paper`: the paper or, if a method is implemented, the method's short text or id
     - `repository`: the repository or, if a method is implemented, the starter code
     - `at`: the progress, such as `modularize 3/10` or `step 4 edit_script`
-    - `dollars`: the amount spent on the language model so far, None if a price is unknown
+    - `dollars`: the amount spent on the language model so far, or None if a price is unknown
     - `result`: set once something has been built
     - `curated`: set once papers have been found
     - `implementation`: set once an agent has finished

@@ -35,7 +35,7 @@ class RunAnswer(Quoting):
     """The outcome of a script run on code.
 
     - `ended`: `exited` (with `exit_code` set), or what stopped the script
-    - `error`: one line that says why the script failed, empty if the script succeeded
+    - `error`: one line that says why the script failed, or empty if the script succeeded
     - `output`: what the script printed. The middle of a long output is omitted
     - `files`: the files that the script created, pictures first
     - `left_out`: files that are not returned, with the reasons

@@ -119,7 +119,8 @@ class Strengths:
 
 
 def _shares(scores: "NDArray[np.float64]", floor: float) -> "NDArray[np.float64]":
-    """Scales scores so that the floor becomes 0 and the best score 1. If no score is above the floor, all become 1."""
+    """Scales scores so that the floor becomes 0 and the best score becomes 1. If no score is above the floor, all
+    scores become 1."""
     import numpy as np
 
     spread = float(scores.max(initial=floor)) - floor

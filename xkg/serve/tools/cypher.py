@@ -47,7 +47,7 @@ def add(server: MCPServer, service: Service) -> None:
     ) -> CypherAnswer:
         """Runs a named query, such as component-tree with {"paper": "arxiv:1608.04471"}, or one read-only Cypher
         statement: MATCH, OPTIONAL MATCH, WHERE, WITH, UNWIND, RETURN, ORDER BY, SKIP, LIMIT, UNION, and CALL for
-        show_tables, table_info and the like. Quote names that are keywords in backticks, as in r.`order`. Queries time
+        show_tables, table_info and the like. Put names that are keywords in backticks, as in r.`order`. Queries time
         out after 10 seconds. graph_schema lists the named queries and the tables."""
         page = Page(cursor, "cypher", query, parameters)
         if page.reached > MOST_ROWS:

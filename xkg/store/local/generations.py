@@ -151,7 +151,7 @@ class Generations:
         return number
 
     def close(self) -> None:
-        """Closes the open generation, which can be reopened."""
+        """Closes the open generation, which can be opened again."""
         with self._turn:
             shared, self._shared = self._shared, None
             if shared is not None:

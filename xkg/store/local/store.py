@@ -305,7 +305,7 @@ class EmbeddedStore:
         measured: str | None = None,
     ) -> int:
         """Builds and publishes a generation. `decided` is the name of the file with decisions, and `measured` the name
-        of the file with ablations. If either is None, `opened`'s file is kept."""
+        of the file with ablations. If either is None, the file used by `opened` is kept."""
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:

@@ -135,7 +135,7 @@ class Connection:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Converts driver errors to one-line errors."""
+        """Converts driver errors to errors with one-line messages."""
         try:
             yield
         except DRIVER_ERRORS as error:

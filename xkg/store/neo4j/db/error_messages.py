@@ -114,7 +114,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns the reason why the server does not answer in a few words, preferably the operating system's reason."""
+    """Returns a short reason why the server does not answer, preferably the operating system's reason."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror
