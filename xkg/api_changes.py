@@ -182,7 +182,7 @@ class GraphChanges:
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
         """Rebuilds each of the given papers (default: all) that has a new arXiv version or new commits, and returns the
-        changes. With `check`, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
+        changes. If `check` is set, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
         `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
@@ -200,8 +200,8 @@ class GraphChanges:
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
-        bundles become claims, unless the bundles are your `own` exports. The result's `problems` lists skipped files,
-        with reasons. Raises `InputError` if a place has no graph files."""
+        bundles become claims, unless `own` says that the bundles are your own exports. The result's `problems` lists
+        skipped files, with reasons. Raises `InputError` if a place has no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore
@@ -233,8 +233,8 @@ class GraphChanges:
     ) -> "PushedPapers":
         """Adds the given papers (default: all) to the library at `place`: a folder, or an https, s3, git or other
         fsspec address. The result's `left_out` lists papers that were not pushed; unless `allow_unlicensed` is set,
-        this includes papers whose code has an unknown licence. With `claims_only`, pushes definitions and code
-        locations, without the code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        this includes papers whose code has an unknown licence. If `claims_only` is set, pushes definitions and code
+        locations, but no code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

@@ -186,8 +186,8 @@ def unheld(path: Path) -> Iterator[bool]:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Locks an open file until it is closed in all processes that inherited it. Returns False if another process holds
-    the lock."""
+    """Locks an open file until all processes that inherited the file have closed it. Returns False if another process
+    holds the lock."""
     return system.lock(descriptor, shared=shared, wait=False)
 
 

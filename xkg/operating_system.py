@@ -38,8 +38,8 @@ _ARENA_MAX = -8  # M_ARENA_MAX in malloc.h
 
 
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
-    """Locks an open file until it is closed in all processes that inherited it. Returns False if another process holds
-    the lock and `wait` is not set. Raises `OSError`."""
+    """Locks an open file until all processes that inherited the file have closed it. Returns False if another process
+    holds the lock and `wait` is not set. Raises `OSError`."""
     if sys.platform == "win32":
         return _lock_by_handle(descriptor, shared=shared, wait=wait)
     try:

@@ -71,7 +71,7 @@ class Service:
         self._generation: Generation | None = None
 
     def state(self) -> tuple[int, int]:
-        """Returns the current generation and its number of papers. Raises `StoreError` if there are none."""
+        """Returns the current generation and its number of papers. Raises `StoreError` if there are no papers."""
         with self.snapshot() as snapshot:
             return snapshot.generation, snapshot.paper_count()
 

@@ -354,8 +354,9 @@ class PaperAnswer(Listing):
     - `implementations`: the code, if requested
     - `cut`: what a concise answer omits
 
-    A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. It
-    also adds `nothing_in`: passages and functions that no technique covers and in which a model found no technique."""
+    A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. A
+    full answer also adds `nothing_in`: passages and functions that no technique covers and in which a model found no
+    technique."""
 
     paged: ClassVar[str] = "techniques"
 

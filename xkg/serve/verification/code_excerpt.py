@@ -40,8 +40,8 @@ class _Piece:
 
 def excerpt(implementation: str, wanted: AbstractSet[str], characters: int) -> list[str]:
     """Returns the lines of the functions that best match the `wanted` terms, in source order, up to about `characters`
-    characters. If the best function is too long, the function is cut. For Python, imports, comments and docstrings are
-    omitted. The last line lists the omitted functions."""
+    characters. The best function is cut if it is too long. For Python, imports, comments and docstrings are omitted.
+    The last line lists the omitted functions."""
     pieces = _pieces(implementation)
     chosen: dict[int, Sequence[str]] = {}
     room = characters

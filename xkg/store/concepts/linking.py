@@ -62,7 +62,8 @@ class RowLink:
 
 
 def concept(row: int, paper: int, entry: Entry) -> Concept:
-    """Creates a `Concept` for a technique at `row` in the vectors, in the paper with this number."""
+    """Creates a `Concept` for a technique. `row` is the technique's row in the vectors, and `paper` is the paper's
+    number."""
     technique = entry.technique
     hidden = technique.hidden is not None
     forms = NO_NAMES if hidden else names(technique.name, technique.aliases)

@@ -56,7 +56,7 @@ class Rest:
         self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """Returns the bundle as it currently is in the graph. Nodes deleted from the graph are omitted, together with
+        """Returns the bundle in its current state in the graph. Nodes deleted from the graph are omitted, together with
         everything that depends on these nodes. Raises `CorruptStoreError` if a value is invalid."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
