@@ -54,5 +54,5 @@ def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], ki
             return path
     opened = ", ".join(str(root) for root in roots)
     raise InputError(
-        f"{named[:200]!a} is not a {kind} under {opened}: choose a {kind} there, or have serve.roots extended"
+        f"{named[:200]!a} is not a {kind} under {opened}: choose a path there, or have serve.roots extended"
     )
