@@ -57,7 +57,7 @@ class Place:
         raise InputError(f"{self.name} is read-only: push to the folder or bucket behind it")
 
     def replace(self, head: bytes, token: Any) -> bool:
-        """Replaces the head that was read with this token. Returns False if the head has changed since."""
+        """Replaces the head that was read with this token. Returns False if the head has changed since then."""
         raise NotImplementedError
 
     def announced(self) -> list[tuple[str, bytes]]:

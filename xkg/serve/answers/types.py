@@ -240,7 +240,7 @@ class PartAnswer(Value):
     - `rows`: the results, best first. In a concise answer, rows have no `reason`, and a short definition
       only if there is no guidance
     - `again`: rows that earlier parts already contain
-    - `note`: says if nothing fits, or if this part was verified differently from the others"""
+    - `note`: says if nothing fits, or if this part was verified differently from other parts"""
 
     number: int
     step: str

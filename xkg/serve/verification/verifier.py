@@ -32,8 +32,8 @@ HOPELESS = 0.01
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Maximum number of dropped rows to list. The first ones in the search results are listed, because they are the most
-misleading."""
+"""Maximum number of dropped rows to list. The dropped rows that come first in the search results are listed, because
+these rows are the most misleading."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 
