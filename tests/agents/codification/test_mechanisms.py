@@ -88,11 +88,14 @@ def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:
 
 
 def test_settings_are_constants_defaults_arguments_and_files() -> None:
-    text = "RATE = 0.1\nclass Net:\n    width: int = 8\n    def run(self, depth=2, *, dropout=0.5): ...\n"
+    text = "RATE = 0.1\nLOW, HIGH = 0, 1\n"
+    text += "class Net:\n    width: int = 8\n    def run(self, depth=2, *, dropout=0.5): ...\n"
     text += "p.add_argument('-e', '--epochs', default=5)\n"
     found = settings({"a.py": text, "conf.yaml": "lr: 1\n"})
     assert {k: v for k, v in found.items() if k != "conf.yaml"} == {
         "a.py::RATE": "0.1",
+        "a.py::LOW": "0",
+        "a.py::HIGH": "1",
         "a.py::Net.width": "8",
         "a.py::Net.run(depth)": "2",
         "a.py::Net.run(dropout)": "0.5",

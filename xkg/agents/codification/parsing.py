@@ -7,6 +7,7 @@ from contextlib import suppress
 from xkg.agents.ablation.space.measured_names import changed_sources, leaked
 from xkg.agents.ablation.space.printed_values import changed_values
 from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.seeds import find_seeds
 from xkg.agents.codification import protected
 from xkg.agents.codification.reverted import Reverted, Watched, reverted, watched
 from xkg.agents.workspace.metric import Metric
@@ -57,7 +58,7 @@ def watched_files(
 
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
-    """The changes in code from which the metric is computed, keyed by name."""
+    """The changes in code from which the metric is computed, and the new fixed seeds, keyed by name or line."""
 
     def sources(texts: Texts) -> list[PythonSource]:
         found = []
@@ -72,6 +73,10 @@ def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, wit
     for name, read in leaked(old, new, metric).items():
         text = f"it reads {', '.join(read)[:100]}, which the starter reads for nothing but the metric"
         found[name] = f"{found[name]}; {text}" if name in found else text
+    known = {(seed.place.path, seed.at.old) for seed in find_seeds(old, (), {}, "").found}
+    for seed in find_seeds(new, (), {}, "").found:
+        if (seed.place.path, seed.at.old) not in known:
+            found[f"{seed.place.path}:{seed.place.start_line}"] = f"{seed.at.old} is a new fixed seed"
     return found
 
 

@@ -57,8 +57,11 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
             )
             value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
             for target in targets:
-                if isinstance(target, ast.Name) and value is not None and _is_literal(value):
-                    yield f"{prefix}{target.id}", ast.unparse(value)
+                several = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+                pairs = zip(target.elts, value.elts, strict=False) if several else [(target, value)]
+                for one, of in pairs:
+                    if isinstance(one, ast.Name) and of is not None and _is_literal(of):
+                        yield f"{prefix}{one.id}", ast.unparse(of)
 
 
 def _defaults(tree: ast.Module) -> Iterator[tuple[str, str]]:

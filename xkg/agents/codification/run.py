@@ -164,7 +164,7 @@ def _taken(
     step = next_step(session, actions, history)
     if step is None:
         return None, verdict
-    observation = actions.do(step, history)
+    observation = actions.do(step, history, verdict)
     if observation.verdict is not None:
         operations.put("verdict", {"number": number}, observation.verdict)
     taken = Taken(
@@ -241,8 +241,8 @@ def _result(
     last = history[-1].version if history else 0
     workspace.rewind(last)  # undoes the edits of an interrupted step
     if final and workspace.changed() and (verdict is None or not verdict.accepted):
-        given = (verdict.places, verdict.declared, verdict.answers) if verdict else ((), (), ())
-        verdict = Actions(session).finish(*given).verdict
+        given = (verdict.places, verdict.declared) if verdict else ((), ())
+        verdict = Actions(session).finish(*given, (), verdict).verdict
     result = CodificationResult(
         run=folder.name,
         mode=session.task.mode,

@@ -79,18 +79,18 @@ class Session:
             if command is not None:
                 wanted = self.task.parsed_metric.files
                 return self.commands.run(self.workspace, command, trace=trace, wanted=wanted)
-            return self.measured(self.workspace, trace=trace)
+            return self.measured(self.workspace, self.commands, trace=trace)
 
         inputs = {"files": self.digest(), "traced": bool(trace), "command": command}
         return self.operations.do("run", inputs, RunResult, lambda: _shortened(self._completed(run)))
 
-    def measured(self, workspace: Workspace, trace: Sequence[str] = (), first: Sequence[str] = ()) -> RunResult:
+    def measured(self, workspace: Workspace, commands: Commands, **more: Sequence[str]) -> RunResult:
         """The result of the task's command and its evaluation over a workspace with the current files or others; see
         `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
-            self.commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
-            trace=trace, wanted=metric.files, first=first,
+            commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
+            wanted=metric.files, **more,
         )  # fmt: skip
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:

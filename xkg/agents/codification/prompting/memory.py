@@ -52,6 +52,9 @@ def thoughts(step: Step) -> list[tuple[str, str]]:
 
 
 def shown(given: ActionInput) -> str:
-    """The fields that are set in an action's input."""
+    """The fields that are set in an action's input. Of edits, only their places are shown, since prompts contain the
+    files and reports the changes."""
     fields = given.model_dump(mode="json", exclude_none=True)
+    if given.edits:
+        fields["edits"] = [f"{e.kind} {e.file} {e.target.strip().partition(chr(10))[0]}" for e in given.edits]
     return cut_middle(json.dumps(fields, ensure_ascii=False), _LONGEST_FIELD) if fields else ""

@@ -23,8 +23,8 @@ _MOST_LINES = 400
 _MOST_DIFF = 20_000
 
 _ANSWER = (
-    "change the code, or give the final answer again with `answers`: for each doubt, by its name in backquotes, a "
-    "sentence that says why the code does what the method says all the same"
+    "change the code, or give the final answer again with `answers`: for each of these, by its name in backquotes, a "
+    "sentence that says why the code does what the method says all the same, or why the check is wrong"
 )
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -81,39 +81,44 @@ class Actions:
             return str(error)
         return None
 
-    def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """The observation from a step's action. Raises the same errors as `LanguageModel` if no model can be asked."""
-        given, self._history = step.action_input, history
+    def do(self, step: Step, history: Sequence[Taken], last: Verdict | None) -> Observation:
+        """The observation from a step's action; `last` is the verdict on the answer before. Raises the same errors as
+        `LanguageModel` if no model can be asked."""
+        given, self._history, edited = step.action_input, history, ""
         try:
             if step.action == "final_answer":
                 assert given.final is not None
                 edited = f"\nyour edits stay: {self._edited(given)}" if given.edits else ""
-                seen = self.finish(given.final.places, given.final.changed_settings, given.final.answers)
+                seen = self.finish(given.final.places, given.final.changed_settings, given.final.answers, last)
                 return replace(seen, text=seen.text + edited)
             text = self._do[step.action](given)
         except AnswerError as error:
             text = f"no usable answer of the expert: {error}"
         except (InputError, EditError) as error:
-            text = f"refused: {error}"
+            text = f"refused: {error}{edited}"
         return Observation(cut_middle(text, self._session.settings.observation))
 
     def finish(
-        self, places: Sequence[PartPlace], declared: Sequence[ChangedSetting], answers: Sequence[DoubtAnswer]
+        self,
+        places: Sequence[PartPlace],
+        declared: Sequence[ChangedSetting],
+        answers: Sequence[DoubtAnswer],
+        last: Verdict | None,
     ) -> Observation:
-        """Checks the current files against the definition of done."""
+        """Checks the current files against the definition of done. Answers to the same doubts in the `last` verdict
+        stay valid."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
         result = session.run([path for path in trace if path.endswith(".py")])
         verdict = judge(session, result, places, declared)
         if not verdict.faults:
-            verdict = doubted(session, verdict, result, answers)
+            verdict = doubted(session, verdict, result, answers, last)
         if verdict.accepted:
             return Observation(f"accepted: the metric is {verdict.metric:g}", verdict)
-        more = [f"{doubt.about}:\n{doubt.more}" for doubt in verdict.doubts if doubt.more and not doubt.answer]
-        if verdict.faults:
-            return Observation("\n".join(["not accepted: " + "\n- ".join(verdict.faults), *more]), verdict)
         open_ = [doubt for doubt in verdict.doubts if not doubt.answer]
-        lines = "\n".join(f"- `{doubt.about}`: {doubt.text}" for doubt in open_)
+        if not open_:
+            return Observation("not accepted: " + "\n- ".join(verdict.faults), verdict)
+        lines = "\n".join(f"- `{doubt.about}`: {doubt.text}" + f"\n{doubt.more}" * bool(doubt.more) for doubt in open_)
         return Observation(f"not accepted yet, in doubt: {open_[0]}\n{_ANSWER}:\n{lines}", verdict)
 
     def _edited(self, given: ActionInput) -> str:
@@ -122,8 +127,7 @@ class Actions:
             return f"nothing was edited: {given.text}"
         reason = " ".join((given.text or f"Edit {', '.join(sorted(changed))}").split())[:200]
         version = self._workspace.edit(changed, reason)
-        diff = cut_middle(self._workspace.diff(version.number - 1), self._session.settings.observation // 2)
-        return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}\n{diff}"
+        return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}"
 
     def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
         """The files changed by edits; {} if there are no edits. Raises `EditError` if the edits are refused."""
@@ -151,7 +155,7 @@ class Actions:
             "task": session.described(),
             "log": log(self._history, session.settings.memory),
             "recent": recent(self._history, session.settings.memory),
-            "diff": cut_middle(self._workspace.diff(), _MOST_DIFF) or "nothing",
+            "files": session.shown(),
             "question": given.text or "",
         }
         return session.questions.ask("expert", Reply, inputs, about="expert").text
