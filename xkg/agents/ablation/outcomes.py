@@ -85,10 +85,9 @@ class Statement(Value):
 
 
 class Analysis(Value):
-    """A model's summary of the measurements. `strong` contains the conclusions backed by solid evidence, `weak` the
+    """A model's conclusions from the measurements. `strong` contains those backed by solid evidence, `weak` the
     others."""
 
-    summary: str
     strong: tuple[Statement, ...]
     weak: tuple[Statement, ...]
     caveats: tuple[str, ...]

@@ -125,5 +125,5 @@ def comparisons(campaign: Campaign) -> str:
         f"{compared} candidates were compared with the baseline, by the exact rank-sum test. 'Critical' and 'beyond "
         "the noise' hold after the adjustment of Benjamini and Hochberg for all of them: one such claim in 20 may be "
         "false. A change is the Hodges-Lehmann shift, with a 95 % interval of this comparison alone. A candidate whose "
-        "first run is within the baseline's runs is run once, and compared with the baseline of its seed."
+        "first run is within the baseline's runs is run once."
     )

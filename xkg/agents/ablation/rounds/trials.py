@@ -164,19 +164,15 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
-    """The effect relative to the whole baseline or, for a single run, relative to the baseline with the same seed. If
-    the values equal the baseline's for the same seeds to the last digit, the metric has not changed, however much it
-    varies between seeds. With one seed, only the values are known."""
+    """The effect relative to the whole baseline. If the values equal the baseline's for the same seeds to the last
+    digit, the metric has not changed, however much it varies between seeds. With one seed, only the values are
+    known."""
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}
     if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
         return unchanged(values)
-    found = effect(baseline.values, values)
-    if len(values) > 1:
-        return found
-    same = effect([by_seed[outcome.runs[0].seed]], values)
-    return found.model_copy(update={"change": same.change})
+    return effect(baseline.values, values)
 
 
 def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
