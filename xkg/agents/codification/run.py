@@ -30,7 +30,7 @@ from xkg.agents.codification.session import Baseline, Session
 from xkg.agents.codification.steps.actions import Actions
 from xkg.agents.codification.steps.modes import next_step
 from xkg.agents.codification.task import Method, Task
-from xkg.agents.codification.transcript import json_lines
+from xkg.agents.codification.transcript import json_lines, steps
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
 from xkg.agents.workspace.operations import Operations
@@ -119,7 +119,7 @@ def codify(
 
 
 def _run(session: Session, folder: Path) -> CodificationResult:
-    session.workspace.rewind(_recorded_version(session.operations))
+    session.workspace.rewind(max((each.version for each in steps(folder)[-1:]), default=0))
     baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
         shutil.rmtree(folder)  # so that the same command tries again
@@ -213,13 +213,6 @@ def _parts(session: Session) -> tuple[str, ...]:
         return session.questions.ask("parts", Parts, inputs, about="parts", check=check)
 
     return session.operations.do("parts", {}, Parts, ask).parts
-
-
-def _recorded_version(operations: Operations) -> int:
-    version, number = 0, 1
-    while (taken := operations.get("step", {"number": number}, Taken)) is not None:
-        version, number = taken.version, number + 1
-    return version
 
 
 def _notify(session: Session, taken: Taken, verdict: Verdict | None) -> None:

@@ -9,7 +9,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from xkg.agents.ablation.space.exclusions import bodies, environments, metric_code, trains
+from xkg.agents.ablation.space.exclusions import bodies, environments, inside, metric_code, trains
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
 from xkg.agents.ablation.space.reported import FORMATS, reported_names
 from xkg.agents.workspace.metric import Metric
@@ -110,7 +110,7 @@ class _Walk:
         if of_task or not trains(function.name):
             self._add(source, function)
             return
-        body = list(_inside(function))
+        body = list(inside(function))
         returned = [each for each in body if isinstance(each, ast.Return)]
         for each in returned:
             self._add(source, each)
@@ -119,17 +119,6 @@ class _Walk:
     def _add(self, source: PythonSource, node: ast.stmt) -> None:
         symbol = source.symbol_at(node.lineno)
         self.found[f"{source.path}::{symbol}" if symbol else source.path].append(ast.unparse(node))
-
-
-def _inside(function: Function) -> Iterator[ast.stmt]:
-    waiting: list[ast.AST] = [function]
-    while waiting:
-        for child in ast.iter_child_nodes(waiting.pop(0)):
-            if isinstance(child, Function | ast.Lambda | ast.ClassDef):
-                continue
-            if isinstance(child, ast.stmt):
-                yield child
-            waiting.append(child)
 
 
 def _assigns(statement: ast.stmt, names: Set[str], *, updates: bool) -> bool:
