@@ -67,17 +67,6 @@ def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> No
     assert result.stopped is not None  # the second time the expert could not be asked any more
 
 
-def test_an_expert_that_is_requested_counts_too(world: World) -> None:
-    world.llm = {"expert_model": "expert"}
-    ask = [step("request_expert", text=f"what now? {n}") for n in range(3)]
-    advice = {"text": "look again"}
-    world.endpoint.answers = [parts(), ask[0], advice, ask[1], advice, ask[2], step("list_files")]
-    result = world.run(steps=3, expert_calls=2)
-    assert result.expert_calls == 2
-    assert world.asked("the expert cannot be asked any more") == 1
-    assert [body["model"] for body in world.endpoint.requests].count("expert") == 2
-
-
 def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:
     world.library.search = lambda query: f"{query} " + "\n".join(f"row {n}" for n in range(2000))  # type: ignore[method-assign]
     world.endpoint.answers = [parts(), step("search_techniques", text="momentum"), step("list_files")]

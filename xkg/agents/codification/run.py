@@ -164,7 +164,7 @@ def _taken(
     step = next_step(session, actions, history)
     if step is None:
         return None, verdict
-    observation = actions.do(step, history, verdict)
+    observation = actions.do(step, verdict)
     if observation.verdict is not None:
         operations.put("verdict", {"number": number}, observation.verdict)
     taken = Taken(

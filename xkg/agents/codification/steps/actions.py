@@ -1,4 +1,4 @@
-"""Executes an agent's actions. Failures become observations; exceptions are raised only if no model can be asked."""
+"""Executes an agent's actions. Failures become observations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,15 +9,13 @@ from xkg.agents.codification.prompting.answers import (
     ChangedSetting,
     DoubtAnswer,
     PartPlace,
-    Reply,
     Step,
 )
-from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Verdict, judge
 from xkg.agents.workspace.command import RunResult, cut_middle, numbered, with_counts
 from xkg.agents.workspace.edits import EditError, FileEdit
-from xkg.errors import AnswerError, InputError
+from xkg.errors import InputError
 
 _MOST_LINES = 400
 _MOST_DIFF = 20_000
@@ -35,7 +33,6 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "graph_context": ("text",),
     "copy_file": ("file", "to"),
     "edit": ("edits", "text"),
-    "request_expert": ("text",),
     "final_answer": ("final",),
 }
 
@@ -54,7 +51,6 @@ class Actions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._workspace = session.workspace
-        self._history: Sequence[Taken] = ()
         self._do: dict[str, Callable[[ActionInput], str]] = {
             "list_files": lambda _: self._listed(),
             "inspect_lines": self._lines,
@@ -67,7 +63,6 @@ class Actions:
             "undo_edit": lambda _: self._undone(),
             "execute_script": self._executed,
             "edit": self._edited,
-            "request_expert": self._advised,
         }
 
     def objection(self, step: Step) -> str | None:
@@ -81,10 +76,9 @@ class Actions:
             return str(error)
         return None
 
-    def do(self, step: Step, history: Sequence[Taken], last: Verdict | None) -> Observation:
-        """The observation from a step's action; `last` is the verdict on the answer before. Raises the same errors as
-        `LanguageModel` if no model can be asked."""
-        given, self._history, edited = step.action_input, history, ""
+    def do(self, step: Step, last: Verdict | None) -> Observation:
+        """The observation from a step's action; `last` is the verdict on the answer before."""
+        given, edited = step.action_input, ""
         try:
             if step.action == "final_answer":
                 assert given.final is not None
@@ -92,8 +86,6 @@ class Actions:
                 seen = self.finish(given.final.places, given.final.changed_settings, given.final.answers, last)
                 return replace(seen, text=seen.text + edited)
             text = self._do[step.action](given)
-        except AnswerError as error:
-            text = f"no usable answer of the expert: {error}"
         except (InputError, EditError) as error:
             text = f"refused: {error}{edited}"
         return Observation(cut_middle(text, self._session.settings.observation))
@@ -148,17 +140,6 @@ class Actions:
                     "these parts exactly as they are"
                 )
         return changed
-
-    def _advised(self, given: ActionInput) -> str:
-        session = self._session
-        inputs = {
-            "task": session.described(),
-            "log": log(self._history, session.settings.memory),
-            "recent": recent(self._history, session.settings.memory),
-            "files": session.shown(),
-            "question": given.text or "",
-        }
-        return session.questions.ask("expert", Reply, inputs, about="expert").text
 
     def _listed(self) -> str:
         beside = (
