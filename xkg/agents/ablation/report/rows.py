@@ -69,7 +69,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     """The facts at the top of the report, as names and values."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
-    noise = f"{baseline.noise:.2%} from seed to seed" if baseline.noise is not None else "one seed: noise unknown"
+    noise = f"{baseline.noise:.2%} from run to run" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:
         noise = f"none: every run gives the same value, {'whatever the seed' if baseline.varied else 'without a seed'}"
     runs = [run for outcome in outcomes for run in outcome.runs]
