@@ -84,13 +84,15 @@ class Session:
         inputs = {"files": self.digest(), "traced": bool(trace), "command": command}
         return self.operations.do("run", inputs, RunResult, lambda: _shortened(self._completed(run)))
 
-    def measured(self, workspace: Workspace, commands: Commands, **more: Sequence[str]) -> RunResult:
+    def measured(
+        self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
+    ) -> RunResult:
         """The result of the task's command and its evaluation over a workspace with the current files or others; see
         `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
             commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
-            wanted=metric.files, **more,
+            trace=trace, wanted=metric.files, first=first,
         )  # fmt: skip
 
     def _completed(self, run: Callable[[], RunResult]) -> RunResult:

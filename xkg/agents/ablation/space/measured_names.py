@@ -22,7 +22,7 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
     olds = _bodies(before, metric)
     kept = _only_measured_attributes(before, olds, printed_values(before, metric))
     found = {}
-    for where in olds | new:
+    for where in {**olds, **new}:
         old = olds.get(where, [])
         known = {text for statement, _ in old for text in _own(statement)}
         names = _only_measured(old)
