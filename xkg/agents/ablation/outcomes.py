@@ -85,8 +85,8 @@ class Statement(Value):
 
 
 class Analysis(Value, extra="ignore"):
-    """A model's conclusions from the measurements. `strong` contains conclusions with strong evidence, and `weak` contains
-    all other conclusions. Earlier versions also stored a summary, which is ignored."""
+    """A model's conclusions from the measurements. `strong` contains conclusions with strong evidence, and `weak`
+    contains all other conclusions. Earlier versions also stored a summary, which is ignored."""
 
     strong: tuple[Statement, ...]
     weak: tuple[Statement, ...]
