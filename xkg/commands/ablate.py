@@ -66,8 +66,9 @@ class ComponentResult(Value):
 
 class AblateResult(Value):
     """A finished run: `run` is its folder, `candidates` the number tried, `failures` counts failures by cause; `stored`
-    is the number of ablations added to the graph. A model writes `summary`; `model_calls` counts calls in the whole
-    run, and `dollars` is their cost, None if a price is unknown."""
+    is the number of ablations added to the graph; `unmeasured` says why no component was measured, '' if one was. A
+    model writes `summary`; `model_calls` counts calls in the whole run, and `dollars` is their cost, None if a price is
+    unknown."""
 
     run: str
     verdict: str
@@ -78,12 +79,13 @@ class AblateResult(Value):
     components: tuple[ComponentResult, ...]
     stored: int
     notes: tuple[str, ...]
+    unmeasured: str = ""
     summary: str = ""
     model_calls: int = 0
     dollars: float | None = None
 
     def __str__(self) -> str:
-        lines = [f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
+        lines = [*filter(None, [self.unmeasured]), f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
         lines += [f"  {count} failed: {cause}" for cause, count in self.failures.items()]
         for part in self.components:
             if part.change is not None:
@@ -304,6 +306,7 @@ def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
         components=tuple(parts),
         stored=stored,
         notes=campaign.notes,
+        unmeasured=campaign.unmeasured,
         summary=campaign.analysis.summary if campaign.analysis else "",
         model_calls=campaign.model.calls if campaign.model else 0,
         dollars=campaign.model.dollars if campaign.model else None,

@@ -46,9 +46,11 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """The outcomes of chosen candidates, up to the task's budget. A candidate that says nothing about its component
-        (see `CandidateOutcome.tried`) is replaced by another one; at most twice the budget is started."""
+        (see `CandidateOutcome.tried`) is replaced by another one, as long as rules found any; a model writes at most
+        twice the budget."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
-        while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
+        most = max(2 * budget, len(self.space.candidates))
+        while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):
             picked = choice.next(room, found)
             if not picked:
                 break

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.facts import Fact, Facts, Node
+from xkg.agents.ablation.space.facts import Fact, Facts, Node, Role
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.statements import Lines
 
@@ -64,10 +64,8 @@ class Flow:
         # Whatever creates the reference also creates the data.
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
-        self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
-        self._bounds, self._weights = facts.closed(facts.bounded), facts.closed(facts.weights)
-        self._computed, self._selecting = facts.closed(facts.computed), facts.closed(facts.selecting)
-        self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
+        self._roles = {role: facts.closed(nodes) for role, nodes in facts.roles.items()}
+        self._roles["chances"] -= self._roles["divisors"]
 
     def reaches(self, place: Place) -> bool:
         """Whether a statement in these lines assigns a value from which the metric is computed."""
@@ -131,33 +129,9 @@ class Flow:
         as a parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
-    def repeats(self, named: Named) -> bool:
-        """Whether a value is a repetition count."""
-        return any(named.has(node) for node in self._repeats)
-
-    def sizes(self, named: Named) -> bool:
-        """Whether a value, if it is an integer, is a size or a bound."""
-        return any(named.has(node) for node in self._sizes)
-
-    def bounds(self, named: Named) -> bool:
-        """Whether a value is one end of a range whose other end also has a name, as in a search space."""
-        return any(named.has(node) for node in self._bounds)
-
-    def computes(self, named: Named) -> bool:
-        """Whether a value enters arithmetic, a library, or a comparison with a random number."""
-        return any(named.has(node) for node in self._computed)
-
-    def selects(self, named: Named) -> bool:
-        """Whether a flag chooses between two ways of computing a value."""
-        return any(named.has(node) for node in self._selecting)
-
-    def weighs(self, named: Named) -> bool:
-        """Whether a value is a factor in a term of a sum, so that setting it to 0 removes the term."""
-        return any(named.has(node) for node in self._weights)
-
-    def chances(self, named: Named) -> bool:
-        """Whether a value is a fraction or a probability."""
-        return any(named.has(node) for node in self._chances)
+    def plays(self, role: Role, named: Named) -> bool:
+        """Whether one of these, or a variable that has its value unchanged, has a role."""
+        return any(named.has(node) for node in self._roles[role])
 
     def readers(self, name: str) -> set[str]:
         """The functions that read a variable or attribute with this name, except constructors, which store it."""

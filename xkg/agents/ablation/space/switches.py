@@ -259,8 +259,13 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
+    """The parameters of the functions and classes that have one signature, keyed by name."""
+    return {name: next(iter(of)) for name, of in signatures_of(sources).items() if len(of) == 1}
+
+
+def signatures_of(sources: Sequence[PythonSource]) -> dict[str, set[tuple[str, ...]]]:
     """The parameters of functions, methods and classes (or a class's fields, if it declares any), keyed by name and
-    without self. Names with several signatures are left out."""
+    without self. Several definitions of one name may have different parameters."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
@@ -274,7 +279,7 @@ def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]
                 for inner in node.body:
                     if isinstance(inner, Function):
                         found.setdefault(inner.name, set()).add(_parameters(inner))
-    return {name: next(iter(of)) for name, of in found.items() if len(of) == 1}
+    return found
 
 
 def _parameters(function: Function) -> tuple[str, ...]:
