@@ -966,7 +966,6 @@ import math
 import numpy as np
 
 MUTATES = 0.4
-BOUND = 5.0
 CROSSES = 0.7
 
 
@@ -983,8 +982,6 @@ def search(x):
         if np.random.rand() > MUTATES:
             continue
         x[i] = x[i] - scale
-        if x[i] > BOUND:
-            x[i] = BOUND
     return x
 
 
@@ -998,12 +995,11 @@ print("error:", search(np.random.rand(9)).sum())
 """
 
 
-def test_an_early_exit_decides_what_follows_and_guards_bounds_and_single_numbers_are_no_stages() -> None:
+def test_an_early_exit_decides_what_follows_and_guards_and_single_numbers_are_no_stages() -> None:
     files = {"a.py": LEAVES}
     space, _, _ = find_space([PythonSource("a.py", LEAVES)], [], files, parse_metric("error: ([0-9.]+):min"))
     assert {c.name for c in space.components} == {"MUTATES"}
     reasons = {each.name: each.reason for each in space.left_out}
-    assert reasons["BOUND"] == "a bound of the values that are tried"
     assert reasons["CROSSES"] == "the metric is not computed from it"
 
 
@@ -1222,3 +1218,41 @@ def test_a_count_that_stays_0_depends_on_what_decides_whether_to_count() -> None
     assert {text.partition(" → ")[0] for text in candidates_of(NEVER, executed={"a.py": frozenset(ran)})} == {
         "train(rate): 0.1"
     }
+
+
+WHEN = """\
+import numpy as np
+
+
+def balance(rate=0.1):
+    weight, lengths = 0.0, []
+    for _ in range(9):
+        for length in range(200):
+            fell = np.random.rand() > weight
+            weight += rate * np.random.rand()
+            if fell:
+                print("error:", length)
+                break
+
+
+balance()
+"""
+
+
+def test_what_decides_when_the_metric_is_printed_is_tried_if_nothing_else_can_be() -> None:
+    assert {text.partition(" → ")[0] for text in candidates_of(WHEN)} == {"balance(rate): 0.1"}
+
+
+STATIC = """\
+class Bins:
+    @staticmethod
+    def width(low, high, scale):
+        return (high - low) * scale
+
+
+print("error:", Bins.width(0.2, 0.7, 0.5) / 3)
+"""
+
+
+def test_arguments_of_a_static_method_have_the_names_of_its_parameters() -> None:
+    assert any(text.startswith("width(scale): 0.5 → ") for text in candidates_of(STATIC))

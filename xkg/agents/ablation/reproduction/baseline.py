@@ -54,13 +54,11 @@ def baseline_of(
             if abs(off) <= task.tolerance
             else f"runs, but is off by {off:+.1%}: {mean:.6g}, claimed {task.claimed:g}"
         )
-    one_seed = unknown if len(set(values)) == 1 else ""
-    if len(values) == 1:
-        one_seed = "it was run with one seed"
-    exact = len(set(values)) == 1 and not one_seed
+    equal = len(set(values)) == 1
+    one_seed = "it was run with one seed" if len(values) == 1 else unknown if equal else ""
     return Baseline(
         runs=tuple(runs), verdict=verdict, noise=None if one_seed else noise,
-        exact=exact, one_seed=one_seed, varied=tuple(varied),
+        exact=equal and not one_seed, one_seed=one_seed, varied=tuple(varied),
     )  # fmt: skip
 
 

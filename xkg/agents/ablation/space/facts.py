@@ -26,7 +26,6 @@ from xkg.agents.ablation.space.reported import FORMATS
 from xkg.agents.ablation.space.statements import (
     Lines,
     changed_by,
-    cut_to,
     ends_of,
     given_by,
     head_of,
@@ -89,7 +88,8 @@ class Facts:
     the nodes that each statement reads, `compared` the operands of each comparison, `passed` the two arguments of each
     call to the repository's own functions, `copies` the names that are assigned another name's value unchanged, and
     `returned` the results of calls with what they return. `roles` contains the nodes with each role. `run` contains the
-    statements that only call a function, as (caller, function, lines)."""
+    statements that only call a function, as (caller, function, lines), and `under` the conditions under which the
+    metric is written."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -107,6 +107,7 @@ class Facts:
         self.copies: list[tuple[Node, Node]] = []
         self.returned: list[tuple[Node, Node]] = []
         self.run: list[tuple[str, str, Lines]] = []
+        self.under = set[Node]()
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
         self._sorted, self._of_loops, self._holders = set[Node](), set[Node](), set[Node]()
         scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
@@ -261,6 +262,8 @@ class Facts:
         def add(node: Node, uses: frozenset[Node], **kind: bool) -> None:
             self._found.append(Fact(node, uses, control, lines, scope.id, **kind))
 
+        if (self._path, statement.lineno) in self._written:
+            self.under |= control
         own = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt | ast.excepthandler)]
         self.read.append(
             (set().union(*(self._uses(scope, each) for each in own)), (self._path, statement.lineno), scope.id)
@@ -320,8 +323,6 @@ class Facts:
         if isinstance(statement, ast.If) and selects(statement):
             self.roles["selecting"] |= {*self._as_it_is(scope, statement.test)}
         self.roles["weights"] |= {node for each in weights_of(statement) for node in self._as_it_is(scope, each)}
-        if (bound := cut_to(statement)) is not None:
-            self.roles["bounded"] |= {*self._as_it_is(scope, bound)}
         if isinstance(statement, ast.While):
             for tested in ast.walk(statement.test):
                 self.roles["repeated"] |= {*self._as_it_is(scope, tested)}

@@ -34,10 +34,16 @@ class Named(NamedTuple):
 
 class Flow:
     """`executed` contains the lines that ran, keyed by file, or is None if unknown. `written` contains the statements
-    that write the metric. `known` is false if none of these statements reads a computed value."""
+    that write the metric; `broadly` also follows the conditions under which they write it. `known` is false if none of
+    these statements reads a computed value."""
 
     def __init__(
-        self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
+        self,
+        sources: Sequence[PythonSource],
+        executed: Mapping[str, frozenset[int]] | None,
+        written: Sequence[Place],
+        *,
+        broadly: bool = False,
     ) -> None:
         facts = Facts(sources, executed, written)
         self._facts = facts
@@ -48,6 +54,7 @@ class Flow:
             self._by_node[fact.defines].append(fact)
             self._written.update(lines for lines in fact.lines if lines[:2] in at)
         first = {node for uses, where, _ in facts.read if where in at for node in uses}
+        first |= facts.under if broadly else set()
         self._writing = {function for _, where, function in facts.read if where in at}
         self._nodes, reached = self._slice(first)
         self._reached, self.known = reached, bool(reached)

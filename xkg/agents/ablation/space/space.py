@@ -64,8 +64,8 @@ def find_space(
     sums = [source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f)]
     steps, compared = own_steps(sources), compared_with(sources)
 
-    def built(followed: Mapping[str, frozenset[int]] | None) -> tuple[Space, list[Place], list[Place]]:
-        flow = Flow(sources, followed, written if alone else [])
+    def built(*, broadly: bool) -> tuple[Space, list[Place], list[Place]]:
+        flow = Flow(sources, None if broadly else executed, written if alone else [], broadly=broadly)
         measuring = [*protected, *(place for place in sums if flow.reaches(place) and flow.only_measures(place))]
         reasons = Reasons(sources, written, measuring, executed, flow, signatures)
         builder = _Builder(techniques, reasons, flow, parameters)
@@ -85,9 +85,10 @@ def find_space(
             builder.add_site(site)
         return builder.space(), [*written, *measuring], shared
 
-    found = built(executed)
-    # A branch that is never taken decides values too, such as a count of errors that remains 0.
-    return found if found[0].candidates or executed is None else built(None)
+    found = built(broadly=False)
+    # A branch that is never taken decides values too, such as a count of errors that remains 0, and so do the
+    # conditions under which the metric is written.
+    return found if found[0].candidates else built(broadly=True)
 
 
 def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:

@@ -270,7 +270,10 @@ def signatures_of(sources: Sequence[PythonSource]) -> dict[str, set[tuple[str, .
     for source in sources:
         for node in ast.walk(source.tree):
             if isinstance(node, ast.ClassDef):
-                own = {f.name: _parameters(f)[1:] for f in node.body if isinstance(f, Function)}
+                methods = (f for f in node.body if isinstance(f, Function))
+                own = {
+                    f.name: _parameters(f)["staticmethod" not in map(last_name, f.decorator_list) :] for f in methods
+                }
                 for name, parameters in own.items():
                     found.setdefault(node.name if name == "__init__" else name, set()).add(parameters)
                 if "__init__" not in own and _is_configuration(node):
