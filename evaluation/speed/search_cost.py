@@ -165,7 +165,7 @@ def main(
         for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
             each = {name: median(map(of, several)) for name, several in costs.items()}
             cells += [f"{1e3 * value:.1f}" for value in each.values()]
-            # repeated answers come from a cache, so the floor is not comparable
+            # Repeated answers come from a cache, so the floor is not comparable.
             ratio = "" if kind == "repeated" else f"{each['search'] / (each['echo'] + each['embedding']):.2f}"
             cells.append(ratio)
         table.add_row(kind, *cells)

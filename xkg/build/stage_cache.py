@@ -220,7 +220,7 @@ def _read(path: Path, kind: type[T]) -> T | None:
 
 
 def _write(path: Path, output: BaseModel) -> None:
-    # ASCII only, which preserves any text from a paper, including surrogates
+    # ASCII preserves any text from a paper, including surrogates.
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         private_folder(path.parent)

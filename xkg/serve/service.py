@@ -390,7 +390,7 @@ class Service:
             if self._cached is None:
                 own = self.folder.is_dir()
                 folder = self.folder if own else user_cache_folder()
-                with contextlib.suppress(OSError):  # if the cache cannot be written, it is only slower
+                with contextlib.suppress(OSError):  # without a writable cache, calls are only slower
                     private_folder(folder)
                 self._cached = CachedEmbedder(
                     self._model,

@@ -102,8 +102,8 @@ class _Matcher:
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Consider only added symbols: a symbol that has the name and place of another stored symbol matches that
-        # symbol.
+        # Consider only added symbols, because a symbol with the name and place of a different stored symbol matches
+        # that stored symbol.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score

@@ -31,7 +31,7 @@ def add_algorithms(tree: Tree) -> None:
         name = spaced(tree, caption_name(algorithm.title))
         if not is_name(name) or tree.is_root(name) or tree.names_only_root(name):
             continue
-        # "MCTS with implicit minimax backups" in a paper on implicit minimax backups.
+        # For example, "MCTS with implicit minimax backups" in a paper on implicit minimax backups.
         if tree.root is not None and any(len(k) > 1 and k == key(name)[-len(k) :] for k in tree.root.keys(tree.shorts)):
             continue
         node = tree.find(name) or _paraphrased(tree, name, part)

@@ -168,7 +168,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
         return False
     if part.children and not part.sentences:
         return is_method_like(name) or is_used(tree.reader, name)
-    # "Highlights." is a label.
+    # "Highlights." is a label, not a technique.
     if part.run_in and len(words(name)) == 1 and name[1:].islower() and not is_method_like(name):
         return False
     stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
@@ -182,7 +182,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     while main.parent is not None:
         main = main.parent
     inside = main is not part and (main.labelled or tree.node_of.get(id(main)) is not None)
-    inside = inside or (main is part and part.run_in and part.role in MAIN)  # letters have no sections
+    inside = inside or (main is part and part.run_in and part.role in MAIN)  # short papers (letters) have no sections
     return stated and (inside or is_spoken_of(tree.reader, name))
 
 
@@ -212,7 +212,7 @@ def _split(tree: Tree, name: str) -> list[str]:
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
         return [name]
-    # "Greedy and lookahead policies" include greedy policies.
+    # "Greedy and lookahead policies" means "greedy policies" and "lookahead policies".
     last = parts[-1].split()[-1]
     for first in ([], [f"{each} {last}" for each in parts[:-1]]):
         each_one = [*(first or parts[:-1]), parts[-1]]

@@ -157,7 +157,7 @@ _FORMATS: Mapping[Client, _Format] = {
         ".zed/settings.json",
         lambda: _zed() / "settings.json",
         "open the agent panel's settings, and check that {name} has a green dot",
-        variable=None,  # zed-industries/zed#60459
+        variable=None,  # Zed does not expand variables in headers (zed-industries/zed#60459)
     ),
 }
 

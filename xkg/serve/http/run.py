@@ -183,7 +183,7 @@ class _Process:
         try:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
-            self._cancelled = True  # its thread may still be running
+            self._cancelled = True  # the call's thread may still be running
             raise
         finally:
             self._calls -= 1

@@ -58,7 +58,8 @@ def candidates(
             encoded = encoded or encode([passage(query, clauses, encoded_clauses), *encoded_clauses])
             by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in encoded]
         finally:
-            wait([beside] if beside is not None else [])  # it uses the snapshot, which may be closed after an error
+            # The text search uses the snapshot, which may be closed after an error.
+            wait([beside] if beside is not None else [])
         by_text = search() if beside is None else beside.result()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
         exhausted = max(map(len, by_vector), default=0) < depth

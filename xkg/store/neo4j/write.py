@@ -204,7 +204,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # If a cited work has been built, it becomes a paper, including for all papers that cite it.
+    # A cited work that has been built becomes a paper, and citations of the work become citations of the paper.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",

@@ -57,7 +57,7 @@ def find_space(
     sources = [source for source in sources if source.path in ran]
     written, protected, shared = exclusions.metric_code(sources, metric, command, printed)
     parameters = parameters_of(sources)
-    # the slice does not follow values through files, such as between two programs in the command
+    # The slice does not follow values through files, for example between two programs in the command.
     programs = _PROGRAM.findall(command)
     alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
     flow = Flow(sources, executed, written if alone else [])
@@ -120,7 +120,7 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # a default or argument that selects a branch is often a direction, as in `layer(x, reverse=False)`
+        # A default or argument that selects a branch is often a direction, as in `layer(x, reverse=False)`.
         selects = switch.origin in ("option", "field", "setting") and self._flow.selects(Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.weighs(Named(short))
@@ -208,7 +208,7 @@ class _Builder:
         candidates = []
         for component in kept:
             own = _with_all(self._candidates[component.id], step=component.id in self._steps.values())
-            own.sort(key=lambda c: KINDS.index(c.kind))  # stable
+            own.sort(key=lambda c: KINDS.index(c.kind))  # stable, so candidates of one kind keep their order
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
