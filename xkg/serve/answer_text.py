@@ -169,7 +169,7 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
     head, in_head = _head(type(value))
     rest = {name: item for name, item in fields.items() if item and name not in in_head and name not in _NOT_SHOWN}
     line = head.format_map({name: _scalar(fields[name]) for name in in_head}).replace(":  ", ": ").removesuffix(": ")
-    line = one_line(str(value)) if isinstance(value, Measured) else line  # formats its own interval
+    line = one_line(str(value)) if isinstance(value, Measured) else line  # `Measured` formats its interval
     if row:
         inline = {name: item for name, item in rest.items() if _is_short(name, item)}
         short = "; ".join(f"{_named(name)} {_scalar(item)}" for name, item in inline.items())

@@ -117,7 +117,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# Adjectives; no name consists only of these.
+# Adjectives. No name consists only of adjectives in this list.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low

@@ -122,7 +122,7 @@ def _private_stdin() -> Iterator[TextIO]:
     os.dup2(empty, 0)
     os.close(empty)
     try:
-        # Never closed, because a thread may still be reading from it when the server exits.
+        # The file is never closed, because a thread may still be reading from it when the server exits.
         yield open(private, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     finally:
         os.dup2(private, 0)

@@ -256,7 +256,7 @@ class Catalogue:
             read = dict(self._among("SELECT technique, codes FROM words WHERE technique IN ({})", missing))
             known.update((row, read.get(row, b"")) for row in missing)
             if len(known) > CACHED_CODES:
-                self._codes = {}  # as in `ids`
+                self._codes = {}  # concurrent readers keep using the old dictionary
         return {row: known[row] for row in wanted if known[row]}
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:

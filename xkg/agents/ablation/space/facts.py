@@ -76,7 +76,7 @@ _Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
 
 
 _NEAR = 4
-_DRAWN: Node = ("()", "")  # a random number drawn in place
+_DRAWN: Node = ("()", "")  # a random number that is drawn inside an expression
 
 
 class Facts:
