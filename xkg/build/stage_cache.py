@@ -25,7 +25,7 @@ R = TypeVar("R")
 # {"sha256": "…", "output": …}: the digest of the output's bytes, and the output itself.
 _OUTPUT = b'", "output": '
 
-# Files and folders in xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
+# Files and folders in xkg/ that determine the output of a stage; a test compares this list with the imports of `build`.
 DECIDING = ("model.py", "value.py", "fusion.py", "text", "embeddings", "sandbox", "build")
 # Prompts (.md) are versioned separately.
 DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")

@@ -89,7 +89,7 @@ def sha256(bundle: PaperBundle) -> str:
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Omit these fields if empty, so that bundles from versions without them keep their hashes.
+    # Omit these fields if they are empty, so that bundles from versions without these fields keep their hashes.
     later = ("reference", "stars", "archived", "default_branch", "file_licenses", "license_texts")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]

@@ -34,7 +34,7 @@ _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
-_OPENING = 3  # number of opening sentences in a main section that say what it describes
+_OPENING = 3  # number of opening sentences that say what a main section describes
 # Roles for parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
 # Roles for parts in which a run-in heading names a technique if its text begins by saying what it does.

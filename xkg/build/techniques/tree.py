@@ -28,7 +28,7 @@ from xkg.build.techniques.word_lists import PARTS, SAME_KIND
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
-MOST_CANDIDATES = 400  # limited because each new name is compared with all of them
+MOST_CANDIDATES = 400  # limited because each new name is compared with all candidates
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
 OFTEN = 3  # minimum number of mentions of a name that the paper works with

@@ -139,7 +139,7 @@ _FORMATS: Mapping[Client, _Format] = {
         "run `MCP: List Servers` in the command palette, and start {name}",
         local={"type": "stdio"},
         remote={"type": "http"},
-        # VS Code does not expand environment variables in headers (microsoft/vscode#336232), so it asks the user.
+        # VS Code does not expand environment variables in headers (microsoft/vscode#336232), so the user is asked.
         variable=f"${{{{input:{_TOKEN_INPUT}}}}}",
     ),
     "windsurf": _Format(

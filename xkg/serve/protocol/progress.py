@@ -21,7 +21,7 @@ def reporting() -> ServerMiddleware[Any]:
             beside.start_soon(_report, ctx, str((ctx.params or {}).get("name")))
             try:
                 result = await call_next(ctx)
-            except Exception as error:  # re-raised below, because the task group would wrap it
+            except Exception as error:  # re-raised below, because the task group would wrap the exception
                 failure = error
             beside.cancel_scope.cancel()
         if failure is not None:

@@ -162,7 +162,7 @@ class Generations:
     def _acquire(self) -> "_Shared":
         with self._turn:
             if self._process != os.getpid():
-                # Objects opened by the parent process belong to it.
+                # Objects opened by the parent process belong to the parent.
                 self._process, self._shared = os.getpid(), None
             current = self._current()
             if self._shared is None or self._shared.current != current:

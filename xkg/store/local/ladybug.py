@@ -70,7 +70,8 @@ class GraphWriter:
             known.update(symbol for symbol, _ in own)
             self._write(table, "", len(new), b"".join(new))
         for values in rows.repositories:
-            # If papers share a repository, `is_official` is set if it is official for any of them.
+            # If papers share a repository, `is_official` is set if any of these papers considers the repository
+            # official.
             if values[0] not in self._repositories or values[-1]:
                 self._repositories[values[0]] = Row("Repository", values)
 

@@ -289,7 +289,7 @@ class Neo4jStore:
         try:
             return self._write(work)
         except _Unchanged as unchanged:
-            self._written = True  # the writer of these papers may have died before it added their edges
+            self._written = True  # the writer of these papers may have died before adding their edges
             return unchanged.generation
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:

@@ -93,7 +93,7 @@ class Connection:
         """This process's driver, connected to Neo4j 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
-                # Connections opened by the parent process belong to it.
+                # Connections opened by the parent process belong to the parent.
                 self._process, self._driver = os.getpid(), None
             if self._driver is None:
                 self._driver = self._connect()
