@@ -86,7 +86,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
             server.call(SEARCH, {"query": text})
         costs: dict[str, list[Cost]] = {name: [] for name in ways}
         before = {name: cpu() for name, (_, cpu) in ways.items()}
-        mine = 0.0  # seconds used by this process, except for embeddings
+        mine = 0.0  # CPU seconds used by this process, except for embeddings
         for text in texts:
             for name, (act, _) in ways.items():
                 own, started = time.process_time(), time.perf_counter()
