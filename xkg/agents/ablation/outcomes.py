@@ -84,11 +84,10 @@ class Statement(Value):
     text: str
 
 
-class Analysis(Value):
-    """A model's summary of the measurements. `strong` contains conclusions with strong evidence, and `weak` contains
-    all other conclusions."""
+class Analysis(Value, extra="ignore"):
+    """A model's conclusions from the measurements. `strong` contains conclusions with strong evidence, and `weak`
+    contains all other conclusions. Earlier versions also stored a summary, which is ignored."""
 
-    summary: str
     strong: tuple[Statement, ...]
     weak: tuple[Statement, ...]
     caveats: tuple[str, ...]

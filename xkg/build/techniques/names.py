@@ -158,9 +158,6 @@ def clean(title: str) -> str:
     )
     text = re.sub(r"^(?:the|our|an?|proposed|overall|general)\s+", "", text, flags=re.IGNORECASE)
     text = re.sub(r"^(?:the|our|an?|proposed|overall|general)\s+", "", text, flags=re.IGNORECASE)
-    if ":" in text and not is_name(text):
-        before, _, after = (part.strip() for part in text.partition(":"))
-        text = before if is_name(before) else after
     return text.strip(" .:;,-–—*_")
 
 

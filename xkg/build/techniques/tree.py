@@ -14,17 +14,13 @@ from xkg.build.techniques.names import (
     PREPOSITION,
     abbreviations,
     about,
-    head,
     initials_match,
-    is_method_like,
     is_name,
     key,
     resolve,
-    stem,
     words,
 )
 from xkg.build.techniques.section_roles import Part, Role, part_at
-from xkg.build.techniques.word_lists import PARTS, SAME_KIND
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
@@ -125,17 +121,6 @@ class Tree:
         spellings = [set(key(spelling)) for spelling in (name, resolve(name, self.shorts))]
         roots = [k for k in self.root.keys(self.shorts) if len(k) > 1]
         return any(mine.issuperset(k) and len(mine) <= len(k) + 2 for mine in spellings for k in roots)
-
-    def is_own_part(self, name: str, part: Part) -> bool:
-        """Whether a name similar to the root's name is a part of the root, such as a "Siphon Layer" in a paper on
-        siphon networks, because the first sentence under its heading, or a formula or algorithm there, defines it."""
-        kind = head(name)
-        if self.root is None or part.level < 2 or not is_method_like(name):
-            return False
-        if kind in SAME_KIND - PARTS or any(stem(kind) == stem(head(each)) for each in self.root.names):
-            return False
-        says = rf"(?:the |our |an? )?{re.escape(name)} (?:is (?:the|an?)\b|(?!(?:is|was|has|does)\b)[a-z]+s\b)"
-        return re.match(says, self.reader.text(part.sentences[:1]), re.IGNORECASE) is not None
 
     def add(self, node: Node, parent: Node | None) -> None:
         """Adds a new technique under `parent`, or at the top level if `parent` is None."""

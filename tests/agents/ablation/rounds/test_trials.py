@@ -66,12 +66,12 @@ def test_a_change_of_the_metric_counts_if_the_run_ends_when_the_value_is_used() 
     assert [run.value for run in found.runs] == [1.0] * 5  # a claim needs all seeds
 
 
-def test_a_single_run_is_compared_with_the_baseline_of_its_seed() -> None:
+def test_a_single_run_is_compared_with_the_whole_baseline() -> None:
     found = outcome((10.0, 20.0, 5.0, 12.0, 30.0), changed=11.0, probed=None)
     [measured] = with_effects([found], baseline_of((10.0, 20.0, 5.0, 12.0, 30.0)))
     assert len(found.runs) == 1  # within the runs of the baseline
     assert measured.effect is not None
-    assert measured.effect.change == pytest.approx(0.1)
+    assert measured.effect.change == pytest.approx(-1 / 15.4)
 
 
 def test_equal_runs_are_repeated_and_change_nothing() -> None:

@@ -102,8 +102,8 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
     longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
     way = f"raise {', '.join(longer[:3])}" if longer else "choose a longer or more stable setting"
     return (
-        f"the baseline varies by {baseline.noise:.1%} from seed to seed, so {len(task.seeds)} seeds cannot show an "
-        f"effect of 5 %; use about {seeds_needed(baseline.noise)} seeds (--seed), or {way}"
+        f"the baseline varies by {baseline.noise:.1%} from run to run, so {len(task.seeds)} seeds rarely show "
+        f"an effect of 5 %; use about {seeds_needed(baseline.noise)} seeds (--seed), or {way}"
     )
 
 
