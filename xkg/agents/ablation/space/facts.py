@@ -80,7 +80,7 @@ _Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
 
 
 _NEAR = 4
-_DRAWN: Node = ("()", "")  # a random number drawn in place
+_DRAWN: Node = ("()", "")  # a random number that is drawn inside an expression
 
 
 class Facts:
@@ -120,7 +120,8 @@ class Facts:
             self._beside = beside_the_method(source.tree)
             self._body(scope, body, function, frozenset(), ())
         for name, node in self._classes.items():
-            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any method
+            # A base class from a library may call any method.
+            calls = any(last_name(base) not in self._classes for base in node.bases)
             methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
             self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
 

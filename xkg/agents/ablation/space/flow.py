@@ -168,7 +168,7 @@ class Flow:
                 continue
             seen.add(node)
             facts = list(self._by_node.get(node, ()))
-            if not facts and node[0].startswith("()["):  # the result is not a tuple
+            if not facts and node[0].startswith("()["):  # the function's result is not a tuple
                 waiting.append(("()", node[1]))
             while facts:
                 fact = facts.pop()

@@ -85,7 +85,8 @@ class Reasons:
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        at_call = switch.origin == "argument" or not by_name  # of two calls with this argument, only one may matter
+        # If two calls pass this argument, only one of them may matter.
+        at_call = switch.origin == "argument" or not by_name
         if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
@@ -104,14 +105,15 @@ class Reasons:
             if flow.plays("sized", named):
                 return "the size of something"
             of_object = switch.origin == "attribute" and switch.place.symbol and self._reads[f".{switch.name}"]
-            # An enumeration is read in several places.
+            # A constant that is read in several places is probably a member of an enumeration.
             of_module = (
                 switch.origin in ("constant", "entry") and not switch.place.symbol and self._reads[switch.name] == 1
             )
             of_function = parameter and not switch.function[:1].isupper()
             if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
                 return "an integer that is not a setting"
-        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 is an exploration rate
+        # An epsilon of 0.1 may be an exploration rate.
+        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW
         return "a numerical guard" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
     def _named(self, switch: Switch, short: str, *, parameter: bool) -> Named:

@@ -58,7 +58,7 @@ def find_space(
     sources = [source for source in sources if source.path in ran]
     written, protected, shared = exclusions.metric_code(sources, metric, command, printed)
     parameters, signatures = parameters_of(sources), signatures_of(sources)
-    # the slice does not follow values through files, such as from one program of the command to another
+    # The slice does not follow values through files, for example between two programs in the command.
     programs = _PROGRAM.findall(command)
     alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
     sums = [source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f)]
@@ -216,7 +216,7 @@ class _Builder:
         candidates = []
         for component in kept:
             own = _with_all(self._candidates[component.id], step=component.id in self._steps.values())
-            own.sort(key=lambda c: KINDS.index(c.kind))  # stable
+            own.sort(key=lambda c: KINDS.index(c.kind))  # stable, so candidates of one kind keep their order
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 

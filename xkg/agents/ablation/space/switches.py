@@ -59,7 +59,7 @@ class Switch(Value):
         if self.origin == "setting":
             plain = self.at.path.endswith((".yaml", ".yml", ".ini", ".cfg", ".conf"))
             return (self.set_to(TEXT if plain else f'"{TEXT}"'),)
-        if self.at.new:  # an option without a value
+        if self.at.new:  # an option without a default
             return (self.set_to(f"{self.at.old}, default={VALUE}"),)
         return (self.set_to(VALUE),)
 
