@@ -44,7 +44,7 @@ def ignore(_: object) -> None:
 
 
 class PaperEvent(NamedTuple):
-    """An event for one of several papers. `paper` is the paper's name as the caller passed it."""
+    """An event for one of several papers. `paper` is the paper's name as passed by the caller."""
 
     paper: str
     event: object
@@ -82,8 +82,8 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "BuildResult":
         """Builds a paper (a file or folder, an arXiv id or address, or a title) and its repository (a folder or
-        address, optionally with @commit, or "auto": the paper's own), publishes it, and returns the result. Creates the
-        graph's folder if it is missing. Repeating the call resumes an interrupted build.
+        address, optionally with @commit, or "auto" for the paper's own repository), publishes it, and returns the
+        result. Creates the graph's folder if it is missing. Repeating the call resumes an interrupted build.
 
         `paper_id` sets the paper's id. Papers and repositories listed in the file `blacklist` are refused. If several
         papers match the title, `first` selects the best match. If the model fails midway, the paper is published
@@ -182,7 +182,7 @@ class GraphChanges:
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
         """Rebuilds each of the given papers (default: all) that has a new arXiv version or new commits, and returns the
-        changes. With `check`, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
+        changes. If `check` is set, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
         `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
@@ -200,8 +200,8 @@ class GraphChanges:
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
-        bundles become claims, unless the bundles are your `own` exports. The result's `problems` lists skipped files,
-        with reasons. Raises `InputError` if a place has no graph files."""
+        bundles become claims, unless `own` says that the bundles are your own exports. The result's `problems` lists
+        skipped files, with reasons. Raises `InputError` if a place has no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore
@@ -233,8 +233,8 @@ class GraphChanges:
     ) -> "PushedPapers":
         """Adds the given papers (default: all) to the library at `place`: a folder, or an https, s3, git or other
         fsspec address. The result's `left_out` lists papers that were not pushed; unless `allow_unlicensed` is set,
-        this includes papers whose code has an unknown licence. With `claims_only`, pushes definitions and code
-        locations, without the code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        this includes papers whose code has an unknown licence. If `claims_only` is set, pushes definitions and code
+        locations, but no code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -266,8 +266,8 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "PulledPapers":
         """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
-        with every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level`
-        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of them
+        with every word of `topic` in their title or technique names, or to papers with code at the claimed `level` or
+        above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of these nodes
         fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
         version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
@@ -308,9 +308,9 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "VerifyResult":
         """Reruns the code of the given papers (default: all) and its tests, `jobs` at a time, and updates the levels.
-        `stale` limits this to code whose last run is older than that. `attest` signs the levels with `key`: a private
-        key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`). Raises
-        `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
+        If `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with
+        `key`: a private key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg
+        key`). Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -319,8 +319,8 @@ class GraphChanges:
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
         """Trusts attestations signed with a key (the contents of a `.pub` file, or its path) in all of the current
-        user's graphs. `name` defaults to the name in the key. A revoked key is trusted again only with `again`. Raises
-        `InputError`."""
+        user's graphs. `name` defaults to the name in the key. A revoked key is only trusted again if `again` is set.
+        Raises `InputError`."""
         from xkg.attestations.keys import read_public_key
         from xkg.attestations.trust import add
 
@@ -497,7 +497,7 @@ def require_list(name: str, value: object) -> None:
 
 
 def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":
-    """Wraps `progress` so that it receives batch events as `PaperEvent`s."""
+    """Wraps `progress`, so that batch events are passed to `progress` as `PaperEvent`s."""
     shown = progress or ignore
     return lambda event: shown(PaperEvent(event[0].paper, event[1]))
 

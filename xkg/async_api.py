@@ -32,7 +32,7 @@ def open_async(folder: Folder | None = None, *, url: str | None = None, **settin
 def _coroutine(
     method: Callable[Concatenate[KnowledgeGraph, P], R],
 ) -> Callable[Concatenate["AsyncKnowledgeGraph", P], Coroutine[Any, Any, R]]:
-    """Wraps the method in a coroutine that runs it in a thread."""
+    """Wraps the method in a coroutine that runs the method in a thread."""
 
     @functools.wraps(method)
     async def call(self: "AsyncKnowledgeGraph", /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -42,7 +42,7 @@ def _coroutine(
         run = functools.partial(contextvars.copy_context().run, ask, *args, **kwargs)
         try:
             pending = self._threads.submit(run)
-        except RuntimeError as error:  # the threads were shut down
+        except RuntimeError as error:  # the thread pool was shut down
             raise StoreError("the graph was closed; open it again") from error
         return await asyncio.wrap_future(pending)
 
@@ -51,7 +51,7 @@ def _coroutine(
 
 class AsyncKnowledgeGraph:
     """Like `xkg.KnowledgeGraph`, but its methods are coroutines that run in threads. A call that is cancelled before it
-    starts never runs; if it is already running, its result is discarded."""
+    starts never runs. If a running call is cancelled, its result is discarded."""
 
     def __init__(self, settings: "Settings") -> None:
         self._graph = KnowledgeGraph(settings)

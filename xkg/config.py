@@ -39,7 +39,7 @@ NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
-    # The value may be a misplaced secret, so an error shows the setting's name, never its value.
+    # The value may be a misplaced secret, so an error only contains the setting's name, never its value.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
@@ -63,7 +63,8 @@ def neo4j_url(url: str) -> str:
 
 
 def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
-    """Returns the parts of an address; None if it has a user, a fragment or a scheme that is not in `schemes`."""
+    """Returns the parts of an address, or None if the address has a user, a fragment or a scheme that is not in
+    `schemes`."""
     try:
         parts = urlsplit(url)
         plain = parts.scheme in schemes and parts.hostname and parts.port != 0
@@ -99,8 +100,8 @@ class EmbeddingSettings(_Section):
 
     @property
     def vectors(self) -> str:
-        """The name of the vector space: vectors with the same name are comparable. Local runtimes of the same model
-        agree, but a server's model with that name may differ."""
+        """The name of the vector space: vectors with the same name are comparable. Local runtimes produce the same
+        vectors for a model, but a server's model with the same name may produce different vectors."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
 
     @model_validator(mode="after")
@@ -172,13 +173,14 @@ class LlmSettings(_Section):
 
     A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
     `verifier_model` verifies search results and plans ablations, `stronger_model` is asked if an agent's usual model
-    fails, and `expert_model` if all others fail; a role without its own model uses `model`. If `base_url` is None,
-    `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of the
-    smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel calls.
-    `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's questions;
-    `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the built-in
-    prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and `headers` to
-    its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's `?api-version=…`."""
+    fails, and `expert_model` if all others fail; any role without a model of its own uses `model`. If `base_url` is
+    None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of
+    the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel
+    calls. `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's
+    questions. `max_total_cost` is the limit for all papers and questions of a graph. `prices` extend and override the
+    built-in prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and
+    `headers` to the request's headers, such as Entra tokens for an Azure endpoint. `base_url` may end in Azure's
+    `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -256,9 +258,9 @@ class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
-    keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
-    `JWT` if the issuer's access tokens have that type or none, but only if none of its other tokens have this audience
-    and the `read` scope."""
+    keys, if the issuer's metadata does not include this address. `types` lists the accepted values of the `typ` token
+    header. Add `JWT` if the issuer's access tokens have that type or no type at all, but only if none of the issuer's
+    other tokens have this audience and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -312,8 +314,8 @@ class ServeRunSettings(_Section):
 
 class ServeQuestionSettings(_Section):
     """Questions for the language model while a caller waits, as with `verify`. A caller waits `wait_seconds` for the
-    model, or twice as long for a task, because most clients time out after a minute or more. A longer call continues
-    for at most `llm.seconds`, and its answer is stored for next time."""
+    model, or twice as long for a task, because most clients time out after a minute or more. A call that takes longer
+    continues for at most `llm.seconds`, and its answer is stored for the next request."""
 
     wait_seconds: float = Field(default=20, gt=0)
 
@@ -414,13 +416,13 @@ class _WorkingFolder(YamlConfigSettingsSource):
         ]
         if commands:
             raise ConfigError(
-                f"setting 'llm.{commands[0]}': a file cannot set a command, because it may come from a repository; "
+                f"setting 'llm.{commands[0]}': a file cannot set a command, as it may come from a repository; "
                 "use --llm or the environment"
             )
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None
         if isinstance(sandbox, dict) and sandbox.get("runner") == "unsafe-subprocess":
             raise ConfigError(
-                "setting 'sandbox.runner': a file cannot turn off the sandbox, because it may come from a repository; "
+                "setting 'sandbox.runner': a file cannot turn off the sandbox, as it may come from a repository; "
                 "set XKG_SANDBOX__RUNNER=unsafe-subprocess if you are sure"
             )
 

@@ -57,7 +57,7 @@ class LeaseHeldError(StoreBusyError):
 
 
 class LeaseLostError(StoreBusyError):
-    """The lease on a paper expired during its build, and another machine took it."""
+    """The lease on a paper expired during the paper's build, and another machine took the lease."""
 
 
 class StoreUnreachableError(StoreError):

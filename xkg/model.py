@@ -22,8 +22,8 @@ LONGEST_NAME = 500
 KILLED_SHARE = 0.6
 """The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
-# Minimum share of all statements, even when statements written from the definition are excluded; otherwise, every
-# statement without a counterpart could be attributed to the definition.
+# Minimum share of all statements that need a counterpart. Without this minimum, every statement without a counterpart
+# could be attributed to the definition.
 _LEAST_SHARE = 0.5
 
 
@@ -32,8 +32,8 @@ class Node(Value):
 
 
 class Level(StrEnum):
-    """What was proven about a code node, weakest first. Compare levels by `rank`, never as strings. `claimed` code was
-    imported and has not been checked on this machine; its evidence contains the sender's claims."""
+    """What has been proven about a code node, from weakest to strongest. Compare levels by `rank`, never as strings.
+    `claimed` code was imported and has not been checked on this machine; its evidence contains the sender's claims."""
 
     NONE = "none"
     CLAIMED = "claimed"
@@ -52,8 +52,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """A bibliography entry. `title` is None if it could not be separated from the rest of `text`; `cited_as` is how
-    running text refers to the entry, such as "Liu and Wang (2016)"."""
+    """A bibliography entry. `title` is None if the title could not be separated from the rest of `text`. `cited_as` is
+    how running text refers to the entry, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -128,7 +128,7 @@ class Paper(Node):
 
 class Technique(Node):
     """`parent` is the parent technique's id, or None at the top; siblings keep their order in the bundle. `hidden` is
-    the reason why the technique is left out of the published graph, or None if it is shown."""
+    the reason why the technique is left out of the published graph, or None if the technique is shown."""
 
     id: str
     name: Name
@@ -144,7 +144,7 @@ class Technique(Node):
 
 
 class Survivor(Node):
-    """A mutation of the implementation that its test did not detect: the 1-based line, and the change."""
+    """A mutation of the implementation that the test did not detect, with its 1-based line and the change."""
 
     line: int
     change: str
@@ -162,9 +162,10 @@ class Fault(Node):
 class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
     from. Either the code and the source lines both implement the statement differently (`differs`), neither implements
-    it (`absent`), only the code implements it (`added`), or only other lines in the repository, given in the remark,
-    implement it (`elsewhere`). `searched` is whether other lines in the repository were examined first. `component` is
-    the name of the component whose code differs from the definition, or empty for the technique's own code."""
+    it (`absent`), only the code implements it (`added`), or only other lines in the repository, which the remark
+    specifies, implement it (`elsewhere`). `searched` says whether other lines in the repository were examined first.
+    `component` is the name of the component whose code differs from the definition, or empty for the technique's own
+    code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -187,8 +188,8 @@ class Departure(Node):
 
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of the implementation's statements that
-    have a counterpart in the source lines. `by_definition` is the fraction that lack a counterpart because only the
-    definition asks for these statements, if the model agreed; otherwise 0. `faults` lists a language model's
+    have a counterpart in the source lines. `by_definition` is the fraction of statements that lack a counterpart
+    because only the definition requires these statements; 0 unless a model agreed. `faults` lists a language model's
     objections, or is None if no model was asked. `statements` is the number of statements in the definition that the
     model compared with the code and the source lines, or None if the model compared no statements. `departures` lists
     the statements on which the paper and the repository differ."""
@@ -201,19 +202,21 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart for a faithful implementation: 0.7 of all statements; or 0.5 of
-        all statements and 0.7 of the statements that were not written from the definition."""
+        """Whether enough statements have a counterpart for the implementation to be faithful. This requires either 0.7
+        of all statements, or 0.5 of all statements and 0.7 of the statements that were not written from the
+        definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
     @property
     def is_met(self) -> bool:
-        """Whether the implementation is faithful: enough of it comes from the sources, and a model found no faults."""
+        """Whether the implementation is faithful, which requires that enough of its statements come from the sources
+        and that a model found no faults."""
         return self.is_enough and self.faults == ()
 
     @property
     def unrelated(self) -> str | None:
-        """Why the implementation does something else entirely; None if it does not."""
+        """The reason why the implementation does something else entirely, or None if it does not."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
@@ -275,8 +278,8 @@ def describe_package(name: str, pin: str) -> str:
 class Code(Node):
     """`test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code was repaired,
     the first entry is for the first run. `claims` contains claims from an imported file, which are stored but not
-    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase for who
-    attests the level; it depends on the reader's trusted keys, and is never stored."""
+    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that says
+    who attests the level. The phrase depends on the reader's trusted keys, and is never stored."""
 
     id: str
     technique: str
@@ -293,7 +296,7 @@ class Code(Node):
 
     @property
     def standing(self) -> str:
-        """The level and who attests it, such as `tested, attested by LAB and 2 others`."""
+        """The level and who attests to the level, such as `tested, attested by LAB and 2 others`."""
         return f"{self.level.value}, {self.attested}" if self.attested else self.level.value
 
     @property
@@ -336,7 +339,8 @@ class Repository(Node):
 
     @property
     def name(self) -> str:
-        """Canonical name of the repository, the same for all spellings of its address; for a folder, its id."""
+        """Canonical name of the repository, which is the same for all spellings of its address. A folder's name is its
+        id."""
         address = repository_address(self.url)
         return self.id if address is None else address.name
 
@@ -372,9 +376,9 @@ WEAK = 0.25
 
 class Location(Node):
     """`(Technique)-[:LOCATED_AT {score, rank, focus, twins, doubtful}]->(Symbol)`; rank 1 is best, score is in 0..1.
-    `focus` lists the lines within the symbol that implement the technique, best first; it is empty if unknown. `twins`
-    are the ids of symbols whose code is nearly the same. A place is certain unless it is `doubtful`; a doubtful place
-    with a low score is weak."""
+    `focus` lists the lines within the symbol that implement the technique, best first. The list is empty if the lines
+    are unknown. `twins` are the ids of symbols whose code is nearly the same. A place is certain unless it is
+    `doubtful`; a doubtful place with a low score is weak."""
 
     technique: str
     symbol: str

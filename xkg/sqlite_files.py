@@ -44,8 +44,8 @@ def set_aside(
     path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL"
 ) -> Iterator[tuple[sqlite3.Connection, Path | None]]:
     """Moves a damaged file away. Yields a connection to a new file and the new path of the damaged file, or None if
-    another process has already replaced it. No other process opens the file until the context ends. Raises the same
-    errors as `open_wal`."""
+    another process has already replaced the file. No other process opens the file until the context ends. Raises the
+    same errors as `open_wal`."""
     with _file_lock(path, shared=False):
         if _is_sound(path, schema, synchronous):
             yield _connect(path, schema, synchronous), None
@@ -106,7 +106,7 @@ def _connect(path: Path, schema: Mapping[str, str], synchronous: Synchronous) ->
         db.execute(f"PRAGMA synchronous = {synchronous}")
         present = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
         if missing := [statement for name, statement in schema.items() if name not in present]:
-            with transaction(db):  # atomic, so that a table cannot change between the statements
+            with transaction(db):  # atomic, so that no table can change between the statements
                 for statement in missing:
                     db.execute(statement)
             sync_folder(path.parent)

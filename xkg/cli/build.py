@@ -225,7 +225,7 @@ def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | N
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
         raise InputError(
-            f"{given}: pass one --repo for each --paper, in the same order, and --id only for a single paper"
+            f"{given}; pass one --repo for each --paper, in the same order, and --id only for a single paper"
         )
     if len(repositories) > len(papers):
         raise InputError("there are more --repo than --paper options; pass one --repo for each --paper")

@@ -9,7 +9,7 @@ _WORDS = (
     ),
     (r"code: get_code with a row's id, or detail='full'", "code: use `xkg show` with a row's code id, or --with-code"),
     (r": get_code has it", ": use `xkg show`"),
-    (r"request this id with detail='full'|call get_code with detail='full'", "use `xkg show` with this id"),
+    (r"ask for the \w+'s id with detail='full'|call get_code with detail='full'", "use `xkg show` with this id"),
     (r"call again with detail='full'", "use --json for everything"),
     (r"read its uri", "use --json for everything"),
     (r"pass a larger k", "use -k for more"),

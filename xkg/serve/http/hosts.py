@@ -29,9 +29,10 @@ _REFUSED = {
 
 
 class KnownHosts:
-    """Accepts requests whose Host is this machine or in `names`. If there is an Origin, it must be one of these or in
-    `origins`. A server that is bound to all addresses does not know its own names, so it accepts any Host. This is safe
-    because callers of such a server need tokens, which a malicious page does not have."""
+    """Accepts requests whose Host is this machine or in `names`. If a request has an Origin, the Origin must be this
+    machine, in `names`, or in `origins`. A server that is bound to all addresses does not know its own names, so it
+    accepts any Host. Accepting any Host is safe because callers of such a server need tokens, which a malicious page
+    does not have."""
 
     def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
         self._app = app

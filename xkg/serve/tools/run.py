@@ -19,7 +19,8 @@ from xkg.serve.tools.tool_decorator import Detail, Id, registering
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _OUTPUT_SHARE = 2
-"""Maximum output characters per token in the budget. The output may use half of the budget; the rest is for files."""
+"""Maximum number of output characters per token in the budget. The output may use half of the budget. The other half is
+for files."""
 
 
 def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
@@ -52,7 +53,7 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
         if len(answer.shown_to_models) == MOST_PICTURES:
             cut.append(f"pictures after the first {MOST_PICTURES}: create fewer")
         if any(file.media_type == "application/octet-stream" for file in answer.files):
-            cut.append("the contents of binary files: print the parts that you need")
+            cut.append("the contents of binary files; print the parts that you need")
         # The output takes precedence over files, because its end says what went wrong.
         rest = answer.model_copy(update={"output": "", "cut": "; ".join(cut)})
         room = TOKENS[detail] - tokens(json.dumps(visible(output), ensure_ascii=False))
