@@ -150,7 +150,7 @@ class Library:
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
     """The names of techniques without components, ordered so that each technique follows the techniques that it uses.
-    Composed techniques are left out, because building their components builds the composed techniques too."""
+    Composed techniques are left out, because they are complete once their components are built."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

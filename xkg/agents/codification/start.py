@@ -35,8 +35,8 @@ def implement(
     *,
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
-    """Runs or resumes a task (see `xkg.agents.codification.run.codify`). Starter folders and related files must be
-    under `roots`, if given.
+    """Runs or resumes a task (see `xkg.agents.codification.run.codify`). If `roots` is given, starter folders and
+    related files must be under one of these folders.
 
     Raises `InputError` for an unusable task, starter or baseline, `SandboxUnavailableError` if this machine cannot
     sandbox code, and `ModelUnavailableError` if there is no key."""

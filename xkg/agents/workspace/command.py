@@ -187,7 +187,7 @@ class Commands:
         reaches these hosts through a proxy, and the whole home folder is kept for later runs (`fetched`). `first` lists
         modules from `sandbox.guest` that each Python process imports before other code runs.
 
-        Never raises because the command fails. Raises `InputError` if the command cannot be split, and
+        A failing command does not raise an error. Raises `InputError` if the command cannot be split, and
         `SandboxUnavailableError` if it cannot be confined."""
         started(command)
         if hosts and self._runner.name == "landlock":
@@ -460,7 +460,8 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """The first `size` bytes of an output file, with the middle omitted as in a program's result."""
+    """The first `size` bytes of an output file. If there are too many bytes, the middle is omitted, as in a program's
+    result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

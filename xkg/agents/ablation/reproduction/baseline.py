@@ -108,7 +108,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """Adds a repair's lines that compute the metric to the parts listed by the fingerprint."""
+    """Returns the repair with the protected lines that it changed added to `Repair.in_metric`."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

@@ -238,7 +238,6 @@ class Executor:
         return True
 
     def _stated(self) -> StatedPackages:
-        """The repository's own requirements."""
         stating = {
             path: text for path, text in self.workspace.texts().items() if path != ADDED and states_requirements(path)
         }
@@ -290,7 +289,7 @@ class Executor:
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Switches to packages from another day: first the commit's day, then the first day with packages for this
-        Python, which suit older code. Returns whether the day changed."""
+        Python. Such old packages suit older code. Returns whether the day changed."""
         if not self.committed:
             return False
         days = {

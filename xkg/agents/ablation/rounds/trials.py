@@ -46,8 +46,8 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """Returns the outcomes of chosen candidates, up to the task's budget. Candidates that reveal nothing about
-        their component (see `CandidateOutcome.tried`) do not count, but at most twice as many candidates as the budget
-        are started."""
+        their component (see `CandidateOutcome.tried`) do not count towards the budget. The number of candidates started
+        is at most twice the budget."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
             picked = choice.next(room, found)
@@ -152,8 +152,8 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
-    """A warning if every measured candidate yielded the baseline's value, because the metric may be unable to show any
-    effect."""
+    """A warning that the metric may be unable to show any effect, if every measured candidate yielded the baseline's
+    value."""
     effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
     if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None

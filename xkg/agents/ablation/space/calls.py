@@ -52,9 +52,9 @@ class Calls:
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
-        """Whether every call to a function passes this parameter. A call with `**` passes a parameter that is one of
-        the `keys` in the code. False if the function itself is passed on, because other code may then call the
-        function."""
+        """Whether every call to a function passes this parameter. A call with `**` is assumed to pass a parameter if
+        the parameter is one of the `keys` in the code. Returns False if the function itself is passed on, because other
+        code may then call the function."""
         names = self._parameters.get(function)
         calls = self._calls.get(function)
         if names is None or not calls or function in self._handed_on:

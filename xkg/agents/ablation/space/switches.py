@@ -53,7 +53,7 @@ class Switch(Value):
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """The changes that set a value that ends the run when used; empty if there is no such value."""
+        """The changes that set the switch to a value whose use ends the run. Empty if there is no such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
@@ -67,7 +67,7 @@ class Switch(Value):
 def python_switches(
     source: PythonSource, parameters: Mapping[str, Sequence[str]], compared: Mapping[str, Sequence[str]]
 ) -> Iterator[Switch]:
-    """Yields the switches in a file. `parameters` is the result of `parameters_of`, and `compared` of
+    """Yields the switches in a file. `parameters` is the result of `parameters_of`, and `compared` the result of
     `compared_with`."""
     for switch in _switches(source, parameters):
         if not isinstance(switch.value, str) or switch.choices:
