@@ -7,11 +7,12 @@ network access or access to xkg's folders (`source_builds`). `host_proxy` limits
 size of a single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten
 minutes. Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
-    folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
-    folder/requests/<key>.json   the resolved set for a request folder/sets/<hash>.json      the wheels in a set, for
-    reinstalling the set if its folder was removed folder/built/<key>/          the wheel built from a source
-    distribution, or the reason why the build failed folder/making/               uv's cache, unpacked wheels, and a
-    folder for each run of the installer folder/sizes.json            the size in bytes of each unpacked wheel and set
+    folder/<hash>/site           the packages of one resolved set, shared by all code that needs them
+    folder/requests/<key>.json   the resolved set for a request
+    folder/sets/<hash>.json      the wheels in a set, for reinstalling the set if its folder was removed
+    folder/built/<key>/          the wheel built from a source distribution, or the reason why the build failed
+    folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
+    folder/sizes.json            the size in bytes of each unpacked wheel and set
 
 All of a user's graphs share the folder. Each wheel is unpacked and compiled once, in `making/wheels`, and sets contain
 hard links to its files. In the sandbox, wheels and sets are under the same mount, because hard links cannot cross
