@@ -36,7 +36,8 @@ _SAME = 0.9
 
 
 class Missed(NamedTuple):
-    """A paper that was missed. `is_cited` says whether the target cites it, and `step` says where it was lost."""
+    """A missed paper. `is_cited` says whether the target cites the paper, and `step` is the step at which the paper was
+    lost."""
 
     title: str
     is_cited: bool

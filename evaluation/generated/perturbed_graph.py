@@ -62,7 +62,8 @@ _NO_CODES = np.empty((0, 0), np.uint8)
 
 @dataclass(frozen=True)
 class Source:
-    """The source material: papers with their visible techniques, the unit vector of each, and all their words."""
+    """The source material: papers with their visible techniques, the techniques' unit vectors, and all words in the
+    papers."""
 
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]
@@ -290,7 +291,7 @@ def _reworded(words: random.Random, of: Source, text: str) -> str:
 
 @functools.cache
 def _parts(text: str) -> tuple[list[str], list[int]]:
-    """Text split into pieces, and which of these pieces are words."""
+    """Splits text into pieces. Returns the pieces, and the indices of the pieces that are words."""
     parts = _WORD.split(text)
     return parts, [place for place, part in enumerate(parts) if place % 2]
 

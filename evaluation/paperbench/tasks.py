@@ -62,7 +62,7 @@ def react_agent(
 def iterative_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 200, paper_tokens: int = 100_000
 ) -> Task:
-    """PaperBench's iterative agent: it cannot stop early, and is asked for the next step until it runs out of
+    """PaperBench's iterative agent, which cannot stop early. The agent is asked for the next step until it runs out of
     messages."""
     return _task(tasks, _agent(kg, "iterative"), code_development, messages, paper_tokens)
 
@@ -115,7 +115,7 @@ def _title(paper: str) -> str:
 
 @solver
 def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
-    """An agent with a separate graph server for each sample, because each has its own blacklist."""
+    """An agent with a separate graph server for each sample, because each sample has a separate blacklist."""
     kg_path = given_path(kg) if kg else None
     if kg_path is not None:
         check_graph(kg_path)
@@ -136,7 +136,7 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
 
 
 async def _next_step(state: AgentState) -> bool | str:
-    """Always continues. If the agent has stopped calling tools, it is asked for the next step."""
+    """Always continues. An agent that has stopped calling tools is asked for the next step."""
     return True if state.output.message.tool_calls else _GO_ON
 
 
