@@ -71,8 +71,8 @@ def environments_folder(settings: EnvironmentSettings) -> Path:
 @dataclass(frozen=True)
 class _Request:
     """A request for an environment. The requirement lines are `declared` followed by `lines`; `versions` are Python
-    versions. Packages are chosen as of the day `written`, or of a later day that suits the interpreter, unless `exact`
-    is set."""
+    versions. Packages are chosen as of the day `written`, or as of a later day that suits the interpreter, unless
+    `exact` is set."""
 
     names: Mapping[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -100,8 +100,8 @@ class UvEnvironments:
 
     Unpinned packages get versions from the half-year in which the code was written, or from the time when the Python
     version first had wheels, if that time is later. For example, code from 2023 gets NumPy from 2023. If the newest
-    versions satisfy more imports, versions from the first day on which all these imports are available are used
-    instead.
+    versions satisfy more imports, xkg instead uses versions from the first day on which all these imports are
+    available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
     unavailable imports with reasons; all other imports are installed. Declared packages are also installed if they are
@@ -450,7 +450,7 @@ def _empty(interpreter: Interpreter) -> Environment:
 
 
 def on_cpu(environment: Environment) -> Environment:
-    """A copy of the environment in which CUDA code runs on the CPU."""
+    """Returns a copy of the environment in which CUDA code runs on the CPU."""
     if environment.cpu:
         return environment
     note = f"code for CUDA runs {IN_PLACE_OF_CUDA}"

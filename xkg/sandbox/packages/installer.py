@@ -169,7 +169,7 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
 
 
 def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
-    """Alternative sources for requirements without a wheel, in the versions that the repository asks for."""
+    """Returns alternatives for requirements without a wheel, in the versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in filter(None, dated_or_not):
         for line in uv.without_wheel:
