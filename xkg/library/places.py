@@ -172,7 +172,7 @@ class ObjectPlace(OtherPlace):
     def head(self) -> tuple[bytes | None, Any]:
         try:
             with self._translated():
-                # read the tag first: if the head is replaced in between, `replace` fails
+                # Read the tag first, so that `replace` fails if the head is replaced in between.
                 tag = self._files.info(self._at(HEAD), refresh=True)["ETag"]
             return super().head()[0], tag
         except FileNotFoundError:
@@ -233,7 +233,7 @@ class WebPlace(Place):
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
             passed_over = start if file.r.status == 200 else 0
-            # stop at the end of the file, because another read would cost a round trip to fsspec's thread
+            # Reading at the end of the file would cost another round trip to fsspec's thread.
             while most > 0 and not file.r.content.at_eof() and (piece := file.read(_PIECE)):
                 skipped = min(passed_over, len(piece))
                 passed_over -= skipped

@@ -102,7 +102,7 @@ def codify(
         operations = Operations(folder)
         session = Session(
             task=task,
-            method=operations.do("method", {}, Method, lambda: method),  # the graph may have changed in the meantime
+            method=operations.do("method", {}, Method, lambda: method),  # the graph may change before a run resumes
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
@@ -121,7 +121,8 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     session.workspace.rewind(max((each.version for each in steps(folder)[-1:]), default=0))
     baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
-        shutil.rmtree(folder)  # so that the same command tries again
+        # Start from scratch if the command is repeated.
+        shutil.rmtree(folder)
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
             f"the unchanged starter does not report its metric: {baseline.problem}{notes}; correct --run or --metric, "

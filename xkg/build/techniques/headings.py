@@ -34,7 +34,7 @@ _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
 _FEW = 2
-_OPENING = 3  # number of opening sentences in a main section that say what it describes
+_OPENING = 3  # number of opening sentences that say what a main section describes
 # Roles for parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
 # Roles for parts in which a run-in heading names a technique if its text begins by saying what it does.
@@ -167,7 +167,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     sections = [child for child in part.children if not child.run_in]
     if len(sections) > 1 and len(part.sentences) <= _FEW and not (elsewhere or is_own_name(tree, name, part)):
         return False
-    # "Highlights." is a label.
+    # "Highlights." is a label, not a technique.
     if part.run_in and len(words(name)) == 1 and name[1:].islower() and not is_method_like(name):
         return False
     if elsewhere or is_method_like(name) or words(name)[0] in ACTIONS:
@@ -200,7 +200,7 @@ def _split(tree: Tree, name: str) -> list[str]:
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
         return [name]
-    # "Greedy and lookahead policies" include greedy policies.
+    # "Greedy and lookahead policies" means "greedy policies" and "lookahead policies".
     last = parts[-1].split()[-1]
     for first in ([], [f"{each} {last}" for each in parts[:-1]]):
         each_one = [*(first or parts[:-1]), parts[-1]]

@@ -106,7 +106,7 @@ def head(name: str) -> str:
     """Returns the head noun of a name, which is the last word before a preposition such as "of", "for" or "with"."""
     core = PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name))[0]
     found = words(core)
-    # "weight matrix W" is a matrix.
+    # The head noun of "weight matrix W" is "matrix".
     if len(found) > 1 and re.search(r"\s[A-Z]$", core):
         found.pop()
     return found[-1] if found else ""

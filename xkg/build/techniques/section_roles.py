@@ -213,7 +213,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             # Before the experiments, "State Prediction" with propositions or citations is part of the method.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD
-            # A part after an application or discussion, such as "Basic adjustments", continues it.
+            # A part such as "Basic adjustments" continues the application or discussion before it.
             if role is Role.METHOD and after is not None:
                 titled = after is not Role.DISCUSSION and is_method_like(clean(part.title))
                 role = role if titled else after

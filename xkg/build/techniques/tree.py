@@ -24,10 +24,10 @@ from xkg.build.techniques.section_roles import Part, Role, part_at
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
-MOST_CANDIDATES = 400  # limited because each new name is compared with all of them
+MOST_CANDIDATES = 400  # limited because each new name is compared with all candidates
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
-OFTEN = 3  # minimum mentions of a name that the paper works with
+OFTEN = 3  # minimum number of mentions of a name that the paper works with
 DOUBT = "doubtful as a technique: neither its own section nor the rest of the paper shows that it is part of the method"
 
 
@@ -106,7 +106,7 @@ class Tree:
             return False
         names = {name, about(name)}
         keys = {key(n) for n in names} | {key(resolve(n, self.shorts)) for n in names}
-        # "DPMsANT" is "DPMs-ANT".
+        # "DPMsANT" is the same name as "DPMs-ANT".
         return bool(keys & self.root.keys(self.shorts)) or "".join(words(name)) in {
             "".join(words(each)) for each in self.root.names
         }
@@ -170,7 +170,7 @@ class Tree:
         node.children.sort(key=lambda n: n.start)
         for child in node.children:
             self._define(child, used)
-        # A heading that contains only other headings is described by their sentences.
+        # If a heading contains only other headings, the sentences below these headings describe it.
         own = node.own or sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
         chosen = choose(self.reader, names, [] if node is self.root else own, node.naming, used)

@@ -29,7 +29,7 @@ from xkg.text.plural import plural
 SHORT_TEXT = 400
 MOST_NAMED = 8
 """Maximum number of components without code listed in a search row."""
-_MOST_PLACES = 5  # per technique; `locate` returns all of them, including weak ones
+_MOST_PLACES = 5  # per technique; `locate` returns all places, including weak ones
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:

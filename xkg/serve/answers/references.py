@@ -79,7 +79,7 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     returns the first one with code, or else the first one. Raises `UnknownIdError`, which lists the nearest techniques,
     and `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
-    if wanted.startswith("#"):  # plans abbreviate technique ids in this way
+    if wanted.startswith("#"):  # plans abbreviate technique ids to `#…`
         raise UnknownIdError(f"{quoted(wanted)} is only the end of an id: put the paper's id before it")
     try:
         return snapshot.technique(wanted).technique.id

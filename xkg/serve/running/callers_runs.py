@@ -84,7 +84,7 @@ class CallersRuns:
                 if len(self._installing) >= MOST_INSTALLING:
                     raise InputError("packages for other code are being installed: try again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
-                # a daemon thread, so that shutdown does not wait for the installation
+                # This is a daemon thread, so that shutdown does not wait for it.
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
         try:
             under_way.made.result(INSTALLING_SECONDS)

@@ -166,7 +166,7 @@ class Known:
         """Returns all visible techniques below these techniques in the hierarchy."""
         below = set(self._techniques)
         for bundle in self._bundles.values():
-            below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # in preorder
+            below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # parents come first
         return sorted(below - set(self._techniques))
 
 

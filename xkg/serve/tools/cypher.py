@@ -54,7 +54,7 @@ def add(server: MCPServer, service: Service) -> None:
             raise InputError(f"cursors return at most {MOST_ROWS} rows: add ORDER BY, SKIP and LIMIT")
         answer = service.cypher(query, parameters, page.reached + limit)
         empty = "" if answer.rows else "nothing: no rows match; names and ids must be exact; graph_schema lists tables"
-        # the service suggests ORDER BY and LIMIT for more rows, but a named query cannot be changed
+        # The service suggests ORDER BY and LIMIT to get more rows, but a named query does not accept these clauses.
         further = f"all after the first {len(answer.rows)} rows: ask with the cursor" if answer.cut else ""
         answer = answer.model_copy(update={"cut": further or empty})
         return on_page(answer, page, detail, service.short_ids, further=bool(further))

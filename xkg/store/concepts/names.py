@@ -92,7 +92,7 @@ def spelt(text: str) -> str:
     """Spells out Greek letters, because papers use both forms."""
     if text.isascii():
         return text
-    # skips an unassigned code point in this range
+    # The range contains an unassigned code point.
     return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 

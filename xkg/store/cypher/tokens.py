@@ -96,7 +96,7 @@ def _unreadable(statement: str, position: int) -> QueryRefusedError:
 
 def _check_escapes(kind: str, text: str) -> None:
     for match in _DECODED.finditer(text):
-        # Neo4j decodes these escapes (four digits each) before it looks for quotes and comment marks
+        # Neo4j decodes these escapes (four digits each) before it looks for quotes and comment marks.
         if kind != "string" or chr(int(match[1][:4], 16)) in "'\"`\\\n\r" or "U" in match[0]:
             raise refused(repr(match[0]), "hides a character from the engines' lexers; write the character itself")
         if 0xD800 <= int(match[1][:4], 16) <= 0xDFFF:

@@ -352,7 +352,7 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
                 if free and not OPEN_FILES_MOVE:
                     with contextlib.suppress(
                         PermissionError
-                    ):  # still in use by a reader, so the next publish will remove it
+                    ):  # a reader still uses the generation, so the next publish will remove it
                         _doom(folder, other)
         manifests = [read_manifest(root, n) for n in numbers(root)]
     except CorruptStoreError:

@@ -231,5 +231,5 @@ def _reason(error: Exception) -> str:
     full = os.strerror(errno.ENOSPC)
     if full in text:
         return full
-    # When the engine reads the file back, it detects a write that was truncated by a full disk.
+    # When the engine reads a file back, it detects a write that was truncated by a full disk.
     return "I/O error, the disk may be full" if "IO exception" in text else text or type(error).__name__

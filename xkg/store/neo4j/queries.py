@@ -145,10 +145,10 @@ def _table(
             database=database,
             default_access_mode=neo4j.READ_ACCESS,
             fetch_size=max(1, min(rows + 1, _FETCHED)),
-            # return only notifications about names that do not exist in the database
+            # Request only notifications about names that do not exist in the database.
             notifications_min_severity="WARNING",
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
-            # in a cluster, this ensures that the query sees this process's writes
+            # In a cluster, this ensures that the query sees this process's writes.
             bookmark_manager=driver.execute_query_bookmark_manager,
         ) as session,
         turn.of(session).begin_transaction(timeout=seconds) as transaction,

@@ -30,8 +30,8 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# `newest` is a single property, so that it is never partly visible. Readers use it to check whether the newest commit
-# is fully visible.
+# `newest` is a single property, so that it is never partly visible. Readers use `newest` to check whether the newest
+# commit is fully visible.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -162,8 +162,8 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # If papers share a repository, the paper for which the repository is official takes precedence, or else the
-            # first paper.
+            # If papers share a repository, the paper for which the repository is official takes precedence; otherwise,
+            # the first paper does.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
@@ -204,7 +204,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # If a cited work has been built, the work becomes a paper, and all its citations point to the paper.
+    # A cited work that has been built becomes a paper, and citations of the work become citations of the paper.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",

@@ -46,23 +46,19 @@ def baseline_of(
             raise BaselineError("; ".join(filter(None, [said, *causes[:4], *lacks[:3], advice])))
     values = [run.value for run in runs if run.value is not None]
     mean, noise = fmean(values), relative_noise(values)
-    reproduced = off = None
     verdict = f"{mean:.6g}; no claimed value to compare with"
     if task.claimed is not None:
         off = (mean - task.claimed) / (abs(task.claimed) or 1.0)
-        reproduced = abs(off) <= task.tolerance
         verdict = (
             f"reproduced: {mean:.6g}, claimed {task.claimed:g} ({off:+.1%}, within {task.tolerance:.0%})"
-            if reproduced
+            if abs(off) <= task.tolerance
             else f"runs, but is off by {off:+.1%}: {mean:.6g}, claimed {task.claimed:g}"
         )
-    one_seed = unknown if len(set(values)) == 1 else ""
-    if len(values) == 1:
-        one_seed = "the baseline was run with one seed"
-    exact = len(set(values)) == 1 and not one_seed
+    equal = len(set(values)) == 1
+    one_seed = "it was run with one seed" if len(values) == 1 else unknown if equal else ""
     return Baseline(
-        runs=tuple(runs), verdict=verdict, reproduced=reproduced, off=off, noise=None if one_seed else noise,
-        exact=exact, one_seed=one_seed, varied=tuple(varied),
+        runs=tuple(runs), verdict=verdict, noise=None if one_seed else noise,
+        exact=equal and not one_seed, one_seed=one_seed, varied=tuple(varied),
     )  # fmt: skip
 
 

@@ -45,11 +45,12 @@ class Trials:
         return sum(self.baseline.values) / len(self.baseline.values)
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
-        """Returns the outcomes of chosen candidates, up to the task's budget. Candidates that reveal nothing about
-        their component (see `CandidateOutcome.tried`) do not count towards the budget. The number of candidates started
-        is at most twice the budget."""
+        """Returns the outcomes of chosen candidates, up to the task's budget. A candidate that reveals nothing about
+        its component (see `CandidateOutcome.tried`) is replaced by another candidate, as long as there are candidates
+        found by rules. A model writes at most twice as many candidates as the budget."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
-        while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
+        most = max(2 * budget, len(self.space.candidates))
+        while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):
             picked = choice.next(room, found)
             if not picked:
                 break
