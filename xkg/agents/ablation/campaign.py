@@ -69,8 +69,8 @@ def ledger_name(folder: Path) -> str:
 def run_campaign(start: Start) -> Campaign:
     """Runs a campaign to completion, reusing any work already done in its folder.
 
-    Raises `BaselineError` if the baseline does not run, `InputError` if the task is incomplete and no model completes
-    it, and any error from workspaces and commands."""
+    Raises `BaselineError` if the baseline does not run, and `InputError` if the task is incomplete and no model
+    completes the task. Also raises any error from workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 

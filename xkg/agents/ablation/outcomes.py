@@ -165,7 +165,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A complete campaign. `environment` is the hash of the installed packages, and `notes` are for the reader."""
+    """A complete campaign. `environment` is the hash of the installed packages, and `notes` are notes for the report's
+    reader."""
 
     id: str
     task: Task
@@ -186,7 +187,7 @@ class Campaign(Value):
 
     @property
     def unmeasured(self) -> str:
-        """Says why no component was measured, or is empty if one was."""
+        """The reason why no component was measured, or '' if a component was measured."""
         if any(outcome.effect is not None for outcome in self.outcomes):
             return ""
         failures = Counter(str(outcome.failure) for outcome in self.outcomes)

@@ -27,8 +27,8 @@ class Task(Value):
     `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper, which is
     reproduced if the measured value is within the relative `tolerance`. `data` maps paths in the repository to
     read-only folders on this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and
-    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs, of which each run gets one:
-    `nvidia:0`, or `nvidia` for all of a machine's GPUs."""
+    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all
+    of a machine's GPUs). Each run gets one of these GPUs."""
 
     repo: str
     run: str = ""

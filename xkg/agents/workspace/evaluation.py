@@ -24,7 +24,8 @@ def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
     """Returns a digest of each part of the code that measures, by `path::name` (or `path`). Layout and comments are
-    ignored. A protected file that does not parse is a single part, as is a `deadly` file, which is never parsed."""
+    ignored. A protected file that does not parse is a single part. Files in `deadly`, which crash the parser, are never
+    parsed and are single parts too."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)

@@ -1,5 +1,5 @@
 """Looks for evidence in a paper's text that a name denotes a technique, such as actions described in the name's section
-or mentions of the name. Names of data are recognised too."""
+or mentions of the name. Also recognises the names of data sets."""
 
 import re
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Determines the role of each part of a paper, such as introduction, background, method, theory or experiments.
 
 A part is a section or a run-in heading ("Batch step. This step begins …"). The words in a part's title determine the
-part's role. If they do not, the part's sentences and position do. For example, a part between background and
-experiments that proposes something counts as method."""
+part's role. If the title does not indicate a role, the part's sentences and position determine the role. For example, a
+part between background and experiments that proposes something counts as method."""
 
 import re
 from bisect import bisect_left

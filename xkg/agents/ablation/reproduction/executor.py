@@ -287,7 +287,7 @@ class Executor:
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Switches to packages from another day: first the commit's day, then the first day with packages for this
-        Python, which suit older code. Returns whether the day changed."""
+        Python. Such old packages suit older code. Returns whether the day changed."""
         days = {self.committed: "the commit's half-year"} if self.committed else {}
         days |= {first_day(own().minor): "the first day with packages for this Python"}
         for day, name in days.items():

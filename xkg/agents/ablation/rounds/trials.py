@@ -46,8 +46,8 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """Returns the outcomes of chosen candidates, up to the task's budget. A candidate that reveals nothing about
-        its component (see `CandidateOutcome.tried`) is replaced by another candidate, as long as there are candidates
-        found by rules. A model writes at most twice as many candidates as the budget."""
+        its component (see `CandidateOutcome.tried`) does not count and is replaced with another candidate. The number
+        of candidates is at most twice the budget, or the number of candidates found by rules if that is larger."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         most = max(2 * budget, len(self.space.candidates))
         while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):

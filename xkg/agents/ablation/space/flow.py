@@ -34,9 +34,9 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """`executed` contains the lines that ran, keyed by file, or is None if unknown. `written` contains the statements
-    that write the metric; `broadly` also follows the conditions under which they write it. `known` is false if none of
-    these statements reads a computed value."""
+    """The data flow to the metric. `executed` contains the lines that ran, keyed by file, or is None if unknown.
+    `written` contains the statements that write the metric. If `broadly` is set, the conditions under which the metric
+    is written are followed too. `known` is false if no statement that writes the metric reads a computed value."""
 
     def __init__(
         self,
@@ -137,7 +137,8 @@ class Flow:
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def plays(self, role: Role, named: Named) -> bool:
-        """Whether one of these, or a variable that has its value unchanged, has a role."""
+        """Whether one of the variables or attributes in `named` has a role, directly or through a variable with the
+        same value."""
         return any(named.has(node) for node in self._roles[role])
 
     def readers(self, name: str) -> set[str]:

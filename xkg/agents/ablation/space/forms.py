@@ -113,8 +113,8 @@ def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """The variables with the same form as a parameter. Also includes functions that keep the form (with `()` appended)
-    and variables that are sums (with a leading slash)."""
+    """Returns the variables with the same form as a parameter. Also returns functions that keep the form (with `()`
+    appended) and variables that are sums (with a leading slash)."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):

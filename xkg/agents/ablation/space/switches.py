@@ -261,13 +261,14 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The parameters of the functions and classes that have one signature, keyed by name."""
+    """Returns the parameters of functions and classes, keyed by name. Names with several signatures are left out."""
     return {name: next(iter(of)) for name, of in signatures_of(sources).items() if len(of) == 1}
 
 
 def signatures_of(sources: Sequence[PythonSource]) -> dict[str, set[tuple[str, ...]]]:
-    """The parameters of functions, methods and classes (or a class's fields, if it declares any), keyed by name and
-    without self. Several definitions of one name may have different parameters."""
+    """Returns the parameters of functions, methods and classes without self, keyed by name. The parameters of a
+    configuration class are its fields. Each name has a set of signatures, because several definitions may share the
+    name."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
