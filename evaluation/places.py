@@ -6,11 +6,12 @@ the other files were labelled by one reader before any output was seen. A techni
 repository. Each technique is located separately, as with `xkg locate`. With `--together`, all techniques for a
 repository are located at once, as in a build.
 
-Columns: `place` @1 and @5, whether the first symbol, or any of the first five, shares a line with a place; `lines` @1
-and @5, the same for the ranges in the symbol's focus; `share`, the fraction of lines in the first right focus that
-belong to the place (median, mean); `certain`, the fraction of techniques whose first place is certain; `right`, the
-fraction of these techniques whose first symbol shares a line with a place; and `called`, the fraction that is certain
-among techniques whose first place is right. `--names` searches by name alone, without the definition."""
+The columns `place` @1 and @5 say how often the first symbol, or any of the first five symbols, shares a line with a
+place. `lines` @1 and @5 say the same about the ranges in the symbol's focus. `share` is the fraction of lines in the
+first right focus that belong to the place (median, mean). `certain` is the fraction of techniques whose first place is
+certain. `right` is the fraction of these techniques whose first symbol shares a line with a place. `called` is the
+fraction of techniques with a certain first place, among techniques whose first place is right. `--names` searches by
+name alone, without the definition."""
 
 import json
 import statistics

@@ -31,8 +31,8 @@ _WORD = re.compile(r"\w++")
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of searching a paper's graph for text from the part that was cut off. `shared` counts runs of
-    `SHINGLE` words that occur in the graph and in the part that was cut off, but not in the text that was kept. `texts`
+    """The result of searching a paper's graph for text from the part that was cut off. `shared` counts sequences of
+    `SHINGLE` words that occur in both the graph and the part that was cut off, but not in the remaining text. `texts`
     and `words` count the compared material; `withheld` counts nodes that the graph should not contain (repositories,
     code, findings)."""
 

@@ -4,9 +4,9 @@ import.
     python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
 
 The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors (`evaluation.generated`)
-and are pulled together. One paper is pulled over HTTP on this machine; many papers are pulled from the folder. rsync
-copies the library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for many
-papers are the median over rounds, in which the methods take turns."""
+and are pulled together. One paper is pulled over HTTP on this machine, and many papers are pulled from the folder.
+rsync copies the library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for
+many papers are the median over rounds, in which the methods take turns."""
 
 import hashlib
 import http.server

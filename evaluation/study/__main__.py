@@ -5,7 +5,7 @@
 The variants follow the published study: the full graph; the graph without paper, code or technique nodes; the graph
 with raw, rewritten or verified code; and no graph. For each variant and paper, both views are written to FOLDER, then
 the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced with these
-files, {folder} with their folder, and {paper}, {variant} and {run} with their values; the environment contains the same
+files, {folder} with their folder, and {paper}, {variant} and {run} with their values. The environment contains the same
 values in XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with
 `score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
 

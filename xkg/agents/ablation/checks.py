@@ -1,5 +1,5 @@
-"""Rejects bad candidates before they cost a run. Bad candidates are empty changes, changes that affect only comments,
-changes outside the candidate's places or in code that computes the metric, and source that does not parse."""
+"""Rejects bad candidates before they cost a run. Candidates are bad if the change is empty, affects only comments, lies
+outside the candidate's places or in code that computes the metric, or does not parse."""
 
 import ast
 from collections.abc import Mapping, Sequence

@@ -39,7 +39,7 @@ def implement(
     related files must be under one of these folders.
 
     Raises `InputError` for an unusable task, starter or baseline, `SandboxUnavailableError` if this machine cannot
-    sandbox code, and `ModelUnavailableError` if there is no key."""
+    sandbox code, and `ModelUnavailableError` if the model has no key."""
     require_model(settings.llm.model)
     private_folder(settings.kg)
     runner = runner_for(settings.sandbox)

@@ -62,8 +62,8 @@ def failure(outcome: Outcome, limits: Limits) -> str:
 
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
-    """The package that made the import of `source` fail, because the package is not installed, cannot be imported, or
-    lacks an imported name in the installed version. None if the code itself failed or hit a limit."""
+    """The package that made the import of `source` fail. The package is not installed, cannot be imported, or lacks an
+    imported name in the installed version. None if the code itself failed or hit a limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]

@@ -53,7 +53,7 @@ _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 class Fact(NamedTuple):
     """A statement that assigns a node, with its data sources (`uses`) and conditions (`control`). `effect` means that a
-    method may change the node, and `deep` means that the method may also change the objects from which the node was
+    method may change the node. `deep` means that the method may also change the objects from which the node was
     created. `binds` means that the statement calls a function that has the node as a parameter. `escapes` means that
     the change affects an object to which other code also has references."""
 
