@@ -152,7 +152,6 @@ def _require_bounded(texts: Mapping[str, str], name: str) -> None:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """A unique name for a copy."""
     plain = re.sub(r"[^\w.-]", "-", name).strip(".") or "code"
     stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
     numbered = (f"{stem}-{number}{dot}{ending}" for number in count(2))

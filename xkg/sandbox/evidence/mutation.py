@@ -184,8 +184,6 @@ class _Text:
 
 
 class _Sites(ast.NodeVisitor):
-    """Collects the mutants of a module."""
-
     def __init__(self, text: _Text) -> None:
         self.changes: list[Change] = []
         self._text = text

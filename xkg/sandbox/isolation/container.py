@@ -143,8 +143,6 @@ def _guest() -> str:
 
 
 class _Running:
-    """A running container and its streams."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
         self._process, self._name, self._token, self._limits = process, name, token, limits
         self._output = Tail(limits.output_kb * 1024)

@@ -402,7 +402,6 @@ class UvEnvironments:
         return trouble
 
     def _environment(self, plan: Plan, digest: str) -> Environment:
-        """The environment for an installed set."""
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         return Environment(
             site=self._folder / digest / "site",
