@@ -195,7 +195,7 @@ class Stretches:
 
     def find(self, words: Sequence[str], after: int = 0) -> int | None:
         """Returns the position at which nine out of ten of these words occur in order, or None. Gaps must not be longer
-        than citations. If there are several such positions, the position nearest to `after`."""
+        than citations. If there are several such positions, returns the position nearest to `after`."""
         votes: Counter[int] = Counter()
         for index in range(len(words) - 1):
             for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:

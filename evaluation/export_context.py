@@ -13,8 +13,8 @@ file contains nothing that the agent may not see. The pairs are code from other 
 paper itself are excluded from the search. Every file written is audited again, and text that still mentions a blacklist
 entry is withheld and reported. The exit status is 1 if the audit of the written files finds an entry.
 
-A pair has a score of at least --least-score, which is roughly the probability that it fits: below .5, the pair probably
-does not fit."""
+A pair has a score of at least --least-score, which is roughly the probability that the pair fits. With a score below
+.5, the pair probably does not fit."""
 
 import json
 import sys

@@ -116,7 +116,7 @@ class SeededVectors:
     """A replacement for an embedding model, used to time only the code that calls the model. A text's vector is a
     random unit vector whose seed is the text, so equal texts have equal vectors. Texts are divided into subjects,
     within which cosines are near 0.4. Without subjects, an index with inverted lists would have to search all lists,
-    which it does not with real texts."""
+    unlike with real texts."""
 
     model = "seeded-384"
     dimension = 384

@@ -270,7 +270,8 @@ def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
 
 
 def _renamed(words: random.Random, of: Source, name: str) -> str:
-    """A name with a word from another technique's name, which either replaces one of its words or precedes it."""
+    """Returns a name with a word from another technique's name. The word either replaces a word in the name or precedes
+    the name."""
     other = words.choice(words.choice(of.names).split())
     parts = name.split()
     if len(parts) > 2:

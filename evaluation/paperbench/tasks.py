@@ -9,10 +9,10 @@
                        (-T contexts=FOLDER)
 
 `tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg`, the agents have the tools of
-`xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, they have nothing from the graph.
-Run the agents with and without `kg`, and compare the results with `python -m evaluation.paperbench.gains`. Agents write
-files but do not run anything, so only code development leaves are scored (`-T code_development=false` scores all
-leaves). A paper longer than `paper_tokens` is cut at a section, with a note."""
+`xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, the agents have nothing from the
+graph. Run the agents with and without `kg`, and compare the results with `python -m evaluation.paperbench.gains`.
+Agents write files but do not run anything, so only code development leaves are scored (`-T code_development=false`
+scores all leaves). A paper longer than `paper_tokens` is cut at a section, with a note."""
 
 import re
 import tempfile

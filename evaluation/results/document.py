@@ -98,7 +98,7 @@ def mean_figure(
 
 
 def write(results: Results, path: Path) -> None:
-    """Writes the file atomically. Raises `InputError` if it cannot be written."""
+    """Writes the file atomically. Raises `InputError` if the file cannot be written."""
     try:
         write_whole(path, results.model_dump_json(indent=1, ensure_ascii=True).encode() + b"\n")
     except OSError as error:

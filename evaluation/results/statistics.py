@@ -31,7 +31,8 @@ Bounds = tuple[float | None, float | None]
 
 def interval(scores: Mapping[str, float], group_of: Callable[[str], str] = paper_of) -> Bounds:
     """Returns the 95% interval for the mean over items, drawing whole groups with replacement. Returns (None, None) for
-    fewer than two groups, because these do not allow generalisation. The same scores always yield the same interval."""
+    fewer than two groups, because a single group does not allow generalisation. The same scores always yield the same
+    interval."""
     sums, counts = _by_group(scores, group_of)
     if len(sums) < 2:
         return None, None

@@ -45,8 +45,8 @@ class RunOutcome(Value):
 
 class Baseline(Value):
     """The baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means that all
-    runs yielded the same value, whatever the seed. `one_seed` is the reason why the noise is unknown, or ''. `varied`
-    lists the seeds that later runs changed."""
+    runs yielded the same value, regardless of the seed. `one_seed` is the reason why the noise is unknown, or ''.
+    `varied` lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str

@@ -64,8 +64,8 @@ class Library:
             return None
 
     def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
-        """Returns the paper's method sections, or the paper's planning view if the text is not on this machine (in an
-        imported graph)."""
+        """Returns the paper's method sections, or the paper's planning view if the text is not on this machine, as in
+        an imported graph."""
         from xkg.serve.answers.references import paper_id
 
         bundle = snapshot.bundle(paper_id(snapshot, reference))

@@ -36,7 +36,7 @@ def implement(
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
     """Runs or resumes a task (see `xkg.agents.codification.run.codify`). If `roots` is given, starter folders and
-    related files must be under one of these folders.
+    related files must be under one of the `roots`.
 
     Raises `InputError` for an unusable task, starter or baseline, `SandboxUnavailableError` if this machine cannot
     sandbox code, and `ModelUnavailableError` if the model has no key."""

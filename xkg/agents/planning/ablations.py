@@ -31,7 +31,7 @@ def plan_ablations(
     wait_seconds: float | None = None,
 ) -> AblationPlan:
     """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
-    or are located in the folder `repository`. If `roots` is given, `repository` must be under one of these folders.
+    or are located in the folder `repository`. If `roots` is given, `repository` must be under one of the `roots`.
 
     Waits at most `wait_seconds` for the configured language model. If `wait_seconds` is None, the limit for one call
     applies. If the model does not answer or no model is configured, the plan is based on the graph alone, and

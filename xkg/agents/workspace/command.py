@@ -188,7 +188,7 @@ class Commands:
         modules from `sandbox.guest` that each Python process imports before other code runs.
 
         A failing command does not raise an error. Raises `InputError` if the command cannot be split, and
-        `SandboxUnavailableError` if it cannot be confined."""
+        `SandboxUnavailableError` if the command cannot be confined."""
         started(command)
         if hosts and self._runner.name == "landlock":
             raise SandboxUnavailableError("Landlock cannot limit which hosts a command reaches; use bubblewrap")
@@ -378,10 +378,10 @@ def packages_for(
 ) -> Environment:
     """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
     the versions from requirement files) and the packages that requirement files declare. Packages that provide
-    `modules`, which were missing at run time, are also included. If `command` starts some of the files, only those
-    files' imports and the packages in `ADDED` are included. Modules in the tree itself or in `data` (see `Commands`)
-    are not installed. Files that cannot be parsed are listed in the notes. Raises `UnsafeInputError` if there are too
-    many such files."""
+    `modules`, which were missing at run time, are also included. If `command` starts some of the files, only the
+    imports of these files and the packages in `ADDED` are included. Modules in the tree itself or in `data` (see
+    `Commands`) are not installed. Files that cannot be parsed are listed in the notes. Raises `UnsafeInputError` if too
+    many files cannot be parsed."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -420,7 +420,7 @@ def _with_scripts(command: str, workspace: Workspace) -> str:
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """Returns the text, or its start and end if it is too long, with a line in between that states how much was cut."""
+    """Returns the text. If the text is too long, the middle is replaced with a line that states how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2

@@ -61,7 +61,7 @@ def measuring(
 
 
 def is_measure(function: str) -> bool:
-    """Whether a function's name suggests that it measures, independently of the metric."""
+    """Whether a function's name suggests that the function measures something, regardless of the metric."""
     return bool(_MEASURES.search(function))
 
 
@@ -91,7 +91,7 @@ def may_measure(path: str, protect: Sequence[str]) -> bool:
 
 
 def tree_or_none(text: str) -> ast.Module | None:
-    """Parses Python text. Returns None if it is not valid Python."""
+    """Parses Python text. Returns None for text that is not valid Python."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError):

@@ -54,7 +54,7 @@ def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
     """Reads the related files listed in a task. A related file or folder is either in the starter or elsewhere on this
-    machine. If `roots` is given, files and folders elsewhere must be under one of these folders. In folders, reads all
+    machine. If `roots` is given, files and folders elsewhere must be under one of the `roots`. In folders, reads all
     text files that git does not ignore, without following links. Large files and files that are not UTF-8 text are left
     out with a note.
 

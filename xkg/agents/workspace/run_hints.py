@@ -107,7 +107,7 @@ def _elsewhere(module: str, workspace: Workspace) -> str:
 
 def _in_other_case(module: str, workspace: Workspace) -> str:
     """The option that provides a module whose file or folder name differs only in case, or '' if there is no such
-    module. Some systems allow such differences."""
+    module. Case-insensitive file systems allow this difference."""
     for place in sorted({place for name in workspace.files for place in _down_to(name)}):
         folder, name = posixpath.split(place)
         stem, ending = posixpath.splitext(name)

@@ -64,7 +64,7 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
 
 
 def _count(names: Iterable[str], reader: Reader) -> int:
-    """Returns how often the names occur in exactly this spelling."""
+    """Returns the number of exact occurrences of the names in the paper."""
     total = 0
     for name in set(names):
         pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
@@ -115,8 +115,8 @@ def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ..
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
-    """Finds the paper's own method. Returns None if the paper does not name a method, for example because it is a
-    survey or an analysis."""
+    """Finds the paper's own method. Returns None if the paper does not name a method, for example because the paper is
+    a survey or an analysis."""
     document: Document = reader.document
     title = document.title.casefold()
     title_stems = set(key(document.title))

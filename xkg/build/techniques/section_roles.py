@@ -277,8 +277,8 @@ def part_at(parts: Sequence[Part], offset: int) -> Part | None:
 
 
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
-    """Returns the parts of a paper, including run-in headings, as trees in reading order, with roles. If there is an
-    abstract, it comes first. Each sentence is in exactly one part, unless it comes before the first part."""
+    """Returns the parts of a paper, including run-in headings, as trees in reading order, with roles. The abstract, if
+    there is one, comes first. Each sentence is in exactly one part, unless it comes before the first part."""
     parts = _tree(document.sections, document, None)
     for i, sentence in enumerate(sentences):
         home = _innermost(parts, sentence.start)

@@ -19,8 +19,8 @@ _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iter
 
 
 def check_parsed(source: str) -> Evidence:
-    """Returns `parsed` if `source` compiles and every name in it is defined, imported or builtin; otherwise `none` with
-    the reason.
+    """Returns `parsed` if `source` compiles and every name in `source` is defined, imported or builtin. Otherwise,
+    returns `none` with the reason.
 
     Names from `from m import *` count as imported. Names in strings (such as string annotations) do not count as used.
     The source is not run. Never raises because of the source's content."""

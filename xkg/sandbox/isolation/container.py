@@ -1,5 +1,5 @@
-"""The container runner, which uses `podman` or `docker`. It is for systems such as macOS, without the kernel features
-that bubblewrap and Landlock need.
+"""The container runner, which uses `podman` or `docker`. This runner is for systems such as macOS that lack the kernel
+features needed by bubblewrap and Landlock.
 
 Each job runs in its own container, as nobody, without network access or capabilities. The image is read-only, file
 systems are private and in memory, and the engine limits memory and processes. `guest.container` is the first process.

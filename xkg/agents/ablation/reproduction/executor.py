@@ -6,7 +6,7 @@ then, if necessary, the repository's declared packages. If a dependency has remo
 packages from the commit's day are used. If a module is missing, its package is installed. If a missing module is the
 repository's own, its folder is added to the module path or its extension is built. A matplotlib backend that needs a
 display is replaced, and missing output folders are created. Incomplete data files and checkpoints are only reported,
-because they cannot be repaired."""
+because such files cannot be repaired."""
 
 import re
 import shlex

@@ -165,8 +165,8 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
-    """Computes the effect relative to the whole baseline. If all values equal the baseline's for the same seeds, the
-    metric has not changed, even if it varies between seeds. With one seed, the noise is unknown."""
+    """Computes the effect relative to the whole baseline. If all values equal the baseline's values for the same seeds,
+    the metric has not changed, even if the values differ between seeds. With one seed, the noise is unknown."""
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}

@@ -132,7 +132,7 @@ def surely_measures(part: str) -> bool:
 
 
 def trains(function: str) -> bool:
-    """Whether a function's name suggests that it trains or predicts."""
+    """Whether a function's name suggests that the function trains or predicts."""
     return not _PREDICTS.isdisjoint(words_of(function))
 
 
@@ -229,7 +229,7 @@ def inside(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def measures(function: str) -> bool:
-    """Whether a function's name suggests that it measures."""
+    """Whether a function's name suggests that the function measures something."""
     return _measures(function, _METRIC)
 
 

@@ -142,7 +142,7 @@ class Facts:
                 self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
 
     def closed(self, nodes: Set[Node]) -> set[Node]:
-        """Returns these nodes, plus the nodes whose values they contain unchanged."""
+        """Returns the given nodes, plus all nodes whose unchanged values the given nodes contain."""
         found, waiting = set[Node](), [*nodes]
         while waiting:
             node = waiting.pop()

@@ -152,11 +152,11 @@ class Flow:
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
-        """Returns the nodes from which these nodes are computed, and the facts that connect them. A call is included
-        only if the function that contains it contributes another node, or if the callee changes an object to which
-        other code has references. In addition, the call's own statement must contribute, or the callee must write the
-        metric or change such an object. Without this condition, irrelevant calls to a function could be included
-        because of another call to the function. `values` excludes conditions and effects on objects."""
+        """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. A call
+        is included only if the function that contains it contributes another node, or if the callee changes an object
+        to which other code has references. In addition, the call's own statement must contribute, or the callee must
+        write the metric or change such an object. Without this condition, irrelevant calls to a function could be
+        included because of another call to the function. `values` excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value and, marked with a dot, functions that change objects.
         writing = self._callers(self._writing)

@@ -18,8 +18,8 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """Returns the names that only the measurement read before the edit and that new statements also read, by
-    `path::function`."""
+    """Returns the names, by `path::function`, that only the measurement used to read and that new statements now read
+    too."""
     new = _bodies(after, metric)
     olds = _bodies(before, metric)
     kept = _only_measured_attributes(before, olds, printed_values(before, metric))

@@ -231,7 +231,7 @@ def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def given_by(switch: Switch, command: str) -> Switch:
-    """Returns the switch with the value from the command, if the command sets it."""
+    """Returns the switch with the value from the command, or unchanged if the command does not set the switch."""
     if switch.origin not in ("option", "setting"):
         return switch
     name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
