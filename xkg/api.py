@@ -47,9 +47,9 @@ def open(folder: Folder | None = None, *, url: str | None = None, **settings: An
     """Opens the graph in `folder`, or in the Neo4j database at `url`, whose user and password come from the
     environment.
 
-    As for the commands, other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder.
-    `settings` override sections of that file, such as `llm={"model": "none"}`. Nothing is read until first use, so a
-    missing graph raises an error only then. Raises `ConfigError` if a setting is invalid.
+    As with the commands, all other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working
+    folder. `settings` override sections of that file, such as `llm={"model": "none"}`. Nothing is read until the graph
+    is first used, so a missing graph raises no error before then. Raises `ConfigError` if a setting is invalid.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -108,7 +108,7 @@ class KnowledgeGraph(GraphChanges):
         """Returns at most `k` papers, ordered by title. The filters are `text` (words in the title, id or authors),
         `years` (first and last; either may be None), `with_code`, `tested` (only papers with tested code), `state`
         ("complete" or "partial") and `field` (an arXiv category such as "cs" or "cs.LG"). With `years`, papers without
-        a year are left out. The answer can be iterated and indexed like its rows.
+        a year are omitted. Iterating over or indexing the answer accesses its rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -152,11 +152,12 @@ class KnowledgeGraph(GraphChanges):
         """Returns at most `k` techniques for one implementation step, best first. Near misses are listed separately, in
         `nearest`.
 
-        The filters are `papers` (ids or titles), `years` (first and last year of publication, either may be None),
-        `level` (the minimum level of the code), `packages` (code that needs all of them), `language`, `exclude` (ids of
-        papers, techniques or code), `attested_by` (the name of a trusted key that attests the code's level) and
-        `with_code`. With `verify`, the language model keeps only the rows that fit and explains how to apply them; the
-        answer notes if the model did not reply. Raises `InputError` if the query is empty or the key is not trusted."""
+        The filters are `papers` (ids or titles), `years` (first and last year of publication; either may be None),
+        `level` (the minimum level of the code), `packages` (all of which the code must need), `language`, `exclude`
+        (ids of papers, techniques or code), `attested_by` (the name of a trusted key that attests the code's level) and
+        `with_code`. With `verify`, the language model keeps only the techniques that fit and explains how to apply
+        them; the answer says so if the model did not reply. Raises `InputError` if the query is empty or the key is not
+        trusted."""
         from xkg.serve.search.filters import Filters
 
         return self._service.search(query, number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
@@ -215,9 +216,9 @@ class KnowledgeGraph(GraphChanges):
 
     def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
         """Plans at most `k` ablations of a paper, most informative first. Each ablation has a component, an action, a
-        replacement, a measure, a reason and the lines to change. These are the lines stored in the graph or, if
-        `repository` is set, the current lines in that folder. The language model plans from the graph; without a model,
-        fixed rules do (see `planned_by`). Nothing is run or changed.
+        replacement, a measure, a reason and the lines to change. The lines come from the graph or, if `repository` is
+        set, from the current files in that folder. The language model plans from the graph; without a model, the plan
+        follows fixed rules (see `planned_by`). Nothing is run or changed.
 
         >>> import xkg
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:

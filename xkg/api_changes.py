@@ -1,5 +1,5 @@
-"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each method works like the
-command with the same name."""
+"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each method corresponds to
+the command with the same name."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -110,8 +110,8 @@ class GraphChanges:
     def plan_build(
         self, paper: Folder, repository: Folder | None = None, *, paper_id: str | None = None
     ) -> "BuildPlan":
-        """Estimates how many questions `build` would ask a language model, and their cost, without asking any. Raises
-        the same errors as `build`, and `ConfigError` if no model is configured."""
+        """Estimates how many questions `build` would ask a language model, and the cost, without asking any questions.
+        Raises the same errors as `build`, and `ConfigError` if no model is configured."""
         from xkg.commands.build import plan
 
         return plan(self._settings, *_inputs(paper, repository), paper_id=paper_id)
@@ -158,9 +158,9 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "CuratedSet":
-        """Finds at most `most` papers with repositories that are worth building alongside a target paper, with reasons;
-        `build_papers(curated.pairs())` builds them. Queries arXiv, OpenAlex and GitHub. Raises `InputError` if the
-        target cannot be read, and `ConfigError` if the `curation` extra is not installed."""
+        """Finds at most `most` papers with repositories that are worth building alongside a target paper, with reasons.
+        To build these papers, pass the result's `pairs()` to `build_papers`. Queries arXiv, OpenAlex and GitHub. Raises
+        `InputError` if the target cannot be read, and `ConfigError` if the `curation` extra is not installed."""
         from xkg.commands.curate import curate
 
         return curate(
@@ -267,7 +267,7 @@ class GraphChanges:
     ) -> "PulledPapers":
         """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
         with every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level`
-        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of them
+        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any code node
         fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
         version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
@@ -307,8 +307,8 @@ class GraphChanges:
         key: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "VerifyResult":
-        """Reruns the code of the given papers (default: all) and its tests, `jobs` at a time, and updates the levels.
-        `stale` limits this to code whose last run is older than that. `attest` signs the levels with `key`: a private
+        """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. With
+        `stale`, reruns only code whose last run is older than that. `attest` signs the levels with `key`: a private
         key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`). Raises
         `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
@@ -340,7 +340,7 @@ class GraphChanges:
 
     def link(self) -> "LinkResult":
         """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
-        without a model, unclear pairs stay undecided. Raises `UnknownIdError` if the graph is empty, and
+        without a model, unclear pairs remain undecided. Raises `UnknownIdError` if the graph is empty, and
         `BudgetError`."""
         from xkg.commands.graph.link import link
 
@@ -428,9 +428,9 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Starts a search, in a separate process, for papers with code that are worth building alongside a paper (a
-        file, an arXiv id or address). Returns the job immediately. Accepts the same `llm` and raises the same errors as
-        `start_build`. With `llm="caller"`, one question asks for a web search."""
+        """In a separate process, starts a search for papers with code that are worth building alongside a paper (a
+        file, an arXiv id or address). Returns the job immediately. Accepts the same values for `llm`, and raises the
+        same errors, as `start_build`. With `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 

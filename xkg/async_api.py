@@ -51,7 +51,7 @@ def _coroutine(
 
 class AsyncKnowledgeGraph:
     """Like `xkg.KnowledgeGraph`, but its methods are coroutines that run in threads. A call that is cancelled before it
-    starts never runs; if it is already running, its result is discarded."""
+    starts never runs; if the call is already running, its result is discarded."""
 
     def __init__(self, settings: "Settings") -> None:
         self._graph = KnowledgeGraph(settings)

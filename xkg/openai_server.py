@@ -2,8 +2,8 @@
 failures, and pausing between retries.
 
 Keys come only from the environment. `OPENAI_API_KEY` is used only for OpenAI's own service and for an address set in
-the environment, so that a settings file cannot send it to a different server. Keys never appear in settings, logs or
-errors."""
+the environment, so that a settings file cannot send this key to a different server. Keys never appear in settings, logs
+or errors."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ time."""
 
 @dataclass(frozen=True)
 class Access:
-    """A server's address and key; the key is empty if the server has no key. `section` is the server's settings
-    section; `variables` are the environment variables that may contain the key."""
+    """A server's address and key; the key is empty if no key is set. `section` is the server's settings section;
+    `variables` are the environment variables that may contain the key."""
 
     base_url: str
     section: str
@@ -170,6 +170,6 @@ class Patience:
         return pause
 
     def give_up(self, line: str, requested: float) -> str:
-        """Returns `line` with a note that there are no more retries."""
+        """Returns `line` with a note that the client gave up retrying."""
         waits = f"; it requested a pause of {requested:.0f} s" if requested > self._wait else ""
         return f"{line}; gave up after {self._clock.monotonic() - self._begin:.0f} s of trying{waits}"

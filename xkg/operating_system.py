@@ -1,5 +1,5 @@
-"""Operations that differ between Linux, macOS and Windows: inter-process locks, file owners, folder syncs, process
-groups and limits on open files. Outside the sandbox, no other module imports platform-specific modules.
+"""Operations that differ between Linux, macOS and Windows, such as inter-process locks, file owners, folder syncs,
+process groups and limits on open files. Outside the sandbox, no other module imports platform-specific modules.
 
 On Windows, a lock covers one byte far beyond the end of the file, because locked bytes cannot be read."""
 
@@ -50,7 +50,7 @@ def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
 
 
 def largest_memory() -> int:
-    """Returns this process's peak memory in bytes; 0 if the system does not report it."""
+    """Returns this process's peak memory in bytes, or 0 if the system does not report the peak."""
     if sys.platform == "win32":
         return 0
     if sys.platform == "darwin":
@@ -98,8 +98,8 @@ def runs(process: int) -> bool:
 
 def signal_group(process: int, number: int) -> None:
     """Sends a signal to the group that `process` leads; on Windows, ends the process and its descendants. Does nothing
-    if there is no such group, if it belongs to another user, or if `process` is at most 1, because signalling group 1
-    reaches every process."""
+    if there is no such group or if the group belongs to another user. Also does nothing if `process` is at most 1,
+    because signalling group 1 reaches every process."""
     if process <= 1:
         return
     if hasattr(os, "killpg"):
@@ -117,8 +117,8 @@ def yield_processor(process: int, niceness: int) -> None:
 
 
 def files_allowed(wanted: int) -> int | None:
-    """Raises the limit on open files to `wanted`, as far as the system allows, and returns the limit; None if
-    unlimited."""
+    """Raises the limit on open files to `wanted`, as far as the system allows. Returns the new limit, or None if there
+    is no limit."""
     if sys.platform == "win32":
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

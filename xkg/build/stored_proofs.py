@@ -1,5 +1,5 @@
-"""Stores the proof of each code node, keyed by everything that determines it. A resumed build or verification does not
-rerun the code, even with a newer xkg, unless the proving code changed."""
+"""Stores the proof for each code node, keyed by everything that determines the proof. A resumed build or verification
+does not rerun the code, even with a newer xkg, unless the code that produces proofs changed."""
 
 import sys
 from collections.abc import Callable, Sequence

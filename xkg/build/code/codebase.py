@@ -1,5 +1,5 @@
-"""The data model for a parsed repository (`Codebase`). `parse_repository` creates a codebase; grounding and slicing use
-it."""
+"""The data model for a parsed repository (`Codebase`). `parse_repository` creates a codebase for grounding and
+slicing."""
 
 from typing import Literal
 
@@ -108,8 +108,8 @@ _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether symbols are nested or share lines so often that the file cannot be hand-written. Processing each symbol
-    with its lines would take quadratic time."""
+    """Whether so many symbols are nested or share lines that the file cannot be hand-written. Processing such a file
+    symbol by symbol would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -32,7 +32,7 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 class RepositoryLink(NamedTuple):
     """`name` is as in `RepositoryAddress`. `role` is `own` if the surrounding words claim the repository as the paper's
-    own, `cited` in the bibliography, `suggested` if the link comes from a model instead of the paper, and `named`
+    own, `cited` for links in the bibliography, `suggested` for links from a model instead of the paper, and `named`
     otherwise. `words` are the surrounding words, or a note on the model."""
 
     url: str

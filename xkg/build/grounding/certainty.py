@@ -1,5 +1,5 @@
-"""Decides whether a technique's top-ranked place is certain: it scores high, and no code in another file comes
-close."""
+"""Decides whether a technique's top-ranked place is certain, meaning that its score is high and no code in another file
+comes close."""
 
 from collections.abc import Mapping, Sequence
 

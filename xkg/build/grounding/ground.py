@@ -113,7 +113,8 @@ def ground(
 
 
 def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
-    """Whether another technique's name fits a place, or its class, better than this technique's name does."""
+    """Whether another technique's name matches a place, or the place's class, better than this technique's name
+    does."""
     around = index.entries.get(place.source.parent or "")
     entries = [place, around] if around is not None and around.kind == "class" else [place]
     own = max(own_name(query, entry, index) for entry in entries)

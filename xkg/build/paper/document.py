@@ -53,7 +53,7 @@ class Aside(Value):
     """A block of LaTeX outside the running text, and the block's readable text. The kinds are `table` (the caption,
     then one row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, after its
     printed name), `listing`, and `float` (any other content of a float, often empty). The span of a `float` includes
-    the other blocks inside it."""
+    any other blocks inside the float."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
@@ -87,8 +87,8 @@ class Document(Value):
     unchanged; a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
     (ascending, non-overlapping) maps every offset to a file and a line. `xkg.build.paper.plain` returns readable text
     for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
-    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). `macro_defaults` maps each macro
-    whose first argument is optional to the default for that argument."""
+    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). If a macro's first argument is
+    optional, `macro_defaults` maps the macro's name to the default for that argument."""
 
     format: Literal["latex", "markdown", "pdf", "html"]
     title: str

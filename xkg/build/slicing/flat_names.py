@@ -21,8 +21,8 @@ NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name for each included definition: its own name if unique, otherwise a package's full name instead of its
-    alias, or the name with its module's name appended."""
+    """Maps each included definition to its new name: its own name if that is unique, otherwise a package's full name
+    instead of the alias, or the name with the module's name appended."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():

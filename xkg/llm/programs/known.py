@@ -28,8 +28,8 @@ _LOGIN_SECONDS = 20.0
 
 
 def program_of(model: str) -> tuple[Program, str] | None:
-    """Returns the program and model that a setting refers to, or None if it refers to a model on a server. An empty
-    model means the program's default. Raises `ConfigError` for a command that cannot be split."""
+    """Returns the program and model that a setting refers to, or None if the setting refers to a model on a server. An
+    empty model means the program's default. Raises `ConfigError` for a command that cannot be split."""
     name, _, rest = model.partition(":")
     if name == Command.name:
         return Command(rest), ""
@@ -38,7 +38,8 @@ def program_of(model: str) -> tuple[Program, str] | None:
 
 
 def path_of(program: Program) -> str | None:
-    """Returns the path of the executable, or None if it is not installed. Ignores files in the working folder."""
+    """Returns the path of the executable, or None if the program is not installed. Files in the working folder are
+    ignored."""
     found = shutil.which(program.executable)
     return found if found is not None and Path(found).is_absolute() else None
 
@@ -62,7 +63,7 @@ def installed() -> Iterator[tuple[Program, str]]:
 
 
 def is_logged_in(program: Program, path: str) -> bool:
-    """Whether the user is logged in, according to the program's own command or its files. Does not ask a model."""
+    """Whether the user is logged in, according to the program's own command or files. No model is asked."""
     variables = inherited(program)
     known = program.logged_in(variables)
     if isinstance(known, bool):

@@ -1,4 +1,4 @@
-"""Removes lines from a prompt that the prompt already shows elsewhere."""
+"""Removes lines that a prompt already shows elsewhere."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ def compared_lines(draft: Draft, test: str = "") -> str:
 
 
 def unrepeated(text: str, known: str, source: str) -> str:
-    """Returns the text without the signatures of omitted code, and with only the first lines of docstrings. Five or
+    """Returns the text without the signatures of omitted code, and with docstrings cut to their first line. Five or
     more consecutive lines that also occur in `known` (apart from indentation) are replaced by the first line and a
     comment such as `# … 4 lines of the code, to "return x"`, in which `source` is the name for `known`."""
     parts = _PART.split(text)

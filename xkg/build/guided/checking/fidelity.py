@@ -1,5 +1,5 @@
-"""Asks a model whether a module follows the definition and the source lines, and whether the definition and the source
-lines agree. A difference between the paper and the repository is always reported as a departure, not as a fault in the
+"""Asks a model whether a module follows the definition and the source lines, and whether these two agree with each
+other. A difference between the paper and the repository is always reported as a departure, not as a fault in the
 code."""
 
 import difflib

@@ -53,10 +53,10 @@ def check(
     *,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. One question reviews all proven drafts. The review begins with the same text as
-    the question that wrote the drafts (`shared`), and the model may look at other places in the codebase. Drafts that
-    are not faithful are revised once, and the review of a revision sees only the changes. Composites then use their
-    components' revised code.
+    """Checks drafts, `jobs` at a time. A single question covers all proven drafts. This question begins with the same
+    text as the question that produced the drafts (`shared`), and the model may look at other places in the codebase.
+    Drafts that are not faithful are revised once, and the review of a revision sees only the changes. Composites then
+    use their components' revised code.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error raised by `trial`."""
@@ -111,7 +111,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Returns the reason why a revision is not better than the code that it revises."""
+    """Returns the reason why a revision is not better than the original code."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -149,8 +149,8 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns each draft with the source lines that its review opened, its fidelity, and the reason if the model's
-    review is missing. Fidelity is None if there are no source lines, and contains only a share if the code is not
+    """Returns each draft with the source lines opened during its review, its fidelity, and, if the model returned no
+    review, the reason. Fidelity is None if there are no source lines, and contains only a share if the code is not
     proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)

@@ -1,4 +1,4 @@
-"""Checks a written module and its test statically, with messages for the model that wrote them."""
+"""Statically checks a module and its test, with messages for the model that wrote this code."""
 
 import ast
 import sys

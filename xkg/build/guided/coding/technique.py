@@ -34,7 +34,7 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything, except the inputs, that determines the answers to these prompts, as JSON values."""
+        """Returns everything that determines the answers to these prompts, apart from the inputs, as JSON values."""
         ...
 
 
@@ -66,8 +66,8 @@ class Coded(Value):
 class CodingContext:
     """The context shared by all techniques; `jobs` techniques are processed at a time. `why` maps techniques to the
     reason for their location, and `lines` maps them to the relevant lines in symbols that also do other things. `runs`
-    is whether this machine can run code. If this machine cannot run code, or the build is only planned, `trials` is
-    None and the highest level is `parsed`."""
+    is true if this machine can run code. If it cannot, or if the build is only planned, `trials` is None and the
+    highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -144,7 +144,7 @@ def code_techniques(
 
 
 class _Plan:
-    """The order of techniques (ids), components first, and the other techniques that each one needs."""
+    """The order of techniques (ids), components first, and the techniques that each technique needs."""
 
     def __init__(
         self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext
@@ -162,7 +162,8 @@ class _Plan:
                 self._follow(technique.id)
 
     def _follow(self, identity: str) -> None:
-        """Adds a technique to the order, right after the techniques it needs, so that they share a question."""
+        """Adds a technique to the order, right after the techniques that it needs, so that all of them share a
+        question."""
         if identity in self.order:
             return
         for technique in self._techniques:
@@ -195,8 +196,8 @@ class _Plan:
     def _components(
         self, parts: Sequence[Technique], done: Mapping[str, Coded], group: Sequence[str]
     ) -> tuple[list[Component], list[str], list[str]]:
-        """Returns the components whose code runs, the components (ids) in the same question, and the names of the other
-        components. A component without running code is replaced by its own components."""
+        """Returns three lists: the components whose code runs, the ids of the components in the same question, and the
+        names of all other components. A component without running code is replaced by its own components."""
         found, inside, absent = list[Component](), list[str](), list[str]()
         for part in parts:
             component = _component(part, done[part.id]) if part.id in done else None
@@ -214,7 +215,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """Returns a technique's code if it runs and was not judged to do something else."""
+    """Returns a technique's code if the code runs and was not judged to do something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -242,8 +243,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions, and that its code
-    may use. The result contains no dependency cycles."""
+    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions and its code may
+    use. The result contains no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -383,8 +384,8 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """Returns the draft with additional sources: the symbols that were opened for the draft and from which its module
-    took lines."""
+    """Returns the draft with additional sources: symbols that were opened for the draft and whose lines its module
+    uses."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

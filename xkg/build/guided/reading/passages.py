@@ -55,7 +55,7 @@ Kind = Literal["text", "statement", "algorithm", "table", "caption", "footnote",
 
 @dataclass(frozen=True)
 class Passage:
-    """`number` counts from 1 in reading order; `part` is None before the first heading."""
+    """A numbered passage. `number` counts from 1 in reading order; `part` is None before the first heading."""
 
     number: int
     kind: Kind

@@ -100,8 +100,8 @@ def code(body: str) -> str:
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of the algorithm itself rather than a line in it: the label in or next to the caption or, if there is
-    no such label, the first label."""
+    """The label of the algorithm itself rather than of one of its lines. This is the label in or next to the caption
+    or, if there is no such label, the first label."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -251,7 +251,7 @@ class _Lines:
             self.edits.append((group.after, group.after, _BREAK))
 
     def _call(self, at: int) -> bool:
-        r"""Handles `{name}{arguments}` in a call or a function header. Returns False if the braces contain a block."""
+        r"""Handles `{name}{arguments}` in a call or function header. Returns False if the braces contain a block."""
         name = self.tex.group(at)
         given = self.tex.group(name.after) if name is not None else None
         if given is None or re.search(r"\\;|\\[A-Z][a-zA-Z]*\s*\{|\n[ \t]*\n", self.tex.inner(given)):
@@ -260,7 +260,7 @@ class _Lines:
         return True
 
     def _block(self, at: int, ending: str, *, bare: bool) -> None:
-        """Marks the line breaks in a braced block: after its condition and after its content."""
+        """Marks the line breaks in a braced block, that is, after its condition and after its content."""
         at = self.tex.skip_options(at)
         condition = None if bare else self.tex.group(at)
         if condition is None and not bare:

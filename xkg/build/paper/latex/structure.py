@@ -88,8 +88,8 @@ class Structure:
 
 
 def _unknown_headings(text: str) -> dict[str, str]:
-    """Unknown commands that repeatedly begin a paragraph with a title, and are therefore treated as paragraph
-    headings."""
+    """Unknown commands that are treated as paragraph headings because they repeatedly begin a paragraph with a
+    title."""
     body = max(text.find("\\section"), text.find("\\chapter"), 0)
     found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
     return {name: "paragraph" for name, times in found.items() if times > 1 and name not in {**LEVELS, **_STYLES}}
@@ -160,8 +160,8 @@ class Scan:
         return self.structure
 
     def _own_abstract(self) -> tuple[int, int] | None:
-        """The first abstract in the preamble, or in an environment whose definition in the paper contains the word
-        "abstract"."""
+        """The first abstract that is in the preamble, or in an environment whose definition in the paper contains the
+        word "abstract"."""
         table = self.macros.table
         names = {
             name: count - (begin_key(name) in self.macros.defaults)

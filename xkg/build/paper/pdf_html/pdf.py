@@ -142,7 +142,7 @@ class _Writer:
         self._put("\n\n")
 
     def _uncapitalised(self, text: str) -> str:
-        """Converts a heading in capitals to normal case, except acronyms that occur in the running text."""
+        """Converts a heading in capitals to normal case, except for acronyms that occur in the running text."""
 
         def written(match: re.Match[str]) -> str:
             word = match.group()

@@ -48,8 +48,8 @@ def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tup
 
 
 def _words(group: Sequence[Placed]) -> int:
-    """The number of words. For scripts without case, which may not separate words, the number is estimated from the
-    number of letters."""
+    """The number of words. For scripts without case, which often do not separate words, the number is estimated from
+    the number of letters."""
     text = text_of(group)
     return max(len(text.split()), caseless(text) // 2)
 
