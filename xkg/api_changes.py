@@ -81,9 +81,10 @@ class GraphChanges:
         first: bool = False,
         progress: Progressed | None = None,
     ) -> "BuildResult":
-        """Builds a paper (a file or folder, an arXiv id or address, or a title) and its repository (a folder or
-        address, optionally with @commit, or "auto": the paper's own), publishes it, and returns the result. Creates the
-        graph's folder if it is missing. Repeating the call resumes an interrupted build.
+        """Builds a paper and its repository, publishes the paper, and returns the result. `paper` is a file or folder,
+        an arXiv id or address, or a title. `repository` is a folder or address, optionally with @commit; "auto" finds
+        the paper's own repository. Creates the graph's folder if it is missing. Repeating the call resumes an
+        interrupted build.
 
         `paper_id` sets the paper's id. Papers and repositories listed in the file `blacklist` are refused. If several
         papers match the title, `first` selects the best match. If the model fails midway, the paper is published
@@ -266,10 +267,10 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "PulledPapers":
         """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
-        with every word of `topic` in their title or technique names, or to papers whose code is claimed to have `level`
-        or above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any code node
-        fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
-        version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        whose title or technique names contain every word of `topic`, or to papers whose code has a claimed level of at
+        least `level`. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any code
+        node fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
+        version remains in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:

@@ -32,8 +32,6 @@ def open_async(folder: Folder | None = None, *, url: str | None = None, **settin
 def _coroutine(
     method: Callable[Concatenate[KnowledgeGraph, P], R],
 ) -> Callable[Concatenate["AsyncKnowledgeGraph", P], Coroutine[Any, Any, R]]:
-    """Wraps the method in a coroutine that runs it in a thread."""
-
     @functools.wraps(method)
     async def call(self: "AsyncKnowledgeGraph", /, *args: P.args, **kwargs: P.kwargs) -> R:
         from xkg.errors import StoreError

@@ -87,8 +87,8 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 class EmbeddingSettings(_Section):
     """The model that embeds texts. Choose a different model for other languages, a GPU or an existing server.
 
-    `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any
-    sentence-transformers model, on a GPU if there is one; `openai` sends texts to any compatible server at `base_url`,
+    As the `provider`, `onnx` runs MiniLM and similar models on the CPU. `sentence-transformers` (extra `st`) runs any
+    sentence-transformers model, on a GPU if there is one. `openai` sends texts to any compatible server at `base_url`,
     with the key in `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and
     `model.safetensors` or `.onnx`; None searches for an installed model."""
 
@@ -132,8 +132,8 @@ class EnvironmentSettings(_Section):
     builds without CUDA. These builds are installed if this machine has no NVIDIA GPU and the index can be reached.
     `auto` is PyTorch's own index, unless pip or uv is configured for a registry other than PyPI; with `none`, the
     registry's builds are always used. `python_downloads` lets uv download a Python version that a repository needs.
-    `packages` are requirement lines (`h5py>=3`) for additional packages, beyond those that the code imports. With
-    `cpu`, CUDA code runs on the CPU."""
+    `packages` are requirement lines (`h5py>=3`) for packages to install in addition to the packages that the code
+    imports. With `cpu`, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -168,12 +168,13 @@ class Price(_Section):
 class LlmSettings(_Section):
     """The language model, its endpoint, and its spending limits.
 
-    `model` is any model at an OpenAI-compatible endpoint; a program on this machine (`claude-code`, `codex`, `gemini`
-    or `opencode`, each optionally with `:MODEL`; `command:…` runs any other program, but is not allowed in a settings
-    file); `caller` for the agent that requests a job; or `none` for static analysis only.
+    `model` is any model at an OpenAI-compatible endpoint, or a program on this machine: `claude-code`, `codex`,
+    `gemini` or `opencode`, each optionally with `:MODEL`. `command:…` runs any other program, but is not allowed in a
+    settings file. `caller` means that the agent that requests a job answers the questions, and `none` means static
+    analysis only.
 
-    Cheaper or stronger models can do parts of the work: `paper_model` reads papers, `code_model` writes code,
-    `verifier_model` verifies search results and plans ablations, `stronger_model` is asked if an agent's usual model
+    Cheaper or stronger models can do parts of the work. `paper_model` reads papers, `code_model` writes code, and
+    `verifier_model` verifies search results and plans ablations. `stronger_model` is asked if an agent's usual model
     fails, and `expert_model` is asked if all other models fail. A role without its own model uses `model`. If
     `base_url` is None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the
     context length of the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` is the

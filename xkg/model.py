@@ -53,8 +53,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """A bibliography entry. `title` is None if the title could not be separated from the rest of `text`; `cited_as` is
-    the form in which running text cites the entry, such as "Liu and Wang (2016)"."""
+    """A bibliography entry. `title` is None if the title could not be found in `text`. `cited_as` is the form in which
+    running text cites the entry, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -152,7 +152,7 @@ class Survivor(Node):
 
 
 class Fault(Node):
-    """A language model's objection to an implementation: the implementation omits logic in the sources that the
+    """A language model's objection to an implementation. The implementation omits logic from the sources that the
     definition requires (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition
     (`beyond`), or does something else altogether (`unrelated`)."""
 
@@ -162,9 +162,9 @@ class Fault(Node):
 
 class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
-    from. The kinds of departure are: the code and the source lines both implement the statement differently
-    (`differs`), neither implements it (`absent`), only the code implements it (`added`), or only other lines in the
-    repository, listed in the remark, implement it (`elsewhere`). `searched` is true if other lines in the repository
+    from. `differs` means that both the code and the source lines implement the statement differently, `absent` that
+    neither implements the statement, and `added` that only the code does. `elsewhere` means that only other lines in
+    the repository, listed in the remark, implement the statement. `searched` is true if other lines in the repository
     were examined first. `component` is the name of the component whose code differs from the definition, or empty for
     the technique's own code."""
 
@@ -203,8 +203,8 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart for a faithful implementation: either 0.7 of all statements, or
-        0.5 of all statements and 0.7 of the statements that were not written from the definition."""
+        """Whether enough statements have a counterpart in the source lines: at least 0.7 of all statements, or at least
+        0.5 of all statements and 0.7 of the statements not written from the definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 

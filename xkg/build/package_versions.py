@@ -50,9 +50,9 @@ def check_with_packages(
     the date `written`.
 
     Nodes that turn out to need another module at run time are retried with that module's package installed. Nodes that
-    fail inside a package are retried up to three times: first without the repository's versions, next with the newest
-    versions, and then on the Python version that was current on the date `written`. The last attempt includes nodes
-    that use features removed from their Python version. `make` works like `EnvironmentMaker.make`."""
+    fail inside a package are retried up to three times: without the repository's versions, with the newest versions,
+    and then on the Python version that was current on the date `written`. The last attempt includes nodes that use
+    features removed from their Python version. `make` works like `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -179,8 +179,8 @@ _SIDE_BY_SIDE = 2
 def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
-    """Returns the same code nodes with `level` and `evidence` set. Code in languages other than Python is never run,
-    and no code is run without a runner; the evidence then says so.
+    """Returns the same code nodes with `level` and `evidence` set. Only Python code is run, and only if there is a
+    runner. If code is not run, the evidence says so.
 
     Raises `SandboxUnavailableError` like the runner."""
 

@@ -166,7 +166,6 @@ def _repository(
 
 
 def _licensed(checkout: Checkout, codebase: Codebase) -> Repository:
-    """Returns the repository, with the licences found in its source files."""
     repository, names = checkout.repository, {file.path: file.path.rpartition("/") for file in checkout.files}
     chosen = [path for path, (_, _, name) in names.items() if FILE_NAME.match(name) or NOTICE.match(name)]
     chosen.sort(key=lambda path: path.count("/"))

@@ -36,5 +36,4 @@ def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, t
 
 
 def _technique_of(code: str) -> str:
-    """Returns the id of the technique that this code belongs to."""
     return code.rpartition("@")[0]

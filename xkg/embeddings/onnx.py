@@ -133,7 +133,6 @@ class _Sums(NamedTuple):
 
 
 def _joined(segments: Sequence[_Sums]) -> _Sums:
-    """Combines the segments' sums into the sums for the whole text."""
     places: dict[str, int] = {}
     rows = [places.setdefault(word, len(places)) for segment in segments for word in segment.words.words]
     sums = np.zeros((len(places), len(segments[0].total)), np.float32)

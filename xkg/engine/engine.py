@@ -42,12 +42,12 @@ class Home(Protocol):
         ...
 
     def turn(self, place: str) -> AbstractContextManager[None]:
-        """Waits for and holds one slot of the named cluster-wide limit (`Work.places`)."""
+        """Context manager that waits for and holds one slot under a named cluster-wide limit (`Work.places`)."""
         ...
 
     def paced(self, name: str, seconds: float) -> AbstractContextManager[None]:
-        """Waits for and holds an exclusive, cluster-wide turn with this name, at least `seconds` after the previous
-        turn."""
+        """Context manager that waits for and holds an exclusive, cluster-wide turn with this name. The turn starts at
+        least `seconds` after the previous turn."""
         ...
 
 

@@ -245,8 +245,6 @@ class Ledger:
             )
 
     def _transaction(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs the step as one transaction and returns its result."""
-
         def whole(db: sqlite3.Connection) -> T:
             with transaction(db):
                 return step(db)

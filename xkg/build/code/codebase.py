@@ -24,9 +24,9 @@ def comment_mark(language: LanguageName) -> CommentMark:
 
 
 class Import(Value):
-    """One name bound by an import statement: `import a.b as c` → name c, module "a.b", attribute None; `from .m import
-    f as g` → name g, module ".m", attribute "f"; `from m import *` → name "*", attribute "*". `target` is the path
-    inside the repository that `module` resolves to, or None for modules outside it."""
+    """One name bound by an import statement. `import a.b as c` has name "c", module "a.b" and attribute None; `from .m
+    import f as g` has name "g", module ".m" and attribute "f"; `from m import *` has name "*" and attribute "*".
+    `target` is the path inside the repository that `module` resolves to, or None for modules outside it."""
 
     name: str
     module: str

@@ -16,7 +16,7 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 class ModuleIndex:
     """An index of Python modules, built from the repository's id and a mapping from file paths to top-level names. A
-    package has an `__init__.py`; a folder of modules without one is a namespace, whose path ends in a slash
+    package has an `__init__.py`; a folder of modules without `__init__.py` is a namespace, whose path ends in a slash
     (`pkg/sub/`). `roots` are the folders that a top-level name may refer to (see `root_packages`)."""
 
     def __init__(

@@ -253,8 +253,7 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Returns assigned names that other files use but that are not constants yet, keyed by the file that assigns
-    them."""
+    """Returns the assigned names, keyed by file, that other files use but that are not constants yet."""
     used: dict[str, set[str]] = {}
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():

@@ -42,10 +42,10 @@ def root_packages(
     import name is an external package that the repository requires; `required` is None if the repository does not list
     its requirements.
 
-    One matching module is enough for a declared name. One is also enough for any other name that the repository does
-    not require, in the following cases: the repository lists its requirements; the repository or folder has that name;
-    the whole repository is a package; or a module is in a subfolder and none is missing. Otherwise, two matching
-    modules are needed. A required package is treated as the repository's own only if no module is missing."""
+    One matching module is enough for a declared name. One matching module is also enough for a name that is not
+    required if at least one of the following holds: the repository lists its requirements; the repository or folder has
+    that name; the whole repository is a package; or a module is in a subfolder and no module is missing. Otherwise, two
+    matching modules are needed. A required package is treated as the repository's own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)

@@ -127,7 +127,7 @@ def _require_shallow(text: str) -> None:
 
 
 def _nodes(path: str, node: Any, name: str, depth: int, left: list[int]) -> Iterator[Setting]:
-    """Yields the values in a YAML node; `left` counts down over all nodes, including those behind aliases."""
+    """Yields the values in a YAML node; `left` counts down with each node, including nodes reached through aliases."""
     left[0] -= 1
     if left[0] < 0 or depth > _DEEPEST or node is None:
         return

@@ -94,8 +94,8 @@ class CuratedPaper(Value):
     """A candidate, ranked by `score`; `scores` are the components of the score, all in 0..1. `technique` is the
     technique that the paper supports. `origin` is a citation, an index search, or a model's web search. `identified`
     says how the paper's arXiv id was found, and `why` contains the model's explanation or the facts behind the paper's
-    rank. `dropped` is the reason why the paper was left out, or None if it was chosen. `repositories` lists all
-    repositories examined, the paper's own first."""
+    rank. `dropped` is the reason why the paper was not chosen, or None if the paper was chosen. `repositories` lists
+    all repositories examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None
@@ -121,8 +121,8 @@ class CuratedPaper(Value):
 
 class CuratedSet(Value):
     """The outcome for one target: the chosen `papers` in rank order, and the `dropped` papers. `by` is the language
-    model that made the decisions, or None if none was used. `notes` are messages for the user about sources that did
-    not answer and limits that were reached."""
+    model that made the decisions, or None if no model was used. `notes` are messages for the user about sources that
+    did not answer and limits that were reached."""
 
     target: str
     title: str

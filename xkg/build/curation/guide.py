@@ -1,6 +1,6 @@
-"""The decisions that a curation leaves to a language model: titles of references that could not be parsed, core
-techniques, works that the target does not cite, papers that support the techniques, and, if the facts are inconclusive,
-whether a repository is a paper's own."""
+"""Asks a language model for the decisions that a curation cannot make alone: unparsed reference titles, core
+techniques, works that the target does not cite, and the papers that support the techniques. If the facts are
+inconclusive, the model also decides whether a repository is a paper's own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -89,8 +89,8 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """The requested symbols, plus the stored symbols that compete with them for matches: symbols with the same name
-        and place, and symbols that the copy no longer has at the same place."""
+        """The requested symbols, plus any stored symbols that compete with these for matches. Competing symbols have
+        the same name and place, or are missing from their place in the copy."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing

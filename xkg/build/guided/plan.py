@@ -158,7 +158,6 @@ class _Estimator:
         return tuple(stages.values())
 
     def _stage(self, stage: str, calls: int, input_tokens: int, output_tokens: int) -> PlannedStage:
-        """Returns a planned stage with equally large calls."""
         model = model_of(self._settings, "code_model")
         prices = Prices(self._settings.prices)
         return PlannedStage(

@@ -50,10 +50,10 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """A block of LaTeX outside the running text, and the block's readable text. The kinds are `table` (the caption,
-    then one row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, after its
-    printed name), `listing`, and `float` (any other content of a float, often empty). The span of a `float` includes
-    any other blocks inside the float."""
+    """A block of LaTeX outside the running text, and the block's readable text. The kinds are `table`, `caption`,
+    `footnote`, `statement` (a theorem or proof, after its printed name), `listing` and `float` (any other content of a
+    float, often empty). A `table` consists of the caption and one row per line, with bars between cells. The span of a
+    `float` includes any other blocks inside the float."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int

@@ -31,8 +31,8 @@ _ARXIV_NAME = re.compile(
 @dataclass(frozen=True)
 class PaperOnDisk:
     """A paper's path before parsing. If the path is a folder, `reader` reads the files in the folder. If the path is a
-    file, `reader` reads the files in the same folder, `head` contains the first bytes of the file, `size` is the size
-    of the file in bytes, and `whole` reads the whole file."""
+    file, `reader` reads the files in the same folder, and `whole` reads the whole file. `head` contains the first bytes
+    of the file, and `size` is its size in bytes."""
 
     path: Path
     folder: bool

@@ -156,7 +156,7 @@ def without_deadly(
 
 
 def deadly(codebase: Codebase) -> str:
-    """Returns a summary of the files that killed the parsing process, or '' if there are none."""
+    """Returns a summary of the files that killed the parsing process, or '' if there are no such files."""
     return "; ".join(
         f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
         for skipped in codebase.skipped

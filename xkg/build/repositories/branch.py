@@ -70,8 +70,8 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
     """Adds a branch with these commits on top of the commit `base` to the user's repository in `folder`, and returns
     the last new commit. The working copy, the index and other references are not changed.
 
-    Raises `InputError` if the folder is not a git repository, the commit does not exist, a branch with this name has
-    different commits, or the references are in a format that only git can write."""
+    Raises `InputError` if the folder is not a git repository, if the commit does not exist, if a branch with this name
+    has different commits, or if only git can write the references' format."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
         raise InputError(f"{folder} is not a git repository: use the patch instead")

@@ -70,9 +70,9 @@ class Checkout:
 def fetch_repository(
     spec: str, cache: Path, roots: Sequence[Path] | None = None, largest: int = MAX_READ_BYTES
 ) -> Checkout:
-    """Returns the repository that `spec` refers to: `https://host/owner/name`, `file://…`, a folder or a bare git
-    directory, each optionally followed by `@commit` (a full or abbreviated commit, a branch or a tag; the default is
-    HEAD).
+    """Returns the repository that `spec` refers to. `spec` is `https://host/owner/name`, `file://…`, a folder or a bare
+    git directory, optionally followed by `@commit`. The commit may be a full or abbreviated commit id, a branch or a
+    tag; the default is HEAD.
 
     A shallow clone for each URL and commit is stored as a bare repository under `cache` and reused. The clone omits
     files that are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside
@@ -110,7 +110,8 @@ def _require_folder(path: Path, spec: str) -> None:
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """Returns the repository if it was fetched into `cache` earlier, otherwise None. Does not fetch anything."""
+    """Returns the repository if it was fetched into `cache` earlier; otherwise, returns None. Does not fetch
+    anything."""
     if not repository.commit or not repository.url:
         return None
     folder = clone_path(repository.url, repository.commit, cache)

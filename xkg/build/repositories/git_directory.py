@@ -46,7 +46,7 @@ class GitDirectory:
 
     @property
     def origin(self) -> str:
-        """The address that the repository was cloned from, or "" if there is none."""
+        """The address that the repository was cloned from, or "" if no address is recorded."""
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
@@ -167,7 +167,7 @@ def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def _target(entry: Path) -> Path | None:
-    """Returns the directory that a `.git` is or points to."""
+    """Returns the git directory behind a `.git`, which is either a directory or a file that points to one."""
     if not entry.is_symlink() and entry.is_dir():
         return entry
     text = read_small(entry, _MAX_POINTER)
@@ -227,7 +227,7 @@ def _inside(path: Path, folder: Path) -> bool:
 
 
 def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
-    """Yields an object directory and the alternates that may be read, recursively."""
+    """Yields an object directory and, recursively, the alternates that may be read."""
     waiting, known = [first.resolve()], set[Path]()
     while waiting and len(known) <= _MAX_ALTERNATES:
         at = waiting.pop(0)

@@ -21,8 +21,8 @@ NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """Maps each included definition to its new name: its own name if that is unique, otherwise a package's full name
-    instead of the alias, or the name with the module's name appended."""
+    """Maps each included definition to its new name. Unique names are kept. If a name is not unique, a package's full
+    name replaces the package's alias, and the module's name is appended to the name of any other definition."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():

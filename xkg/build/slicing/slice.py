@@ -47,8 +47,8 @@ class Slice(Value):
     """A self-contained module.
 
     `source` is the module's code. If slicing is not possible (another language, Python 2, a broken file), `source` is
-    empty and `refused` states the reason. `derived_from` lists the ids of the requested symbols, followed by those of
-    all other symbols in the module, in order. `packages` lists top-level imports from outside the standard library.
+    empty and `refused` states the reason. `derived_from` lists the ids of the symbols in the module, in order, starting
+    with the requested symbols. `packages` lists top-level imports from outside the standard library.
 
     `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
     `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included definitions, in order.

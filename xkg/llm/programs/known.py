@@ -79,5 +79,5 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 
 def suggestion() -> str:
-    """Returns a suggestion for users without a key: the first installed program, or '' if there is none."""
+    """Returns a suggestion for users without a key: the first installed program, or '' if no program is installed."""
     return next((f"{each.title} is installed: try --llm {each.name}" for each, _ in installed()), "")

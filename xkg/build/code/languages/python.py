@@ -61,9 +61,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module`, plus data for resolving imports: `uses` are the dotted names (`a.b.c`) in the file whose first
-    part is a free variable; `assigned` are all names assigned at the top level, including names that are not
-    symbols."""
+    """A file's `Module`, plus data for resolving imports. `uses` are the file's dotted names (`a.b.c`) that begin with
+    a free variable; `assigned` are all names assigned at the top level, including names that are not symbols."""
 
     module: Module
     uses: frozenset[str]
@@ -73,7 +72,7 @@ class Analysis:
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
     """Returns the module with its symbols in line order; imports are not resolved. `broken` means that the grammar
     found errors or this Python cannot parse the text. `wanted` lists module-level assignments that other files use;
-    these assignments become constants too. Does not raise errors for invalid text."""
+    these assignments also become constants. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -279,7 +278,7 @@ def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]
 
 
 def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
-    """Returns where the longest dotted names end, keyed by where they start."""
+    """Maps the start of each dotted name, taken as long as possible, to its end."""
     ends: dict[int, int] = {}
     for node in chains:
         start, end = node.start_byte, node.end_byte

@@ -152,7 +152,7 @@ def _bare(name: str) -> str:
 
 
 def _document(plain: str, comments: Sequence[_Token], definitions: Sequence[Definition], breaks: Sequence[int]) -> None:
-    """Attaches to each definition the comments directly above it."""
+    """Attaches the comments directly above each definition to that definition."""
     starts = [0, *(offset + 1 for offset in breaks)]
     alone = {
         row: token

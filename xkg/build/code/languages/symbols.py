@@ -52,8 +52,8 @@ class _Remark:
 
 
 def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Module:
-    """Returns the module with its symbols in line order, from the first grammar that parses the whole text, or from the
-    first grammar if none does. Does not raise errors for invalid text."""
+    """Returns the module with its symbols in line order. Uses the first grammar that parses the whole text or, if there
+    is no such grammar, the first one in `grammars`. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     trees = ((g, _tree(source, g)) for g in grammars)
     first = grammar, root = next(trees)

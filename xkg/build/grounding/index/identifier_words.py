@@ -1,7 +1,7 @@
 """Maps words in papers to names in code by stems, acronyms and abbreviations.
 
-Prose says "initialization" and "Direct Preference Optimization"; code says `init` and `dpo_loss`. The rules cover how
-programmers generally shorten words; there is no list of specific terms."""
+Prose uses "initialization" and "Direct Preference Optimization", for example, where code uses `init` and `dpo_loss`.
+The rules cover how programmers generally shorten words; there is no list of specific terms."""
 
 import re
 from collections.abc import Iterable

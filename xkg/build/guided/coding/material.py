@@ -186,7 +186,8 @@ def _fitting_slice(
 
 
 def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
-    """Returns the best symbol's file, or only its lines if the file is long, then the lines of the other symbols."""
+    """Returns the best symbol's file (if the file is long, only the symbol's lines), followed by the lines of the other
+    symbols."""
     symbols = codebase.symbols()
     first = symbols[located[0]].symbol
     module = codebase.module(first)

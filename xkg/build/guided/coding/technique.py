@@ -39,10 +39,10 @@ class Model(Protocol):
 
 
 class Coded(Value):
-    """The result for one technique: `code`, with the symbols and lines that it was written from, or the `reason` why
-    there is none. `failed` is the model's failure, and `first` is the level that the first run reached. `repairs`
-    counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may reach a higher
-    level."""
+    """The result for one technique: `code`, with the symbols and lines that the code was written from, or the `reason`
+    why there is no code. `failed` is the model's failure, and `first` is the level that the first run reached.
+    `repairs` counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may reach a
+    higher level."""
 
     technique: str
     code: Code | None = None
@@ -88,9 +88,10 @@ def code_techniques(
     progress: Callable[[int, int, str], None],
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
-    """Returns the code for every technique in `located` (technique → symbols, best first), keyed by technique, and the
-    error that left some techniques without code, if any. `progress` is called for each finished technique with the
-    number done, the total and the name; `begun` is called with a technique's name when work on that technique begins.
+    """Returns the code for every technique in `located` (technique → symbols, best first), keyed by technique. If an
+    error left some techniques without code, that error is also returned. `progress` is called for each finished
+    technique with the number done, the total and the name; `begun` is called with a technique's name when work on that
+    technique begins.
 
     One question writes the code for several techniques, and another reviews it. A composite comes after its components
     and the other techniques that its definition mentions, in the same or a later question. Finished techniques are

@@ -152,8 +152,8 @@ class Writing:
         )
 
     def answers(self, refused: str = "") -> dict[str, Outcome]:
-        """Returns each technique's module, or the reason why there is none. The model may first look at other places in
-        the repository.
+        """Returns each technique's module, or the reason why there is no module. The model may first look at other
+        places in the repository.
 
         If a module is unusable, another question asks for that technique alone and states why the module was `refused`.
         Raises anything that `ask` raises except `AnswerError`."""

@@ -266,8 +266,8 @@ def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """Returns the source lines that equal each quote or, if there are none, begin with the quote, ignoring whitespace.
-    Lines are numbered from `first`. Returns () if any quote is not found."""
+    """Returns the source lines that equal any of the quotes, ignoring whitespace. If no line equals a quote, lines that
+    begin with the quote are used. Lines are numbered from `first`. Returns () if any quote is not found."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):

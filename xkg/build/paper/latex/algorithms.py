@@ -124,7 +124,7 @@ def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[
 def caption(
     source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, list[tuple[int, int]]]:
-    """The first caption in `source` as readable text ("" if there is none), and the spans of all captions."""
+    """The first caption in `source` as readable text ("" if there is no caption), and the spans of all captions."""
     tex = Tex(source)
     title = ""
     spans: list[tuple[int, int]] = []

@@ -70,7 +70,7 @@ def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozense
 
 
 def abstract_mark(lines: Sequence[Placed]) -> int:
-    """The length of "Abstract—" or similar at the start of a paragraph, or 0 if there is none."""
+    """The length of "Abstract—" or a similar mark at the start of a paragraph, or 0 if there is no such mark."""
     match = _ABSTRACT.match(lines[0].line.text)
     if match is not None:
         return match.end()

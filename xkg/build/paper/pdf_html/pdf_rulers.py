@@ -11,7 +11,8 @@ _CONSECUTIVE = 0.8  # minimum fraction of a ruler's numbers that follow the numb
 
 
 class PrintedNumber(NamedTuple):
-    """A number printed on its own: its value, its left and right edges in points, and its height on the page."""
+    """A number printed apart from other text, with its value, its left and right edges in points, and its height on the
+    page."""
 
     value: int
     x0: float

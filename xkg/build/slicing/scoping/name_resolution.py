@@ -252,7 +252,8 @@ class Program:
     def _import_target(
         self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]
     ) -> Target | None:
-        """The target of a name if a statement binds the name only with replaceable imports; otherwise None."""
+        """The target of a name, if the statement binds the name only with replaceable imports; None for any other
+        statement."""
         starred = self.rebound_stars(path).get(statement.index, {})
         if name in starred:
             return starred[name]
