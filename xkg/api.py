@@ -1,4 +1,4 @@
-"""The Python API for a graph, without a server.
+"""The Python API for using a graph without a server.
 
 >>> import xkg
 >>> kg = xkg.open("storage/default")

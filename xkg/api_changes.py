@@ -87,9 +87,9 @@ class GraphChanges:
         interrupted build.
 
         `paper_id` sets the paper's id. Papers and repositories listed in the file `blacklist` are refused. If several
-        papers match the title, `first` selects the best match. If the model fails midway, the paper is published
-        partially, and the result's `unfinished` explains why. Raises `InputError` if the paper or repository is missing
-        or unreadable, and `ModelUnavailableError` if the model needs a key that is not set.
+        papers match the title, `first` selects the best match. If the model fails midway, the finished part of the
+        paper is published, and the result's `unfinished` explains why. Raises `InputError` if the paper or repository
+        is missing or unreadable, and `ModelUnavailableError` if the model needs a key that is not set.
 
         >>> import xkg
         >>> with xkg.open("storage/mine", llm={"model": "none"}) as kg:
@@ -127,10 +127,10 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "BatchReport":
-        """Builds several papers, `jobs` at a time. `papers` is a list file as for `xkg build --papers`, or pairs of a
-        paper and its repository. Skips unchanged papers and, unless `retry_failed` is set, papers that failed before. A
-        failure does not stop the other builds; the report has a row for each paper. `progress` receives `PaperEvent`s.
-        Raises `InputError` if the list cannot be read."""
+        """Builds several papers, `jobs` at a time. `papers` is a list file, as for `xkg build --papers`, or a sequence
+        of (paper, repository) pairs. Skips unchanged papers and, unless `retry_failed` is set, papers that failed
+        before. A failure does not stop the other builds; the report has a row for each paper. `progress` receives
+        `PaperEvent`s. Raises `InputError` if the list cannot be read."""
         from xkg.commands.batch.paper_list import paper_list, read_list
         from xkg.commands.batch.run import run
         from xkg.commands.engines import engine_of
@@ -320,8 +320,8 @@ class GraphChanges:
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
         """Trusts attestations signed with a key (the contents of a `.pub` file, or its path) in all of the current
-        user's graphs. `name` defaults to the name in the key. A revoked key is trusted again only with `again`. Raises
-        `InputError`."""
+        user's graphs. `name` defaults to the name in the key. A revoked key is trusted again only if `again` is set.
+        Raises `InputError`."""
         from xkg.attestations.keys import read_public_key
         from xkg.attestations.trust import add
 
@@ -414,7 +414,7 @@ class GraphChanges:
         return implement(self._settings, read_task(None, {**fields, **more}), progress or ignore)
 
     def start_build(self, paper: str, repository: str | None = None, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Starts a build of a paper (a file, an arXiv id or address) and its repository (a folder or address) in a
+        """Starts building a paper (a file, or an arXiv id or address) and its repository (a folder or address) in a
         separate process, and returns the job immediately. With `llm="caller"`, or without a configured model, the
         caller answers the build's questions, using `questions` and `answer`. Repeating the request returns the running
         job, or resumes a job that ended. Closing the graph ends the job.
@@ -430,7 +430,7 @@ class GraphChanges:
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
         """In a separate process, starts a search for papers with code that are worth building alongside a paper (a
-        file, an arXiv id or address). Returns the job immediately. Accepts the same values for `llm`, and raises the
+        file, or an arXiv id or address). Returns the job immediately. Accepts the same values for `llm`, and raises the
         same errors, as `start_build`. With `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR

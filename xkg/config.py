@@ -112,7 +112,7 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """The sandbox that runs untrusted code, and the limits of one run.
+    """The sandbox for untrusted code, and the limits for each run.
 
     `auto` tries bubblewrap, then Landlock, then a podman or docker container. `unsafe-subprocess` runs untrusted code
     with your own permissions; it is never chosen automatically. `seconds` and `memory_mb` limit one run."""
@@ -317,7 +317,7 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions for the language model while a caller waits, as with `verify`. A caller waits `wait_seconds` for the
+    """Questions to the language model that a caller waits for, as with `verify`. A caller waits `wait_seconds` for the
     model, or twice as long for a task, because most clients time out after a minute or more. A call that takes longer
     continues for at most `llm.seconds`, and its answer is stored for next time."""
 

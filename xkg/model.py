@@ -145,7 +145,7 @@ class Technique(Node):
 
 
 class Survivor(Node):
-    """A mutation of the implementation that its test did not detect: the 1-based line, and the change."""
+    """A mutation of the implementation that the test did not detect, with its 1-based line and the change."""
 
     line: int
     change: str

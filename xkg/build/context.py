@@ -134,7 +134,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """A bundle and a report for each stage; `notes` are messages for the user, one per line."""
+    """The bundle for a paper, and a report for each stage. `notes` are messages for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

@@ -36,8 +36,8 @@ def stored_proof(
     prove: Callable[[], Proof],
     keep: Callable[[], bool] = lambda: True,
 ) -> Proof:
-    """Returns the proof for a node with its proven `components` (modules), read from `folder` under `name`, or created
-    by `prove`.
+    """Returns the proof for a node with its proven `components` (modules). The proof is read from `folder` under `name`
+    or, if it is not stored there, created by `prove`.
 
     Only proofs that depend on the code alone are stored. A proof is not stored if its run was killed or timed out, if a
     later attempt may complete its environment, or if `keep` returns False afterwards. Raises anything that `prove`

@@ -50,8 +50,8 @@ class CachedEmbedder:
     recently used texts.
 
     Problems with the file never cause a failure. A corrupt file is renamed to `<name>.corrupt-<time>` and replaced, a
-    read-only file is only read, and if there can be no file, vectors are cached in memory. Each such problem is logged
-    as one warning.
+    read-only file is only read, and if no file can be created, vectors are cached in memory. Each such problem is
+    logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
     most one chunk. Raises `EmbeddingError` if `make` does, or if `make` returns a model other than `model`."""

@@ -35,7 +35,7 @@ class BegunAgain(Value):
 
 
 class Home(Protocol):
-    """The machine that started the work, seen from another machine."""
+    """The machine that started the work, as seen from another machine."""
 
     def call(self, service: str, method: str, *arguments: object) -> Any:
         """Calls a method of one of `Work.services`, and re-raises the method's errors."""

@@ -138,7 +138,7 @@ def unread_languages(files: Iterable[File]) -> dict[str, int]:
 
 def decode(content: bytes) -> str:
     """Decodes the text with its declared encoding (PEP 263). Undecodable bytes become U+FFFD, and all line endings
-    become "\n"."""
+    become line feeds."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = content.decode("utf-16", "replace")
     else:

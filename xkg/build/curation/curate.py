@@ -1,5 +1,5 @@
-"""Curates a target: its core techniques, at most ten papers ranked by how useful they are for these techniques, and
-each paper's repository."""
+"""For a target paper, finds the core techniques, at most ten papers ranked by how useful they are for these techniques,
+and each paper's repository."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,8 +34,9 @@ _FOUND_TRIED = 10
 
 @dataclass(frozen=True)
 class Sources:
-    """The services for a curation. `indexes` are paper indexes, best first. `text` is called for papers whose abstract
-    does not mention a repository. It returns the paper's text, or raises `InputError` if there is no text."""
+    """The services for a curation. `indexes` are paper indexes, best first. `text` returns the text of a paper, or
+    raises `InputError` if there is no text, and is called only for papers whose abstract does not mention a
+    repository."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch

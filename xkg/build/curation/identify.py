@@ -1,4 +1,4 @@
-"""Finds the papers that references point to: by arXiv id, by DOI, then by title."""
+"""Finds the papers that references point to, first by arXiv id, then by DOI, and finally by title."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Finds repositories mentioned in a text, and whether the text calls them the paper's own."""
+"""Finds repositories mentioned in a text, and determines whether the text calls each of them the paper's own."""
 
 import re
 from collections.abc import Iterator

@@ -61,8 +61,8 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """The year in parentheses after the authors. If there is no such year, the last number that looks like a year and
-    is not a page, volume or identifier."""
+    """The year in parentheses after the authors. If there is no such year, returns the last number that looks like a
+    year and is not a page, volume or identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)

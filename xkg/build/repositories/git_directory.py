@@ -245,7 +245,7 @@ def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """Returns the last value of each setting in a configuration file, ignoring its includes. Names are in lower case
+    """Returns the last value of each setting in a configuration file, ignoring included files. Names are in lower case
     except for the quoted part."""
     settings: dict[str, str] = {}
     section = ""

@@ -308,7 +308,7 @@ class Dependence:
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
         """The statements that may have bound a name's value before statement `position` runs, and the statements that
-        changed the value since. If `position` is None, the whole module has run."""
+        changed the value since. If `position` is None, the end of the module is used."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -346,8 +346,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill a registry that the slice reads. Such statements run on import and call, or are
-        decorated with, a function that writes to the registry."""
+        """Includes statements that fill registries read by the slice. Such statements run on import, and they call, or
+        are decorated with, a function that writes to the registry."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)

@@ -180,7 +180,8 @@ class _Slicer:
         )
 
     def _seeds(self, symbol: Symbol, lines: Sequence[LineRange] = ()) -> list[Place]:
-        """The statements of a symbol. For a module with `lines`, only the statements on these lines."""
+        """The statements of a symbol. If `lines` are given for a module, only the statements on these lines are
+        returned."""
         scope = self.need.scope(symbol.path)
         if symbol.kind == "module":
             chosen = [

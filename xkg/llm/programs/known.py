@@ -1,4 +1,4 @@
-"""The programs that settings can specify, and whether they are installed."""
+"""Lists the programs that settings can specify, and checks which of them are installed."""
 
 import os
 import shutil

@@ -119,8 +119,9 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
-    """Returns the draft after one revision based on the findings, and debugging in the remaining rounds. The revised
-    draft is not always better. If the model gives no usable answer, the draft is unchanged and `failed` is set."""
+    """Returns the draft after one revision based on the findings, followed by debugging in the remaining rounds. The
+    revised draft is not always better. If the model gives no usable answer, the draft is unchanged and `failed` is
+    set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -149,9 +150,9 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns each draft with the source lines opened during its review, its fidelity, and, if the model returned no
-    review, the reason. Fidelity is None if there are no source lines, and contains only a share if the code is not
-    proven."""
+    """For each draft, returns the draft with the source lines opened during its review, the fidelity, and the reason if
+    the model returned no review. Fidelity is None if there are no source lines, and contains only a share if the code
+    is not proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states

@@ -1,4 +1,4 @@
-"""Strengthens a test that passes but does not detect some changes to the code, using one question."""
+"""Asks a model to strengthen a test that passes but misses some changes to the code."""
 
 import ast
 from collections.abc import Iterator, Sequence

@@ -1,5 +1,5 @@
-"""Finds the line numbers printed next to a draft's text. They are often so close to the text that they would be taken
-for words."""
+"""Finds the line numbers printed next to a draft's text. Such numbers are often so close to the text that they would be
+taken for words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

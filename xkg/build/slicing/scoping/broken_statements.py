@@ -1,4 +1,4 @@
-"""Removes statements that do not parse from Python source."""
+"""Removes unparsable statements from Python source."""
 
 import ast
 import re

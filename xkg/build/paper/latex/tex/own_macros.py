@@ -130,7 +130,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """A macro's code. The arguments that its conditions test are filled in."""
+    """A macro's code after filling in the arguments that the conditions in the code test."""
 
     def filled(match: re.Match[str]) -> str:
         n = int(match[1])
