@@ -235,7 +235,7 @@ class GraphChanges:
         """Adds the given papers (default: all) to the library at `place`: a folder, or an https, s3, git or other
         fsspec address. The result's `left_out` lists papers that were not pushed; unless `allow_unlicensed` is set,
         this includes papers whose code has an unknown licence. With `claims_only`, pushes definitions and code
-        locations, without the code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        locations, but not the code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

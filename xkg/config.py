@@ -241,10 +241,10 @@ class HttpSettings(_Section):
     """Addresses and load limits of the HTTP server; each worker counts separately.
 
     `url` is the address that clients use, if it differs from the bound address, for example behind a proxy. `hosts`
-    lists other names allowed in the Host header, and `origins` the web pages (`https://app.example.org`) that may call
-    the server. `per_minute` limits the requests per token, or per address if there is no token (0: unlimited). At most
-    `concurrency` requests run, `queue` requests wait and `connections` are open at a time; requests beyond these limits
-    are refused. A request must arrive within `request_seconds`."""
+    lists other names allowed in the Host header, and `origins` lists the web pages (`https://app.example.org`) that may
+    call the server. `per_minute` limits the requests per token, or per address if there is no token (0: unlimited). At
+    most `concurrency` requests run, `queue` requests wait and `connections` are open at a time; requests beyond these
+    limits are refused. A request must arrive within `request_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()

@@ -172,8 +172,8 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Context manager that yields True if no process is reading `path`. If so, no process can start reading `path`
-    while the context is active."""
+    """Context manager that yields True if no process is reading `path`, in which case no process can start reading
+    `path` while the context is active."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -462,7 +462,8 @@ class PaperBundle(Node):
     resources: tuple[Resource, ...] = ()
 
     def children(self, parent: str | None) -> Iterator[Technique]:
-        """Yields a technique's components in order; for None, the techniques at the top of the hierarchy."""
+        """Yields a technique's components in order or, if `parent` is None, the techniques at the top of the
+        hierarchy."""
         return (t for t in self.techniques if t.parent == parent)
 
     def code_of(self, technique: str) -> Code | None:

@@ -174,10 +174,10 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
     """Returns the environment for each code node, keyed by its id.
 
     A node that has run before gets the same packages again, if all of them were, and still are, available. Papers with
-    packages from the user get a separate environment. All other papers share one environment for all their imports. The
-    shared environment may lack a package because of a conflict, or because all packages together are too large. If the
-    package can be installed alone, the papers that import it get a separate environment, provided that fewer packages
-    are missing there."""
+    user-specified packages get a separate environment. All other papers share one environment for all their imports.
+    The shared environment may lack a package because of a conflict, or because all packages together are too large. If
+    the package can be installed alone, the papers that import it get a separate environment, provided that fewer
+    packages are missing there."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:

@@ -1,8 +1,8 @@
 """Builds the ONNX graph for a BERT encoder from the tensors in a safetensors file, with 8-bit matrices.
 
 The encoder (Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019) is expressed in the
-standard operators of ONNX 23 (Attention, Gelu, LayerNormalization). The runtime has a kernel for each operator, so
-loading needs no optimiser.
+standard operators of ONNX 23 (Attention, Gelu, LayerNormalization). The runtime has a kernel for each operator, so the
+graph does not need to be optimised when it is loaded.
 
 In 8-bit precision, the weights need a quarter of the disk space, and a short text takes half the time. Each block of
 `BLOCK` numbers in a row shares a scale, as do the numbers that the block is multiplied by (`accuracy_level` 4). See

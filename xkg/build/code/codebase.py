@@ -90,7 +90,7 @@ class Codebase(Value):
     skipped: tuple[Skipped, ...] = ()
 
     def symbols(self) -> dict[str, SourceSymbol]:
-        """Returns all symbols by id, in path and line order."""
+        """Returns all symbols, keyed by id, in path and line order."""
         return {s.symbol.id: s for m in self.modules for s in m.symbols}
 
     def module(self, symbol: Symbol) -> Module:

@@ -1,9 +1,9 @@
 """Uses a repository's data (README, description, dates, size, origin) to decide whether the repository is a paper's
 own.
 
-Each fact counts for or against ownership and becomes a line that a person can check. A paper's own repository is tied
-both to the paper and to its authors: other people also implement a paper, cite it and quote its title. If the facts are
-inconclusive, a language model decides, or the question is left open."""
+Each fact counts for or against ownership and becomes a line that a person can check. A paper's own repository must be
+tied both to the paper and to its authors, because other people may also implement the paper, cite it and quote its
+title. If the facts are inconclusive, a language model decides, or the question is left open."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -56,8 +56,8 @@ class PaperIdentity(NamedTuple):
 
 class Verdict(NamedTuple):
     """`official` is None if the points are inconclusive; `evidence` has one line per fact, with its points.
-    `wants_author` is true if the repository is tied to the paper and a look at the committers could establish a link to
-    the authors."""
+    `wants_author` is true if the repository is tied to the paper and checking the committers might reveal a link to the
+    authors."""
 
     official: bool | None
     points: float

@@ -164,8 +164,9 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """Returns the symbol to slice a technique's code from. This is usually the first symbol in `symbols` (best first).
-    However, a file of definitions is replaced by the best symbol inside it, and a special method by its class."""
+    """Returns the symbol to slice a technique's code from. The symbol is usually the first one in `symbols` (best
+    first). However, a file of definitions is replaced by the best symbol inside it, and a special method by its
+    class."""
     best = index.entries[symbols[0]]
     if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

@@ -34,7 +34,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
     stored.
 
     If the model fails for one technique, the reason is added to `incomplete` and the other techniques continue. If
-    further questions would fail too, the results so far are returned with `stopped`. Raises `LanguageModelError` if
+    further questions would also fail, the results so far are returned with `stopped`. Raises `LanguageModelError` if
     there are no techniques yet, plus anything that the stages raise."""
     work = GuidedBuild(opened, context, model)
     try:

@@ -28,8 +28,8 @@ class Section(Value):
 
 
 class Equation(Value):
-    """A displayed equation. `latex` is its body without the environment, with macros expanded; `numbers` are the
-    printed numbers ("8", "3a", "A.2"), one per numbered row."""
+    """A displayed equation. `latex` is the equation's body without the environment, with macros expanded; `numbers` are
+    the printed numbers ("8", "3a", "A.2"), one per numbered row."""
 
     start: int
     end: int

@@ -56,8 +56,8 @@ def favoured(name: str) -> bool:
 class MainFiles:
     """The LaTeX files in a folder, most likely main file first.
 
-    The file specified in arXiv's 00README comes first, followed by files with a document class, title and body. Among
-    these, template samples, responses, cover letters and supplements come last."""
+    The file specified in arXiv's 00README comes first, followed by files with a document class, title and body.
+    Template samples, responses, cover letters and supplements come after any other such files."""
 
     def __init__(self, files: PaperFiles, names: Sequence[str]) -> None:
         latex = [name for name in names if name.lower().endswith(LATEX)][:_MOST]

@@ -1,4 +1,4 @@
-"""Reads a paper from disk: finds its main file and parses it according to its format."""
+"""Finds a paper's main file on disk, and parses the paper according to its format."""
 
 import os
 import posixpath

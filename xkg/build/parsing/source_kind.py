@@ -1,4 +1,4 @@
-"""Determines the file type of a paper's source from arXiv, and whether it contains a paper."""
+"""Determines the file type of a paper's source from arXiv, and whether the source contains a paper."""
 
 import re
 

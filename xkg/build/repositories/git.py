@@ -5,7 +5,7 @@ git directory, which is empty except for links to the untrusted packs and loose 
 does not see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts
 that git needs.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`). It has none of our environment variables, no write
+Git is confined like untrusted code (`sandbox.isolation.programs`). Git has none of our environment variables, no write
 access, and no network access except for fetches; time, memory and output are limited. If root starts git, git runs as
 nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the fetched packs are
 kept."""

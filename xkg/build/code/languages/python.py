@@ -278,7 +278,7 @@ def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]
 
 
 def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
-    """Maps the start of each dotted name, taken as long as possible, to its end."""
+    """Maps the start of each maximal dotted name to the end of that name."""
     ends: dict[int, int] = {}
     for node in chains:
         start, end = node.start_byte, node.end_byte

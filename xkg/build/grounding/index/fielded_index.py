@@ -22,7 +22,7 @@ class FieldWeight(Value):
 class FieldedIndex:
     """BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004) over
     `documents` (id → field → stems). Document frequency is computed over the documents in `counted`, or over all
-    documents if it is None. `parts` are searched too, but do not affect the documents' scores."""
+    documents if it is None. `parts` are also searched, but do not affect the documents' scores."""
 
     def __init__(
         self,

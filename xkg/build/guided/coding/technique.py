@@ -40,9 +40,9 @@ class Model(Protocol):
 
 class Coded(Value):
     """The result for one technique: `code`, with the symbols and lines that the code was written from, or the `reason`
-    why there is no code. `failed` is the model's failure, and `first` is the level that the first run reached.
-    `repairs` counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may reach a
-    higher level."""
+    why there is no code. `failed` is the reason why the model failed, and `first` is the level that the first run
+    reached. `repairs` counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may
+    reach a higher level."""
 
     technique: str
     code: Code | None = None
@@ -66,8 +66,8 @@ class Coded(Value):
 class CodingContext:
     """The context shared by all techniques; `jobs` techniques are processed at a time. `why` maps techniques to the
     reason for their location, and `lines` maps them to the relevant lines in symbols that also do other things. `runs`
-    is true if this machine can run code. If it cannot, or if the build is only planned, `trials` is None and the
-    highest level is `parsed`."""
+    is true if this machine can run code. If the machine cannot run code, or if the build is only planned, `trials` is
+    None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -93,9 +93,9 @@ def code_techniques(
     technique with the number done, the total and the name; `begun` is called with a technique's name when work on that
     technique begins.
 
-    One question writes the code for several techniques, and another reviews it. A composite comes after its components
-    and the other techniques that its definition mentions, in the same or a later question. Finished techniques are
-    stored in the context's folder. Raises anything that `Trials` raises."""
+    One question asks for the code for several techniques, and another question asks for a review of this code. A
+    composite comes after its components and the other techniques that its definition mentions, in the same or a later
+    question. Finished techniques are stored in the context's folder. Raises anything that `Trials` raises."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}

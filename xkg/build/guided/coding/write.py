@@ -302,7 +302,8 @@ def _declared(answer: Module) -> Iterator[str]:
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
     """Returns the functions and classes that the answer's plan lists only under statements with the origin
-    "definition", never under "lines" or "differs". Each is mapped to the numbers of these statements."""
+    "definition", never under "lines" or "differs". Each function or class is mapped to the numbers of these
+    statements."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}

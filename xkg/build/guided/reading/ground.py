@@ -80,9 +80,9 @@ def ground_with_model(
 ) -> GuidedGrounding:
     """Locates each technique at zero to five symbols. For each technique, the model sees the symbols in `named` (ids)
     and the ten that the search ranks best, and may look at other places in the repository before it answers. Scores
-    express the model's confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques. If there are more,
-    or if there is no usable answer, two questions each cover half of the techniques. Raises `EmbeddingError`, plus
-    anything that `ask` raises except `AnswerError`."""
+    express the model's confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques. If there are more
+    techniques, or if there is no usable answer, two questions each cover half of the techniques. Raises
+    `EmbeddingError`, plus anything that `ask` raises except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)

@@ -18,8 +18,9 @@ _ASIDE = re.compile(
 
 
 def overview(codebase: Codebase) -> str:
-    """Returns a Markdown summary of at most about 2,000 characters. It contains the README's first paragraph of prose
-    and the files with the names they define, most imported first. Files that define the same names are listed once."""
+    """Returns a Markdown summary of at most about 2,000 characters. The summary contains the README's first paragraph
+    of prose, and the files with the names they define, most imported first. Files that define the same names are listed
+    once."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
     alike: dict[tuple[str, ...], list[str]] = {}

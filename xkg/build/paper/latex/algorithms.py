@@ -67,9 +67,9 @@ def latex_algorithms(
     labels: Mapping[str, str] | None = None,
 ) -> dict[Algorithm, dict[str, int]]:
     r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`. Maps
-    each algorithm to the labels of its lines, which are numbered from 1. `source` contains several algorithms if it has
-    one caption for each environment in `inner` (its `algorithmic` environments); otherwise, it contains one. `title` is
-    used for an algorithm without a caption."""
+    each algorithm to the labels of its lines, which are numbered from 1. If there is one caption for each environment
+    in `inner` (the `algorithmic` environments in `source`), each is a separate algorithm; otherwise, `source` contains
+    a single algorithm. `title` is used for an algorithm without a caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:

@@ -312,8 +312,8 @@ class Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Adds the algorithm in a box, and returns whether the box contains an algorithm. A box around a float does
-        not, because the float has a separate caption."""
+        """Adds the algorithm in a box, and returns whether the box contains an algorithm. A box around a float does not
+        count as containing an algorithm, because the float has a separate caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
         if found is None or any(not e.name.startswith("algorithmic") for e in inside):

@@ -70,7 +70,8 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. A small capital counts with the size of the letters before it."""
+        """The font size of most letters in the line. Small capitals count as having the size of the letters before
+        them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85

@@ -365,8 +365,8 @@ class _File(Copier):
             self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
 
     def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
-        """Drops the arguments that a macro does not print. If the macro prints nothing else than its other arguments,
-        the command itself is also dropped."""
+        """Drops the arguments that a macro does not print. If the macro prints nothing but its other arguments, the
+        command itself is also dropped."""
         tex = self.braces()
         found = arguments(tex, at, known.kinds)
         if found is None:

@@ -24,7 +24,7 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An argument. Its inner text spans `start` to `end`, and the text after the argument starts at `after`."""
+    """An argument. The inner text spans `start` to `end`, and the text after the argument starts at `after`."""
 
     start: int
     end: int
