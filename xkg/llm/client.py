@@ -123,7 +123,7 @@ class LanguageModel:
 
     After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation, and
     then once in a new conversation with `expert_model`. Usable answers are cached by question (`xkg.llm.ledger`), so no
-    build pays for the same question twice. `notify` receives each finished call, in the thread that made the call.
+    build pays twice for the same answer. `notify` receives each finished call, in the thread that made the call.
 
     The constructor raises `ModelUnavailableError` if a key is missing, `ConfigError` if settings contradict each other,
     and `StoreError` if answers cannot be stored. Safe to use from several threads."""

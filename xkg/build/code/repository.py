@@ -130,7 +130,7 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Whether a script is the exported copy of a notebook in the same folder with the same name and code (jupytext,
+    """Whether the file is a notebook whose folder also contains a script with the same name and code (jupytext,
     nbconvert)."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths
