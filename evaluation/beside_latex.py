@@ -31,7 +31,7 @@ from xkg.model import Reference
 
 _SHORTEST = 5  # minimum words compared in a sentence or caption
 # Citations and references, which each format prints differently. Bracketed citations come first, since they may contain
-# the others.
+# citations in other formats.
 _NAME = r"[^\W\d_][\w'’-]{1,30}"
 _CITED_BY = rf"(?:{_NAME}\s(?:(?:and|&)\s{_NAME}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{{1,30}}\s)?"
 _BRACKETED = re.compile(rf"{_CITED_BY}(?:\[[\d,;\s–-]{{1,60}}\]|\[[^\]\s]{{3,80}}(?:,\s?[^\]\s]{{3,80}})*\])")
@@ -43,7 +43,7 @@ _TO_PARTS = re.compile(
 _CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # found in text with a citation, but not in a list of papers
 _URL = re.compile(r"(?:https?://|www\.|doi\.org/)\S{1,300}")
 _MATH = re.compile(r"\$[^$]{0,5000}\$")
-# a formula with adjacent characters, since "$n$-dimensional" is printed as one word
+# A formula with adjacent characters, since "$n$-dimensional" is printed as one word.
 _IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
 _WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be formula symbols: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
@@ -224,7 +224,7 @@ def _sections(source: Document, read: Document) -> Share:
         found = [_letters(t) for t, _ in heads if not re.match(r"(?i)references$|bibliography$|abstract$", t)]
         return [title for title in found if title]
 
-    # a title in the source may end with "Proof of", which TeX prints with a theorem number
+    # A title in the source may end with "Proof of", which TeX prints with a theorem number.
     wanted, lengths = titles(source), [0]
     given = titles(read)
     lengths *= len(given) + 1

@@ -76,7 +76,7 @@ def compare(folder: Path) -> dict[str, Share]:
         shutil.copytree(folder, copy)
         main = parse_paper(copy).spans[0].path
         data = typeset(copy, main)
-        source = parse_paper(copy)  # parse it again, now with the .bbl that was printed
+        source = parse_paper(copy)  # parse the paper again, now with the printed .bbl
         cites = prints_references(copy, main, source)
         auxiliary = (copy / main).with_suffix(".aux")
         labels = auxiliary.read_text(encoding="utf-8", errors="replace") if auxiliary.exists() else ""

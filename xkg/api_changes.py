@@ -44,7 +44,7 @@ def ignore(_: object) -> None:
 
 
 class PaperEvent(NamedTuple):
-    """An event for one of several papers. `paper` is the paper's name as the caller passed it."""
+    """An event for one of several papers. `paper` is the paper's name as passed by the caller."""
 
     paper: str
     event: object
@@ -183,7 +183,7 @@ class GraphChanges:
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
         """Rebuilds each of the given papers (default: all) that has a new arXiv version or new commits, and returns the
-        changes. With `check`, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
+        changes. If `check` is set, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
         `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
@@ -201,8 +201,8 @@ class GraphChanges:
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
-        bundles become claims, unless the bundles are your `own` exports. The result's `problems` lists skipped files,
-        with reasons. Raises `InputError` if a place has no graph files."""
+        bundles become claims, unless `own` says that the bundles are your own exports. The result's `problems` lists
+        skipped files, with reasons. Raises `InputError` if a place has no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore
@@ -308,10 +308,10 @@ class GraphChanges:
         key: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "VerifyResult":
-        """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. With
-        `stale`, reruns only code whose last run is older than that. `attest` signs the levels with `key`: a private
-        key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`). Raises
-        `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
+        """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. If
+        `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`:
+        a private key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`).
+        Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -498,7 +498,7 @@ def require_list(name: str, value: object) -> None:
 
 
 def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":
-    """Wraps `progress` so that it receives batch events as `PaperEvent`s."""
+    """Wraps `progress`, so that batch events are passed to `progress` as `PaperEvent`s."""
     shown = progress or ignore
     return lambda event: shown(PaperEvent(event[0].paper, event[1]))
 

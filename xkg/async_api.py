@@ -40,7 +40,7 @@ def _coroutine(
         run = functools.partial(contextvars.copy_context().run, ask, *args, **kwargs)
         try:
             pending = self._threads.submit(run)
-        except RuntimeError as error:  # the threads were shut down
+        except RuntimeError as error:  # the thread pool was shut down
             raise StoreError("the graph was closed: open it again") from error
         return await asyncio.wrap_future(pending)
 

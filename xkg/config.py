@@ -39,7 +39,7 @@ NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 
 
 class _Section(BaseModel):
-    # The value may be a misplaced secret, so an error shows the setting's name, never its value.
+    # The value may be a misplaced secret, so an error only contains the setting's name, never its value.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
@@ -100,8 +100,8 @@ class EmbeddingSettings(_Section):
 
     @property
     def vectors(self) -> str:
-        """The name of the vector space. Vectors with the same name are comparable. Local runtimes for the same model
-        agree, but a server's model with that name may differ."""
+        """The name of the vector space. Vectors with the same name are comparable. Local runtimes produce the same
+        vectors for a model, but a server's model with the same name may produce different vectors."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
 
     @model_validator(mode="after")
@@ -319,7 +319,7 @@ class ServeRunSettings(_Section):
 class ServeQuestionSettings(_Section):
     """Questions to the language model that a caller waits for, as with `verify`. A caller waits `wait_seconds` for the
     model, or twice as long for a task, because most clients time out after a minute or more. A call that takes longer
-    continues for at most `llm.seconds`, and its answer is stored for next time."""
+    continues for at most `llm.seconds`, and its answer is stored for the next request."""
 
     wait_seconds: float = Field(default=20, gt=0)
 
@@ -420,13 +420,13 @@ class _WorkingFolder(YamlConfigSettingsSource):
         ]
         if commands:
             raise ConfigError(
-                f"setting 'llm.{commands[0]}': a file cannot set a command, because it may come from a repository; "
+                f"setting 'llm.{commands[0]}': a file cannot set a command, as it may come from a repository; "
                 "use --llm or the environment"
             )
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None
         if isinstance(sandbox, dict) and sandbox.get("runner") == "unsafe-subprocess":
             raise ConfigError(
-                "setting 'sandbox.runner': a file cannot turn off the sandbox, because it may come from a repository; "
+                "setting 'sandbox.runner': a file cannot turn off the sandbox, as it may come from a repository; "
                 "set XKG_SANDBOX__RUNNER=unsafe-subprocess if you are sure"
             )
 

@@ -34,7 +34,7 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     umask applies to `mode`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        partial.unlink(missing_ok=True)  # the file may exist with a different mode
+        partial.unlink(missing_ok=True)  # the file may already exist with a different mode
         partial.touch(mode)
         with partial.open("wb") as file:
             file.write(data)
@@ -54,7 +54,7 @@ def said_when_full(folder: Path, advice: str) -> Iterator[None]:
     read-only, or because a file exceeds the system's size limit."""
     try:
         yield
-    except OSError as error:  # shutil.Error has the reasons for many files as text, but no error number
+    except OSError as error:  # shutil.Error contains the reasons for many files as text, but no error number
         reasons = {code: os.strerror(code) for code in _FULL}
         text = reasons.get(error.errno or 0) or next((why for why in reasons.values() if why in str(error)), None)
         if text is None:
@@ -73,8 +73,8 @@ def private_folder(folder: Path) -> None:
 
 
 def lies_under(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, with its links resolved, is one of these folders or is inside one of these folders. Folders are
-    compared by identity, since macOS and Windows ignore case in names."""
+    """Whether a path, with its links resolved, is one of these folders or lies inside one. Folders are compared by
+    identity, since macOS and Windows ignore case in names."""
     return any(
         path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
         for folder in folders
@@ -99,7 +99,7 @@ def user_config_folder() -> Path:
 
 
 def private_file(path: Path) -> None:
-    """Creates an empty file that only its owner can read, if it does not exist. Raises `OSError`."""
+    """Creates an empty file that only its owner can read, if the file does not exist yet. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOSED_IN_CHILDREN, 0o600))
 
@@ -153,7 +153,7 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
                 holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
                 raise StoreBusyError(
                     f"another process (pid {holder}) is writing to {folder} and did not finish within {wait:g} s; "
-                    "nothing was changed, try again when it is done"
+                    "nothing was changed; try again when that process is done"
                 )
             time.sleep(0.02)
         os.ftruncate(descriptor, 0)
@@ -186,8 +186,8 @@ def unheld(path: Path) -> Iterator[bool]:
 
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Locks an open file until it is closed in all processes that inherited it. Returns False if another process holds
-    the lock."""
+    """Locks an open file until all processes that inherited the file have closed it. Returns False if another process
+    holds the lock."""
     return system.lock(descriptor, shared=shared, wait=False)
 
 

@@ -14,7 +14,8 @@ def split_identifier(text: str) -> list[str]:
 
 
 def _shape(character: str) -> str:
-    """Returns the ASCII character that stands for a letter, mark or digit from any script when words are split."""
+    """Returns a character's class for word splitting: `A` for upper-case letters, `a` for other letters and marks, `0`
+    for digits, and a space for anything else."""
     if character.isupper():
         return "A"
     if character.isalpha() or unicodedata.category(character)[0] == "M":

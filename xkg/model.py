@@ -22,8 +22,8 @@ LONGEST_NAME = 500
 KILLED_SHARE = 0.6
 """The fraction of mutants that a test must detect to prove `tested`."""
 FAITHFUL_SHARE = 0.7
-# Minimum share of all statements, even when statements written from the definition are excluded; otherwise, every
-# statement without a counterpart could be attributed to the definition.
+# Minimum share of all statements that need a counterpart. Without this minimum, every statement without a counterpart
+# could be attributed to the definition.
 _LEAST_SHARE = 0.5
 
 
@@ -189,9 +189,9 @@ class Departure(Node):
 
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of the implementation's statements that
-    have a counterpart in the source lines. `by_definition` is the fraction without a counterpart because only the
-    definition asks for these statements; it is 0 unless a model agreed. `faults` lists a language model's objections,
-    or is None if no model was asked. `statements` is the number of statements in the definition that the model compared
+    have a counterpart in the source lines. `by_definition` is the fraction of statements without a counterpart because
+    only the definition requires them; it is 0 unless a model agreed. `faults` lists a language model's objections, or
+    is None if no model was asked. `statements` is the number of statements in the definition that the model compared
     with the code and the source lines, or None if the model compared no statements. `departures` lists the statements
     on which the paper and the repository differ."""
 
@@ -210,7 +210,8 @@ class Fidelity(Node):
 
     @property
     def is_met(self) -> bool:
-        """Whether the implementation is faithful: enough of it comes from the sources, and a model found no faults."""
+        """Whether the implementation is faithful, which requires that enough of its statements come from the sources
+        and that a model found no faults."""
         return self.is_enough and self.faults == ()
 
     @property
@@ -296,7 +297,7 @@ class Code(Node):
 
     @property
     def standing(self) -> str:
-        """The level and who attests it, such as `tested, attested by LAB and 2 others`."""
+        """The level and who attests to the level, such as `tested, attested by LAB and 2 others`."""
         return f"{self.level.value}, {self.attested}" if self.attested else self.level.value
 
     @property

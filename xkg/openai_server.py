@@ -31,8 +31,8 @@ _TITLE = re.compile(r"(?i)<title>\s*([^<]{1,200})")
 _ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 _PLACE = re.compile(r"\b(?:countr(?:y|ies)|regions?|territory|location)\b", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
-"""The first and the longest wait in seconds before a retry, if the server requests no pause. The wait doubles each
-time."""
+"""The first and the longest wait before a retry in seconds, if the server does not request a pause. The wait doubles
+each time."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class Access:
         return self.key or "none"
 
     def words(self, body: Any) -> str:
-        """Returns the message in an error body as one printable line, without the key; empty if there is no message."""
+        """Returns the message in an error body as one printable line, without the key. The line is empty if there is no
+        message."""
         words = " ".join(_message(body).split())
         if self.key:
             words = words.replace(self.key, "[key]")

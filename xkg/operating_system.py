@@ -21,7 +21,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 NO_WAITING = getattr(os, "O_NONBLOCK", 0)
 CLOSED_IN_CHILDREN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BYTES = getattr(os, "O_BINARY", 0)
-"""Flags for `os.open`, 0 if the system does not support them."""
+"""Flags for `os.open`, or 0 for flags that the system does not support."""
 
 OPEN_FILES_MOVE = sys.platform != "win32"
 """Whether open files can be renamed or removed, and their folders moved."""
@@ -34,12 +34,12 @@ _LOCK_HELD = 33
 _STILL_ACTIVE = 259
 _QUERY_LIMITED = 0x1000
 
-_ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
+_ARENA_MAX = -8  # M_ARENA_MAX in malloc.h
 
 
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
-    """Locks an open file until it is closed in all processes that inherited it. Returns False if another process holds
-    the lock and `wait` is not set. Raises `OSError`."""
+    """Locks an open file until all processes that inherited the file have closed it. Returns False if another process
+    holds the lock and `wait` is not set. Raises `OSError`."""
     if sys.platform == "win32":
         return _lock_by_handle(descriptor, shared=shared, wait=wait)
     try:
@@ -63,7 +63,7 @@ def largest_memory() -> int:
 
 def sync_folder(folder: str) -> None:
     """Syncs renames and new files in `folder` to disk, so that they survive a power cut. Does nothing on Windows, which
-    has no such call for folders."""
+    cannot sync folders."""
     if sys.platform == "win32":
         return
     descriptor = os.open(folder, os.O_RDONLY | FOLDER)
@@ -84,7 +84,7 @@ def is_root() -> bool:
 
 
 def runs(process: int) -> bool:
-    """Whether a process with this id exists. (On Windows, `os.kill(process, 0)` would end it.)"""
+    """Whether a process with this id exists. (On Windows, `os.kill(process, 0)` would end the process.)"""
     if sys.platform == "win32":
         return _runs_by_handle(process)
     try:
@@ -132,7 +132,7 @@ def share_one_heap() -> None:
     """Makes all threads in this process share one heap, if the process uses glibc. By default, each thread has its own
     heap, which never shrinks."""
     if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # the C library is not glibc
+        with contextlib.suppress(OSError, AttributeError):  # raised if the C library is not glibc
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 

@@ -107,7 +107,7 @@ def _connect(path: Path, schema: Mapping[str, str], synchronous: Synchronous) ->
         db.execute(f"PRAGMA synchronous = {synchronous}")
         present = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
         if missing := [statement for name, statement in schema.items() if name not in present]:
-            with transaction(db):  # atomic, so that a table cannot change between the statements
+            with transaction(db):  # atomic, so that no table can change between the statements
                 for statement in missing:
                     db.execute(statement)
             sync_folder(path.parent)

@@ -47,7 +47,7 @@ def judge(task: TaskName, k: int, window: int) -> Scorer:
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
         plan = read_jsonl(state.store.get("plan", ""), MOST_CHARACTERS)
-        # an Inspect limit may have stopped the planner before it stored a plan
+        # An Inspect limit may have stopped the planner before it stored a plan.
         problems = Counter(state.store.get("problems", {"planner that was stopped without a plan": 1}))
         sides = blinded(instance.golds, plan.entries, instance.id)
         inputs, cut = _inputs(task, instance, plan, sides, window)

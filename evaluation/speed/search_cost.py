@@ -86,7 +86,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
             server.call(SEARCH, {"query": text})
         costs: dict[str, list[Cost]] = {name: [] for name in ways}
         before = {name: cpu() for name, (_, cpu) in ways.items()}
-        mine = 0.0  # used by this process for calls other than embeddings
+        mine = 0.0  # CPU seconds used by this process, except for embeddings
         for text in texts:
             for name, (act, _) in ways.items():
                 own, started = time.process_time(), time.perf_counter()
@@ -165,7 +165,7 @@ def main(
         for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
             each = {name: median(map(of, several)) for name, several in costs.items()}
             cells += [f"{1e3 * value:.1f}" for value in each.values()]
-            # repeated answers come from a cache, so the floor is not comparable
+            # Repeated answers come from a cache, so the floor is not comparable.
             ratio = "" if kind == "repeated" else f"{each['search'] / (each['echo'] + each['embedding']):.2f}"
             cells.append(ratio)
         table.add_row(kind, *cells)

@@ -32,8 +32,7 @@ def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
     if len(scores) < k:
         return None
     ordered = sorted(scores)
-    # The i-th smallest score (from 0) is the best in each choice whose other k - 1 scores are among the i smaller
-    # scores.
+    # In ascending order, score i (from 0) is the best of k scores if the other k - 1 are among the i smaller scores.
     return math.fsum(score * math.comb(i, k - 1) for i, score in enumerate(ordered)) / math.comb(len(ordered), k)
 
 

@@ -81,7 +81,7 @@ async def session(kg: Path) -> AsyncIterator[Client]:
 async def build(client: Client, agent: Agent, world: World, most: int) -> dict[str, Any]:
     """Answers up to so many questions; the state of the job at the end."""
     asked = await ask(client, "build", paper=str(world.paper), repository=str(world.repository))
-    assert "You answer its questions" in asked["note"]
+    assert "You answer the job's questions" in asked["note"]
     job = asked["job"]
     while True:
         shown = await ask(client, "questions", job=job, known=agent.known)

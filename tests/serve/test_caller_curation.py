@@ -70,7 +70,7 @@ async def test_what_an_agent_finds_is_checked_and_another_session_goes_on(
     started = server(tmp_path / "kg", blacklist, world)
     async with Client(stdio_client(started)) as client:
         asked = await ask(client, "curate", paper=str(paper))
-        assert (asked["kind"], "You answer its questions" in asked["note"]) == ("curate", True)
+        assert (asked["kind"], "You answer the job's questions" in asked["note"]) == ("curate", True)
         first = await answered(client, asked["job"], most=2)
     async with Client(stdio_client(started)) as client:
         asked = await ask(client, "curate", paper=str(paper))

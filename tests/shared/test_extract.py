@@ -11,9 +11,9 @@ from xkg.build.techniques.extract import extract
 SHARED = Path(os.environ.get("XKG_SHARED", Path(__file__).parents[3] / "shared"))
 EXPECTED = {
     "fre": ("FRE", {"Random Functions as a Prior Reward Distribution", "Offline RL with FRE"}),
-    "bbox": ("BBOX-ADAPTER", {"Adapted Inference", "Online Adaptation", "ranking-based NCE loss"}),
-    "bam": ("BaM", {"score-based divergence", "Batch Step", "Match Step"}),
-    "sample-specific-masks": ("SMM", {"Lightweight Mask Generator Module", "Patch-wise Interpolation Module"}),
+    "bbox": ("BBOX-ADAPTER", {"BBOX-ADAPTER Adapted Inference", "Online Adaptation", "ranking-based NCE loss"}),
+    "bam": ("BaM", {"score-based divergence", "BaM Batch Step", "BaM Match Step"}),
+    "sample-specific-masks": ("SMM", {"SMM Lightweight Mask Generator Module", "SMM Patch-wise Interpolation Module"}),
     "bridging-data-gaps": ("DPMs-ANT", {"Similarity-Guided Training", "Adversarial Noise Selection"}),
     "test-time-model-adaptation": ("FOA", {"Forward-Only Prompt Adaptation", "Back-to-Source Activation Shifting"}),
     "mechanistic-understanding": (None, {"Toxicity Probe Vector", "Interventions Using Toxic Vectors"}),

@@ -50,7 +50,7 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"
-    if code.level is Level.CLAIMED:  # the sender of the code has already decided
+    if code.level is Level.CLAIMED:  # the code's sender decided whether to hide the technique
         return technique.hidden
     required = min_level or _highest_feasible(code)
     if code.level.rank >= required.rank:

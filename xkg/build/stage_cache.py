@@ -25,7 +25,7 @@ R = TypeVar("R")
 # {"sha256": "…", "output": …}: the digest of the output's bytes, and the output itself.
 _OUTPUT = b'", "output": '
 
-# Files and folders in xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
+# Files and folders in xkg/ that determine the output of a stage; a test compares this list with the imports of `build`.
 DECIDING = ("model.py", "value.py", "fusion.py", "text", "embeddings", "sandbox", "build")
 # Prompts (.md) are versioned separately.
 DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")
@@ -222,7 +222,7 @@ def _read(path: Path, kind: type[T]) -> T | None:
 
 
 def _write(path: Path, output: BaseModel) -> None:
-    # ASCII only, which preserves any text from a paper, including surrogates
+    # ASCII preserves any text from a paper, including surrogates.
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         private_folder(path.parent)

@@ -11,7 +11,7 @@ from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof
 from xkg.sandbox.runner import Environment, Limits, Runner
 
-# Files and folders in xkg/ that determine a proof; a test compares them with the imports of `sandbox.evidence`.
+# Files and folders in xkg/ that determine a proof; a test compares this list with the imports of `sandbox.evidence`.
 PROVING = (
     "model.py",
     "value.py",

@@ -202,7 +202,7 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
         added = papers[paper].packages
         if added:
             environment = maker.make(imports[paper], added, None, added)
-        # Checked one by one, because a second environment that lacks the same packages would waste gigabytes.
+        # Check modules one by one, because a second environment that lacks the same packages would waste gigabytes.
         absent = () if added else imports[paper].keys() & shared.missing.keys()
         if len(imports) > 1 and any(not maker.make([name]).missing for name in sorted(absent)):
             own = maker.make(imports[paper])

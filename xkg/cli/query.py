@@ -186,7 +186,7 @@ def context(
     repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
 ) -> "ContextAnswer":
     """Print a paper as Markdown for a prompt, within a token budget; the last line lists omissions."""
-    # the service rejects unknown kinds of nodes
+    # The service rejects unknown kinds of nodes.
     return service.context(paper, budget, view, include=include, code=code, repository=repo)  # type: ignore[arg-type]
 
 

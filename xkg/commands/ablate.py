@@ -66,8 +66,9 @@ class ComponentResult(Value):
 
 class AblateResult(Value):
     """A finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures` counts
-    failures by cause. `stored` is the number of ablations added to the graph. `summary` is written by a model.
-    `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if a price is unknown."""
+    failures by cause. `stored` is the number of ablations added to the graph. `unmeasured` says why no component was
+    measured, or is empty. `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if a
+    price is unknown."""
 
     run: str
     verdict: str
@@ -78,17 +79,16 @@ class AblateResult(Value):
     components: tuple[ComponentResult, ...]
     stored: int
     notes: tuple[str, ...]
-    summary: str = ""
+    unmeasured: str = ""
     model_calls: int = 0
     dollars: float | None = None
 
     def __str__(self) -> str:
-        lines = [f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
+        lines = [*filter(None, [self.unmeasured]), f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
         lines += [f"  {count} failed: {cause}" for cause, count in self.failures.items()]
         for part in self.components:
             if part.change is not None:
                 lines.append(f"  {part.interval:<30} {part.name}: {part.description} ({part.evidence})")
-        lines += [self.summary] if self.summary else []
         if self.model_calls:
             cost = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
             lines.append(f"{self.model_calls} model calls, {cost}")
@@ -304,7 +304,7 @@ def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
         components=tuple(parts),
         stored=stored,
         notes=campaign.notes,
-        summary=campaign.analysis.summary if campaign.analysis else "",
+        unmeasured=campaign.unmeasured,
         model_calls=campaign.model.calls if campaign.model else 0,
         dollars=campaign.model.dollars if campaign.model else None,
     )

@@ -152,7 +152,7 @@ def _indexes(settings: Settings, clock: Clock) -> "Sequence[PaperIndex]":
             chosen.append(OpenAlexIndex(settings.curation.openalex, clock=clock))
     except ImportError as error:
         raise _missing(error) from error
-    # arXiv allows one request every three seconds, so it is queried last, for papers unknown to the other sources.
+    # arXiv allows one request every three seconds, so arXiv is queried last, for papers unknown to the other sources.
     return [*chosen, ArxivIndex(settings.arxiv.url, clock=clock)]
 
 

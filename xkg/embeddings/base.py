@@ -99,7 +99,7 @@ def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
     if isinstance(embedder, WordEncoder):
         return embedder.encode(texts)
     none = np.empty((0, 0), np.uint8)
-    # Copies, because a view would keep the whole batch in memory.
+    # Return copies, because a view would keep the whole batch in memory.
     return [EncodedText(vector.copy(), (), none) for vector in embedder.embed(texts)]
 
 

@@ -65,7 +65,7 @@ class _Graph:
 
         words = self.words()
         shape = self.op("Shape", words)
-        # One row for each position in the text
+        # One row for each position in the text.
         end = self.op("Slice", shape, self.constant("one", [1]), self.constant("two", [2]))
         place = self.op("Slice", self.positions(), self.constant("zero", [0]), end)
         x = self.norm(self.op("Add", words, place), "embeddings.LayerNorm")
@@ -106,7 +106,7 @@ class _Graph:
         )
 
     def positions(self) -> str:
-        # A text is the first of BERT's two segments
+        # A text is the first of BERT's two segments.
         segment = self.read("embeddings.token_type_embeddings.weight")[0]
         return self.tensor("positions", self.read("embeddings.position_embeddings.weight") + segment)
 

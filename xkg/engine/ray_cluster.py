@@ -86,7 +86,7 @@ class RayEngine:
 
     def _connect(self, ray: Any, address: str) -> None:
         try:
-            # Without runtime_env, so that none of the driver's environment is sent.
+            # Omit runtime_env, so that none of the driver's environment is sent.
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:
             raise UnreachableError(

@@ -31,7 +31,7 @@ def is_repository(place: str) -> bool:
 
 
 class GitPlace(Place):
-    """Reads a bare copy of one commit under `cache`. Written files are kept in memory, and pushed together with the
+    """Reads from a bare copy of one commit under `cache`. New files are kept in memory and pushed together with the
     head."""
 
     def __init__(self, place: str, cache: Path) -> None:
@@ -54,7 +54,7 @@ class GitPlace(Place):
         try:
             self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, f"+{branch}:{branch}")
         except InputError as error:
-            if "couldn't find remote ref" in str(error):  # nobody has pushed to the branch yet
+            if "couldn't find remote ref" in str(error):  # nothing has been pushed yet
                 return None, None
             raise
         self._commit = self._git("rev-parse", branch).decode("ascii").strip()
@@ -64,7 +64,7 @@ class GitPlace(Place):
         if path in self._waiting:
             yield self._waiting[path][start : start + most]
             return
-        with self._lock:  # held for one request and its response
+        with self._lock:  # the lock covers one request and its response
             if self._reader is None:
                 self._reader = subprocess.Popen(
                     ["git", "-C", str(self._folder), "cat-file", "--batch"],
@@ -84,9 +84,7 @@ class GitPlace(Place):
             size = int(answer[2])
             if size > start + most:
                 self._end_reader()
-                raise InputError(
-                    f"{path} in {self.name} is larger than the size stated in the library; ask the library's maintainer"
-                )
+                raise InputError(f"{path} in {self.name} is larger than the library's index says; ask its maintainer")
             data = self._reader.stdout.read(size + 1)[:-1]
         yield data[start : start + most]
 

@@ -1,7 +1,7 @@
-"""Checks a library's head when reading it, and replaces it without losing other writers' entries.
+"""Checks a library's head on reading, and replaces the head without losing other writers' entries.
 
 A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4). Older
-heads, and copies that are no longer maintained, are rejected."""
+heads, and copies that are no longer maintained, are therefore rejected."""
 
 import hashlib
 import random
@@ -25,8 +25,8 @@ _TRIES = 200
 
 
 class Change(Value):
-    """A writer's addition: a paper with one version, which replaces the versions whose contents are in `seen`. If the
-    library already contains the version, only missing packages are added."""
+    """An addition by a writer: one version of a paper, which replaces the versions whose contents are in `seen`. If the
+    library already contains the new version, only its missing packages are added."""
 
     row: Row
     seen: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ _CHANGES = TypeAdapter(tuple[Change, ...])
 
 
 class OpenHead(NamedTuple):
-    """A head that was read from a place. `data` contains its bytes; `token` is passed to `Place.replace`."""
+    """A head that was read from a place. `data` contains the head's bytes, and `token` is passed to `Place.replace`."""
 
     head: Head
     signer: str | None
@@ -46,8 +46,8 @@ class OpenHead(NamedTuple):
 
 def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
     """Returns the library's current head. If `seen` is given, the head must not be older than the last head that was
-    seen. If the last head was signed, the current head must be signed with the same key or a trusted key. May raise
-    `UnsafeInputError`, `UnreachableError` or `InputError`.
+    seen. If the last head was signed, the new head must be signed with the same key or a trusted key. Raises
+    `UnsafeInputError`, `UnreachableError` and `InputError`.
     """
     before = seen.head() if seen is not None else None
     if before is not None and before.tag:
@@ -61,17 +61,17 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
     head: Head = parse(Head, payload, f"the head of {place.name}")
     if signer is not None and _expired(head.expires, clock.now()):
         raise UnsafeInputError(
-            f"the head of {place.name} expired ({head.expires}); nobody renewed it, or this is an old "
-            "copy; ask the library's maintainer to run `xkg push` again"
+            f"the head of {place.name} expired ({head.expires}): either nobody renewed it, or this is "
+            "an old copy; ask the maintainer to run `xkg push` again"
         )
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
-        # while writers merge, one of them may briefly restore an older head
+        # While writers merge, one of them may briefly restore an older head.
         if place.atomic and (head.version < before.version or is_other):
             raise UnsafeInputError(
-                f"{place.name} was rolled back to version {head.version}, but version {before.version} was seen "
-                f"before; ask the library's maintainer and, if the rollback was intended, "
-                f"delete {seen.folder if seen else ''}"
+                f"{place.name} was rolled back or replaced: its version is {head.version}, but version "
+                f"{before.version} was seen before; ask the maintainer, and if the change was "
+                f"intended, delete {seen.folder if seen else ''}"
             )
         if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
             raise UnsafeInputError(
@@ -82,7 +82,7 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
 
 
 def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
-    """Records that this head was seen. If `read_for` is not None, also records that the head's log was read for this
+    """Records that this head was seen. Unless `read_for` is None, also records that the head's log was read for this
     search (`SeenHead.entries`)."""
     before = seen.head()
     data = opened.data or b""
@@ -98,10 +98,10 @@ def files_of(place: Place, clock: Clock = CLOCK) -> Files:
 
 
 def merged(row: Row | None, change: Change) -> Row:
-    """Returns a paper's row, merged with a writer's addition."""
+    """Returns a paper's row after merging a writer's addition into it."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
-    # other writers' additions to a replaced version may be about code that has not changed
+    # Other writers' additions to a replaced version may be about code that has not changed.
     replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
     carried = {package.name: package for each in replaced for package in each.packages[1:]}
     packages = (*new.packages, *carried.values())
@@ -121,9 +121,9 @@ def add(
     step: Callable[[str], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> int:
-    """Adds the changes that are missing from the library, even while other writers are active, and returns how many
-    papers changed. `step` is called with the name of each write before it starts. Raises `InputError` and the same
-    errors as `open_head`."""
+    """Adds the changes that the library does not contain yet, even if others are writing at the same time. Returns the
+    number of papers that changed. `step` is called with the name of each write before it starts. Raises `InputError`
+    and the same errors as `open_head`."""
     if not place.atomic:
         step("announcement")
         place.announce(_CHANGES.dump_json(tuple(changes)))
@@ -154,8 +154,8 @@ def add(
         )
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
-        # if the response to the first attempt was lost, the second attempt is rejected, and the next round finds the
-        # changes already in the library
+        # If the response to the first attempt was lost, the second attempt is rejected. The next round then finds the
+        # changes in the library.
         if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:

@@ -1,10 +1,10 @@
 """The files of a library: `head.json`, and files such as `files/ab/<sha256>`, which are named after the hash of their
 bytes.
 
-The head contains the root of an index (a trie keyed by the hash of a paper's id or title, with 256 children per node)
-and the root of a log, which lists entries in order of arrival. Changing a node creates a new file. To find one paper in
-a million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
-after that entry.
+The head contains the roots of an index and a log. The index is a trie keyed by the hash of a paper's id or title, with
+256 children per node. The log lists entries in order of arrival. A changed node is a new file. To find one paper in a
+million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
+after it.
 """
 
 import gzip
@@ -45,8 +45,9 @@ class Package(Value):
 
 
 class Version(Value):
-    """One version of a paper. `content` is the hash of the paper's bundle, which is in the first package; other
-    packages were added later. `levels` counts the code nodes by claimed level; `pushed` is the time of the push."""
+    """One version of a paper. `content` is the hash of the version's bundle, which is in the first package. Any other
+    packages were added later. `levels` counts the version's code nodes by claimed level, and `pushed` is the time of
+    the push."""
 
     content: Sha256
     packages: tuple[Package, ...] = Field(min_length=1, max_length=1000)
@@ -61,13 +62,13 @@ class Version(Value):
 
     @property
     def proof(self) -> int:
-        """The sum of the ranks of the claimed levels."""
+        """The sum of the ranks of the version's claimed levels."""
         return sum(Level(name).rank * count for name, count in self.levels.items() if name in set(Level))
 
 
 class Row(Value):
-    """A paper and its versions that were not replaced, ordered by claimed levels, highest first. Technique `names` are
-    only in the log."""
+    """A paper with all versions that have not been replaced, highest claimed levels first. Technique `names` are only
+    included in the log."""
 
     paper: Text
     title: Text
@@ -111,7 +112,8 @@ def path_of(name: str) -> str:
 
 
 def keys_of(paper: str, title: str) -> tuple[str, ...]:
-    """Returns the keys that a paper is listed under: the id, the title, and the title up to a colon."""
+    """Returns the keys under which a paper is listed: its id, its title, and the part of its title before the first
+    colon."""
     titles = [title, title.partition(":")[0]]
     return tuple(dict.fromkeys([paper, *(f"title:{slug(each)}" for each in titles)]))
 
@@ -200,9 +202,7 @@ class Files:
         """Yields the log entries from number `entry` on. Chunks are read with `each`, which may be a pool's `map`."""
         whole = -(-head.entries // CHUNK)
         if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError(
-                "the library's log does not have the length stated in the head; ask the library's maintainer"
-            )
+            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -239,17 +239,13 @@ class Files:
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
         if len(rows) != length:
-            raise UnsafeInputError(
-                "the library's log does not have the length stated in the head; ask the library's maintainer"
-            )
+            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
         if len(names) != CHUNKS:
-            raise UnsafeInputError(
-                "the library's log does not have the length stated in the head; ask the library's maintainer"
-            )
+            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:

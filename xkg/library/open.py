@@ -1,4 +1,4 @@
-"""Opens the place at a library's address."""
+"""Opens the place where a library is stored, given the library's address."""
 
 import re
 from pathlib import Path

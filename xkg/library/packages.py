@@ -92,8 +92,8 @@ def unpack(data: bytes) -> list[Part]:
 def contents(
     parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
 ) -> Contents:
-    """Assembles a paper from its packages' parts, and checks it against the index. `base` is the bundle that later
-    parts belong to. Raises `UnsafeInputError`."""
+    """Assembles a paper from the parts in its packages, and checks the paper against the index. `base` is the bundle
+    that later parts belong to. Raises `UnsafeInputError`."""
     by_kind: dict[str, list[Part]] = {}
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)
@@ -106,7 +106,7 @@ def contents(
         raise UnsafeInputError(f"{paper[:200]}: {place} has no bundle that this version of xkg can read") from error
     if not whole or len(bundle.techniques) > MOST_TECHNIQUES:
         raise UnsafeInputError(
-            f"{paper[:200]}: {place} has a different paper under this name, or the package is larger than any paper"
+            f"{paper[:200]}: {place} has a different paper under this name, or the package is too large for a paper"
         )
     ablations = [parse(Ablation, part.data, "an ablation") for part in by_kind.get(_ABLATION, ())]
     return Contents(
@@ -118,8 +118,8 @@ def contents(
 
 
 def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
-    """Stores vectors from this embedder's model for texts that have not been embedded here, in one transaction. Skips
-    vectors from other models and vectors that do not have unit length."""
+    """Stores vectors from this embedder's model in one transaction, for texts that have not been embedded here yet.
+    Skips vectors from other models and vectors that do not have unit length."""
     import numpy as np
 
     usable = (
@@ -137,8 +137,8 @@ def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
 
 
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
-    """Yields the bundle's texts for which a part contains vectors, and the vectors. Yields nothing if there are no such
-    texts or the part is damaged."""
+    """Yields the texts in the bundle for which a part contains vectors, with their vectors. Yields nothing if the part
+    is damaged or contains no vectors."""
     import numpy as np
 
     try:

@@ -22,23 +22,23 @@ _TRIES = 4
 AT_ONCE = 16
 """Maximum number of concurrent requests."""
 _SECONDS, _SLOWEST = 60.0, 20_000
-"""The time limit for a file is `_SECONDS`, plus the time that the file takes at `_SLOWEST` bytes per second."""
+"""The time limit for a file is `_SECONDS`, plus the time to transfer the file at `_SLOWEST` bytes per second."""
 _ANNOUNCED_SECONDS = 3600
-_FULL = "free space or choose another place, then push again"
+_FULL = "free up space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
 T = TypeVar("T")
 
 
 class Place:
-    """Reads and writes files by their paths in the library. Raises `FileNotFoundError` if a file is missing, `OSError`
-    if a retry may succeed, and `InputError` if a retry will not help. `name` is a readable name for the place. A place
-    that is not `atomic` cannot detect whether another writer has replaced the head. In such a place, writers first
-    announce their entries in separate files, and merge other writers' announcements."""
+    """Reads and writes files, which are identified by their paths in the library. Raises `OSError` if a retry may
+    succeed, `FileNotFoundError`, and `InputError` if a retry will not help. `name` is a readable name for the place. A
+    place that is not `atomic` cannot detect whether another writer has replaced the head. In such a place, each writer
+    first announces its entries in a separate file, and then merges the other writers' announcements."""
 
     name: str
     atomic = True
     known: tuple[str, bytes] | None = None
-    """The tag and the bytes of the last head that was read, so that a web server does not have to send the same head
+    """The tag and the bytes of the last head that was read, so that a web server does not have to send the head
     again."""
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
@@ -57,7 +57,7 @@ class Place:
         raise InputError(f"{self.name} is read-only; push to the folder or bucket behind it")
 
     def replace(self, head: bytes, token: Any) -> bool:
-        """Replaces the head that was read with this token. Returns False if the head has changed since."""
+        """Replaces the head that was read with this token. Returns False if the head has changed since then."""
         raise NotImplementedError
 
     def announced(self) -> list[tuple[str, bytes]]:
@@ -68,8 +68,7 @@ class Place:
         raise NotImplementedError
 
     def forget(self, path: str) -> None:
-        """Deletes an announcement whose entries are in the head, once the announcement is so old that every writer's
-        head contains these entries."""
+        """Deletes an announcement that the head already includes, once no writer can still be using an older head."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -132,7 +131,7 @@ class OtherPlace(Place):
         yield self._files.cat_file(self._at(path), start=start, end=start + most)
 
     def write(self, path: str, data: bytes) -> None:
-        """Writes the file atomically if the place supports renaming, since another process may be reading the same
+        """Writes the file atomically if the place supports renaming, because another process may be reading the same
         file."""
         self._files.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)
         partial = f"{self._at(path)}.{uuid.uuid4().hex}.tmp"
@@ -173,7 +172,7 @@ class ObjectPlace(OtherPlace):
     def head(self) -> tuple[bytes | None, Any]:
         try:
             with self._translated():
-                # read the tag first: if the head is replaced in between, `replace` fails
+                # Read the tag first, so that `replace` fails if the head is replaced in between.
                 tag = self._files.info(self._at(HEAD), refresh=True)["ETag"]
             return super().head()[0], tag
         except FileNotFoundError:
@@ -202,15 +201,15 @@ class ObjectPlace(OtherPlace):
             yield
         except NoCredentialsError as error:
             raise InputError(
-                f"{self.name} needs keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
-                "anybody may read it"
+                f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
+                "it is publicly readable"
             ) from error
         except BotoCoreError as error:
             raise OSError(str(error)) from error
 
 
 def _code(error: BaseException | None) -> str:
-    """Returns the server's error code for an exception."""
+    """Returns the server's error code in an exception."""
     response = getattr(error.__cause__, "response", None) if error is not None else None
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
 
@@ -234,7 +233,7 @@ class WebPlace(Place):
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
             passed_over = start if file.r.status == 200 else 0
-            # reading at the end of the file would cost another round trip to fsspec's thread
+            # Reading at the end of the file would cost another round trip to fsspec's thread.
             while most > 0 and not file.r.content.at_eof() and (piece := file.read(_PIECE)):
                 skipped = min(passed_over, len(piece))
                 passed_over -= skipped
@@ -284,8 +283,9 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Calls `attempt` and returns its result, retrying if this may help. Attempts that made `progress` (in bytes) do
-    not count towards the limit. Raises `UnreachableError`, `FileNotFoundError`, and other errors from `attempt`."""
+    """Returns the result of `attempt`, which is retried if a retry may help. Attempts that made `progress` (in bytes)
+    do not count towards the maximum. Raises `UnreachableError`, `FileNotFoundError`, and other errors from
+    `attempt`."""
     tries = before = 0
     while True:
         try:
@@ -312,8 +312,8 @@ def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) ->
 
 
 def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
-    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes; may also raise
-    `UnreachableError` or `FileNotFoundError`."""
+    """Reads a small file. Raises `UnsafeInputError` if the file has more than `most` bytes, `UnreachableError` and
+    `FileNotFoundError`."""
 
     def attempt() -> bytes:
         data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
@@ -339,8 +339,8 @@ def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
 
 
 def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK) -> Path:
-    """Downloads a package into `folder`, resuming an interrupted download, and returns the path to the package. Raises
-    the same errors as `read_file`."""
+    """Downloads a package into `folder` and returns the path of the downloaded file. Resumes an interrupted download.
+    Raises the same errors as `read_file`."""
     target, partial = folder / package.name, folder / f"{package.name}.part"
     if target.exists():
         return target

@@ -276,7 +276,7 @@ class LanguageModel:
         for number, (tier, model) in enumerate(zip(tiers, models, strict=True)):
             if complaint.startswith(_BARRED) and model in models[:number]:
                 continue
-            # A new conversation with the same model repeats the question, so it must not get the cached answer.
+            # A new conversation with the same model repeats the question, which must not get the cached answer.
             draw = models[:number].count(model)
             messages = opening
             failed, looked = 0, False

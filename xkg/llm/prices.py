@@ -10,7 +10,7 @@ from xkg.config import LlmSettings, Price
 from xkg.errors import ConfigError
 from xkg.llm.prompt import Prompt, Role
 
-# From the published method: 102,950 output tokens in 41.6 calls per paper.
+# The published method used 102,950 output tokens in 41.6 calls per paper.
 TYPICAL_OUTPUT = 2500
 _ORDINARY = 1000
 """No provider charges its long-prompt price for prompts of up to this many tokens."""

@@ -9,8 +9,8 @@ from xkg.files import lies_under
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     """Returns the folders that may contain working copies, with links resolved. By default, only the folder in which
-    the server was started is allowed, unless this is the file system's root or contains the home folder, which must not
-    be exposed by accident.
+    the server was started is allowed. The file system's root and folders that contain the home folder are not allowed
+    by default, so that the home folder is not exposed by accident.
 
     Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:
@@ -25,7 +25,7 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
 
 def may_be_opened(folder: Path) -> bool:
     """Whether a folder may be opened without being listed in the settings. The file system's root and folders that
-    contain the home folder may not."""
+    contain the home folder must be listed."""
     return not Path.home().resolve().is_relative_to(folder)
 
 
@@ -54,5 +54,5 @@ def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], ki
             return path
     opened = ", ".join(str(root) for root in roots)
     raise InputError(
-        f"{named[:200]!a} is not a {kind} under {opened}: choose one that is, or have serve.roots extended"
+        f"{named[:200]!a} is not a {kind} under {opened}: choose a path there, or have serve.roots extended"
     )

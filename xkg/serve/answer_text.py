@@ -139,7 +139,7 @@ def _nothing(answer: AnyAnswer) -> list[str]:
 
 
 def _quotes(answer: AnyAnswer) -> bool:
-    """Whether the answer quotes papers or repositories. Build results and errors do; questions from jobs already
+    """Whether the answer quotes papers or repositories, as build results and errors do. Questions from jobs already
     contain marks."""
     if isinstance(answer, JobAnswer | JobsAnswer):
         jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,)
@@ -169,7 +169,7 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
     head, in_head = _head(type(value))
     rest = {name: item for name, item in fields.items() if item and name not in in_head and name not in _NOT_SHOWN}
     line = head.format_map({name: _scalar(fields[name]) for name in in_head}).replace(":  ", ": ").removesuffix(": ")
-    line = one_line(str(value)) if isinstance(value, Measured) else line  # formats its own interval
+    line = one_line(str(value)) if isinstance(value, Measured) else line  # `Measured` formats its own interval
     if row:
         inline = {name: item for name, item in rest.items() if _is_short(name, item)}
         short = "; ".join(f"{_named(name)} {_scalar(item)}" for name, item in inline.items())

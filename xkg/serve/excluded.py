@@ -1,5 +1,5 @@
-"""Applies the setting `serve.exclude`, which hides papers from all answers. The setting lists papers and repositories.
-Papers built from a listed repository are hidden too. This allows agents to be tested on a graph that others need in
+"""Applies the setting `serve.exclude`, which hides papers from all answers. The setting lists papers and repositories;
+papers built from a listed repository are also hidden. This allows agents to be tested on a graph that others need in
 full."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,7 +107,7 @@ class _Without:
         if papers and not within:
             return []
         more = k
-        while True:  # until there are k visible hits, or no more hits
+        while True:  # loop until there are k visible hits, or no more hits
             hits = find(query, more, within)
             shown = self._visible(hits)
             if len(shown) >= k or len(hits) < more:

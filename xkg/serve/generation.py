@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 ANSWERS = 256
-"""Number of cached search answers, each about 10 kB."""
+"""Number of cached search answers. Each answer takes about 10 kB."""
 
 
 class Generation:
     """A snapshot as seen by a user who trusts the keys in `trust`, without the papers listed in the file `exclude`.
-    Either may be None. Everything is computed on first use. Raises `InputError` if `exclude` cannot be read, because an
-    unfiltered answer could contain excluded papers."""
+    `trust` and `exclude` may be None. Everything is computed on first use. Raises `InputError` if `exclude` cannot be
+    read, because an unfiltered answer could contain excluded papers."""
 
     def __init__(self, store: GraphStore, snapshot: Snapshot, trust: Trust | None, exclude: Path | None) -> None:
         self.snapshot, self.trust = snapshot, trust

@@ -1,4 +1,5 @@
-"""Serves several graphs from one server: selects the graph for each call and checks whether the caller may read it.
+"""Serves several graphs from one server: selects the graph for each call and checks whether the caller may read this
+graph.
 
 If there are several graphs, tools and prompts have a `graph` argument, and the resources of all graphs except the first
 begin with `xkg://NAME/`. A token with `graph:NAME` scopes can read only the graphs in its scopes."""
@@ -31,7 +32,7 @@ def served_folders(settings: Settings) -> dict[str, Path]:
     if len(named) < len(folders):
         raise InputError("two graphs have the same name, because their folders do: rename one folder")
     if len(folders) > 1 and settings.store.url is not None:
-        raise InputError("only graphs in folders can be served together: store.url is a single graph, so pass one --kg")
+        raise InputError("only graphs in folders can be served together; store.url is a single graph, so pass one --kg")
     return named
 
 
@@ -99,8 +100,8 @@ def readable_graphs(service: Service) -> list[str]:
 
 @contextmanager
 def asking(name: str, first: str) -> Iterator[None]:
-    """Selects the graph for calls within the context. Resource addresses contain the graph's name unless it is the
-    first graph."""
+    """Selects the graph for calls within the context. Resource addresses contain the graph's name unless the graph is
+    the first one."""
     token, address = _chosen.set(name), uri_of_graph.set("" if name == first else f"{name}/")
     try:
         yield

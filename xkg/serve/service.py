@@ -53,7 +53,7 @@ class Service:
     """Answers questions about the graph's current generation.
 
     All methods raise subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. If no `parsers` are
-    given, they are started when needed. Closing the graph also closes the parsers. Graphs may share a `model`."""
+    given, parsers are started when needed. Closing the graph also closes the parsers. Graphs may share a `model`."""
 
     def __init__(self, settings: Settings, parsers: "Parsers | None" = None, model: SharedModel | None = None) -> None:
         self.folder = settings.kg
@@ -71,7 +71,7 @@ class Service:
         self._generation: Generation | None = None
 
     def state(self) -> tuple[int, int]:
-        """Returns the current generation and its number of papers. Raises `StoreError` if there are none."""
+        """Returns the current generation and its number of papers. Raises `StoreError` if there are no papers."""
         with self.snapshot() as snapshot:
             return snapshot.generation, snapshot.paper_count()
 
@@ -83,9 +83,9 @@ class Service:
         filters: Filters | None = None,
         verify: bool = False,
     ) -> types.SearchAnswer:
-        """Returns up to `k` techniques that fit the query. `verify` asks the language model to judge them, and waits up
-        to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no model, the answer
-        contains the verifier's question for the reader."""
+        """Returns up to `k` techniques that fit the query. `verify` asks the language model to judge the techniques,
+        and waits up to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no
+        model, the answer contains the verifier's question for the reader."""
         if not query.strip():
             raise InputError("the query is empty: give a technique's name, or describe what the code should do")
         chosen = filters or Filters()
@@ -110,7 +110,8 @@ class Service:
     def find_implementations(
         self, task: str, k: int = 1, *, filters: Filters | None = None, full: bool = False
     ) -> types.ImplementationsAnswer:
-        """Returns up to `k` techniques for each part of a task, and how to apply them. `full` adds their code."""
+        """Returns up to `k` techniques for each part of a task, and how to apply them. `full` adds the techniques'
+        code."""
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
@@ -155,7 +156,8 @@ class Service:
         repository: Path | None = None,
     ) -> ContextAnswer:
         """Renders a paper as Markdown for a prompt. `include` selects the kinds of nodes, by default all. `repository`
-        is a clone of the paper's repository. If it is given, raw code is read from it instead of the build outputs."""
+        is a clone of the paper's repository. If `repository` is given, raw code is read from this clone instead of the
+        build outputs."""
         with self.snapshot() as snapshot:
             kinds = KINDS if include is None else include
             return paper_context(
@@ -244,7 +246,7 @@ class Service:
 
     def warm(self) -> None:
         """Loads the data needed by the first search and the first query. Ignores errors, because the search or query
-        will raise them."""
+        will raise the same errors."""
         try:
             if not self._closed:
                 self.search("warm", 1)
@@ -253,11 +255,11 @@ class Service:
         except XkgError:
             pass
         finally:
-            if self._closed:  # closed in the meantime, so close anything opened since
+            if self._closed:  # the graph was closed in the meantime, so close anything opened since
                 self.close()
 
     def close(self) -> None:
-        """Closes the graph permanently. Running calls finish normally, except that questions to a language model and
+        """Closes the graph permanently. In-flight calls finish normally, except that questions to a language model and
         the parsing of folders are aborted."""
         with self._turn:
             self._closed = True
@@ -390,7 +392,7 @@ class Service:
             if self._cached is None:
                 own = self.folder.is_dir()
                 folder = self.folder if own else user_cache_folder()
-                with contextlib.suppress(OSError):  # if the cache cannot be written, it is only slower
+                with contextlib.suppress(OSError):  # without a writable cache, embedding is only slower
                     private_folder(folder)
                 self._cached = CachedEmbedder(
                     self._model,

@@ -7,7 +7,7 @@ from xkg.embeddings.base import Embedder
 
 
 class SharedModel:
-    """Returns the model when called, and loads it on the first call. Thread-safe."""
+    """Returns the model when called. The first call loads the model. Thread-safe."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings

@@ -1,5 +1,5 @@
-"""A snapshot as seen by a user who trusts certain keys. Claimed code has the level attested by these keys, and lists
-them.
+"""A snapshot as seen by a user who trusts certain keys. In this snapshot, claimed code has the level that these keys
+attest, and lists the keys.
 
 Trust is applied when reading and never stored, so revoking a key takes effect immediately."""
 

@@ -11,8 +11,8 @@ _LISTED = 20
 
 
 class TechniqueChange(Value):
-    """A changed technique. `before` and `after` are its names, or None if it does not exist in that state. `fields`
-    lists the changed fields."""
+    """A changed technique. `before` and `after` are the technique's names, or None if the technique does not exist in
+    that state. `fields` lists the changed fields."""
 
     id: str
     before: str | None
@@ -32,8 +32,8 @@ class PlaceChange(Value):
 
 
 class LevelChange(Value):
-    """A change in a technique's code. `before` and `after` are its levels, or `none` if there is no code. `rewritten`
-    means that the implementation or test changed."""
+    """A change in a technique's code. `before` and `after` are the code's levels, or `none` if there is no code.
+    `rewritten` means that the implementation or test changed."""
 
     id: str
     name: str
@@ -69,7 +69,7 @@ class PaperChange(Value):
 
 def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> PaperChange:
     """Returns the differences between two states of a paper, or between two papers. Techniques are matched by their
-    path in the hierarchy. Hidden techniques are ignored. None means that the paper does not exist in that state."""
+    path in the hierarchy. Hidden techniques are ignored. A state is None if the paper does not exist in this state."""
     last = after or before
     if last is None:
         raise ValueError("neither state contains a paper")

@@ -31,8 +31,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle in `folder`, which must exist. Files that are not `durable` may be damaged by a power failure,
-    which the hash detects. This is sufficient for copies. Raises `OSError`."""
+    """Stores a bundle in `folder`, which must exist. Files that are not `durable` may be damaged by a power failure.
+    The hash reveals the damage, so such files are good enough for copies. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
@@ -72,13 +72,13 @@ def parse(data: bytes, path: Path, paper: str | None = None) -> PaperBundle:
 
 
 def serialise(bundle: PaperBundle) -> bytes:
-    """Serialises a bundle as a file's bytes, which are equal for equal bundles."""
+    """Serialises a bundle to the bytes of a bundle file. Equal bundles have equal bytes."""
     payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
 
 
 def stated_sha256(data: bytes) -> str:
-    """Returns the hash recorded in a bundle file, without checking it."""
+    """Returns the hash recorded in a bundle file, without checking the hash."""
     return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 
@@ -89,7 +89,7 @@ def sha256(bundle: PaperBundle) -> str:
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Omit these fields if empty, so that bundles from versions without them keep their hashes.
+    # Omit these fields if they are empty, so that bundles from versions without these fields keep their hashes.
     later = ("reference", "stars", "archived", "default_branch", "file_licenses", "license_texts")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]
@@ -105,7 +105,7 @@ def _payload(bundle: PaperBundle) -> bytes:
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
     """Returns each paper's newest readable bundle in `folder`, and one line for each unreadable file. Unreadable files
-    are renamed to `*.damaged` so that they are not deleted automatically."""
+    are renamed to `*.damaged`, so that damaged files are not deleted automatically."""
     found: dict[str, PaperBundle] = {}
     problems = []
     for path in sorted(folder.glob("[!.]*.json"), key=lambda p: (p.stat().st_mtime_ns, p.name)):

@@ -16,10 +16,10 @@ class Position(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The changes up to position `to`. If `whole` is set, `bundles` contains every paper in the graph. Otherwise, it
-    contains the changed papers, and `removed` contains the ids of deleted papers. `bundles` is read lazily, and each
-    bundle reflects `to` or a later state. `decisions` contains all valid decisions, or is None if they have not
-    changed."""
+    """The changes up to position `to`. If `whole` is set, `bundles` contains every paper in the graph. Otherwise,
+    `bundles` contains the changed papers, and `removed` contains the ids of deleted papers. `bundles` is read lazily,
+    and each bundle reflects `to` or a later state. `decisions` contains all valid decisions, or is None if they have
+    not changed."""
 
     to: Position
     whole: bool
@@ -32,8 +32,8 @@ class Feed(Protocol):
     """A graph whose changes can be followed. Methods raise `StoreError` if the graph cannot be reached."""
 
     def position(self) -> Position:
-        """Returns the graph's current position. Called before every answer, so it takes only one round trip."""
+        """Returns the graph's current position. Called before every answer, so this call takes only one round trip."""
 
     def changes(self, since: Position | None) -> Changes:
         """Returns the changes since a position. Returns everything if `since` is None or belongs to a different graph,
-        or if tombstones since then have been deleted."""
+        or if tombstones created after that position have been deleted."""

@@ -19,7 +19,7 @@ _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 def graph_files(place: Path) -> list[Path]:
     """Returns all `*.json` files in a folder except the list of ablations, ordered by name, or the file itself if
-    `place` is a file. Raises `InputError` if there are none."""
+    `place` is a file. Raises `InputError` if there are no graph files."""
     if not place.is_dir():
         if not (place.exists() or place.is_symlink()):
             raise InputError(f"{place}: no such file or folder; pass graph files (*.json) or folders that contain them")
@@ -83,14 +83,15 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
     """Returns the bundle with the evidence and attestations in `stored` for the same code. Stored evidence from a run
-    replaces missing evidence or a claim. Stored evidence from a check replaces the same check at a different time."""
+    replaces missing evidence or a claim. Stored evidence from a check replaces evidence from the same check at a
+    different time."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
     return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])
 
 
 def _proven(code: Code, stored: Code | None) -> Code:
-    # Compare the code itself, because ids in a file are arbitrary.
+    # Compare the code itself, because the ids in a file can be arbitrary.
     if stored is None or (code.implementation, code.test) != (stored.implementation, stored.test):
         return code
     if code.level is Level.CLAIMED:

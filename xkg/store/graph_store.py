@@ -9,7 +9,7 @@ from xkg.model import Ablation, Code, Level, Paper, PaperBundle, Technique
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Opening a graph does not need numpy, and importing it takes longer than opening the graph.
+    # Opening a graph does not need numpy, and importing numpy takes longer than opening the graph.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -126,7 +126,7 @@ class Coverage(NamedTuple):
 
 class Background(NamedTuple):
     """The distribution of cosines between a vector and all techniques in a graph, which shows what cosine to expect for
-    an unrelated technique. `techniques` is their number. All values are 0 if there are no vectors."""
+    an unrelated technique. `techniques` is the number of techniques. All values are 0 if there are no vectors."""
 
     mean: float
     deviation: float
@@ -134,8 +134,8 @@ class Background(NamedTuple):
 
 
 class Snapshot(Protocol):
-    """A state of the graph, which does not change while it is open. Methods raise `UnknownIdError`, which lists the
-    nearest ids.
+    """A state of the graph that does not change while the snapshot is open. Methods raise `UnknownIdError`, which lists
+    the nearest ids.
 
     `generation` is 0 for an empty graph. `current` is False if this is an earlier state of a server's graph, used while
     this machine's copy is being updated."""
@@ -144,7 +144,7 @@ class Snapshot(Protocol):
     current: bool
 
     def papers(self) -> Sequence[Paper]:
-        """Returns all papers, which is slow for a large graph. Other methods read only the data needed for one
+        """Returns all papers. This is slow for a large graph. Other methods read only the data needed for one
         answer."""
 
     def paper_lines(self) -> Sequence[PaperLine]:
@@ -152,8 +152,9 @@ class Snapshot(Protocol):
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """Returns the id of the paper with this id, or else the ids of papers with this title, or else of papers whose
-        titles begin with these words. Case, spaces and punctuation are ignored. Returns up to `most` ids, in order."""
+        """Returns the id of the paper with this id. If there is none, returns the ids of papers with this title, or
+        else the ids of papers whose titles begin with these words. Case, spaces and punctuation are ignored. Returns up
+        to `most` ids, in order."""
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
         """Returns the headings of these papers, in the same order. Unknown ids are omitted."""
@@ -194,9 +195,9 @@ class Snapshot(Protocol):
         """Returns a word in a name or title that is spelled almost like `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
-        """Returns the total weight of the query's words in each of these techniques, and the total weight of all its
-        words. A word's weight is the square root of its inverse document frequency, relative to that of a word that
-        does not occur in the graph."""
+        """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
+        in the query. A word's weight is the square root of its inverse document frequency, relative to the weight of a
+        word that does not occur in the graph."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without
@@ -215,7 +216,7 @@ class Snapshot(Protocol):
         """Returns the facts for these techniques. Unknown ids are omitted."""
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Returns the ids of papers in the graph cited by a paper, and of papers that cite it."""
+        """Returns the ids of papers in the graph cited by a paper, and the ids of papers that cite this paper."""
 
 
 class Recognise(NamedTuple):
@@ -227,8 +228,8 @@ class Recognise(NamedTuple):
 
 
 class GraphStore(Protocol):
-    """A store for graphs. Writes are atomic: readers see either all of a write or none of it. `place` is the store's
-    display name: a folder, or a server's address without secrets."""
+    """A store for graphs. Writes are atomic: readers see a write either completely or not at all. `place` is the
+    store's display name: a folder, or a server's address without secrets."""
 
     place: str
 
@@ -245,8 +246,8 @@ class GraphStore(Protocol):
         self, new: Iterable[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
     ) -> int:
         """Adds or replaces these papers, which are read one at a time. Returns the number of the generation that
-        contains them. If nothing changed, this is the current generation. `fences` maps papers to the fences of their
-        leases.
+        contains them. If nothing changed, returns the number of the current generation. `fences` maps papers to the
+        fences of their leases.
 
         Raises `InputError` if a bundle is inconsistent, `LeaseLostError` if another builder has taken a lease in the
         meantime, `StoreError` if the store cannot be written, and anything that `recognise.check` raises. If an error
@@ -258,7 +259,7 @@ class GraphStore(Protocol):
 
     def add_ablations(self, new: "Iterable[Ablation]") -> int:
         """Adds measurements of techniques, replacing any with the same ids. Measurements are kept even if their papers
-        are removed. If a technique is not visible, its measurement is stored, but not in the graph."""
+        are removed. The measurement of a technique that is not visible is stored, but not added to the graph."""
 
     def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
         """Returns the measurements of these techniques, or of all techniques if None, in id order."""
@@ -282,7 +283,7 @@ class GraphStore(Protocol):
         generation before `second`. Raises `StoreError` if a generation has been deleted."""
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Rebuilds all derived data. Returns the generation's number, and notes with one line each."""
+        """Rebuilds all derived data. Returns the new generation's number, and a list of one-line notes."""
 
     def check(self) -> list[str]:
         """Checks the stored graph. Returns any problems, one line each."""

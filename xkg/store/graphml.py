@@ -1,5 +1,5 @@
 """Exports papers as a GraphML file (http://graphml.graphdrawing.org/specification.html) for Gephi, yEd, Cytoscape and
-networkx. The file contains the nodes, edges and properties defined in `xkg.store.rows`. GraphML has no lists, so they
+networkx. The file contains the nodes, edges and properties defined in `xkg.store.rows`. GraphML has no lists, so lists
 are stored as JSON strings."""
 
 import re
@@ -28,8 +28,8 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.
 
 
 def graphml(bundles: Iterable[PaperBundle], links: Iterable[Link], ablations: Iterable[Ablation]) -> Iterator[str]:
-    """Yields the file in pieces. The file contains the papers' visible techniques with everything connected to them,
-    the papers' citations, and related concepts and measurements."""
+    """Yields the file in pieces. The file contains the papers' visible techniques with everything connected to these
+    techniques, the papers' citations, and related concepts and measurements."""
     yield _HEAD
     # GraphML must declare all properties with their types first, but types are only known after all rows are read.
     kinds: dict[tuple[str, str], str] = {}

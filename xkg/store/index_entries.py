@@ -7,8 +7,8 @@ from xkg.embeddings.base import Text
 from xkg.model import Code, PaperBundle, Technique
 
 VECTOR_TEXT_CHARACTERS = 2000
-"""Maximum length of a text. This is longer than the default model's limit of 256 word pieces. The model ignores the
-rest."""
+"""Maximum length of a text. This is longer than the default model's limit of 256 word pieces. The model ignores any
+further word pieces."""
 
 
 PART_OF_HIDDEN = "it is part of a hidden technique"
@@ -43,7 +43,7 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
 
 
 def hidden_techniques(bundle: PaperBundle) -> list[Technique]:
-    """Returns the hidden techniques and all techniques below them, in preorder, each with the reason why it is
+    """Returns the hidden techniques and all techniques below them, in preorder, with the reason why each technique is
     hidden."""
     found: dict[str, Technique] = {}
     for technique in bundle.techniques:
@@ -72,7 +72,7 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 def vector_text(entry: Entry) -> Text:
     """Returns the text for a technique's vector. The most informative part comes first, because models cut off the end.
     The names of its ancestors provide context. Identifiers from its code are only in the text index, because adding
-    them to this text made as many queries worse as better."""
+    identifiers to this text made as many queries worse as better."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))

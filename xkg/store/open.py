@@ -13,9 +13,8 @@ def open_graph(
     """Opens the configured graph without reading anything. `embedder` is called when something must be embedded. If
     `connect` is false, closing the graph does not call `GraphStore.connect`, and another writer must do so.
 
-    If `background` is true, outdated indexes are updated in the background while the graph keeps answering from them,
-    and missing indexes are built in the background while the graph raises `StoreBusyError`. Otherwise, the first call
-    waits."""
+    If `background` is true, indexes are updated and built in the background. The graph meanwhile answers from outdated
+    indexes, and raises `StoreBusyError` if there are no indexes yet. If `background` is false, the first call waits."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

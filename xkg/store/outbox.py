@@ -1,4 +1,4 @@
-"""Stores papers that were built while the graph's server was unreachable as bundle files, to be sent later."""
+"""Stores newly built papers as bundle files if the graph's server is unreachable, so that they can be sent later."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,4 +37,4 @@ def _papers(folder: Path) -> Iterator[tuple[Path, str]]:
         try:
             yield path, bundles.read(path).paper.id
         except StoreError:
-            continue  # the damage is reported when the file is sent
+            continue  # the damage will be reported when the file is sent

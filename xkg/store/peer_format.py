@@ -84,7 +84,7 @@ def peer_bytes(bundle: PaperBundle) -> bytes:
     return json.dumps(write_peer(bundle), ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace") + b"\n"
 
 
-# --- The regular form of each object, from the model alone.
+# --- The regular form of each object, derived only from the model.
 
 
 def _paper(bundle: PaperBundle, techniques: list[Object]) -> Object:
@@ -174,7 +174,7 @@ def _load(path: Path) -> Object:
         raise _Wrong(f"is not complete JSON (line {error.lineno}: {error.msg})") from error
     except RecursionError as error:
         raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
-    except ValueError as error:  # an integer with too many digits for Python
+    except ValueError as error:  # Python refuses integers with too many digits
         raise _Wrong("contains a number that is too long") from error
     _bound_nesting(value)
     if not isinstance(value, dict):

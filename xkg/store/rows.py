@@ -29,8 +29,8 @@ NODES = {
 }
 """The properties of each label, in the order of a row's values. `[]` marks lists of strings. A `CitedWork` is cited but
 has not been built. The name of `Code` is its technique's name. `claimed` is the claimed level of code whose level is
-`claimed`. `attested_by` lists the fingerprints of keys that attest at least that level or, for any other code, its own
-level."""
+`claimed`. `attested_by` lists the fingerprints of keys that attest at least the claimed level or, for any other code,
+the code's own level."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -46,8 +46,8 @@ EDGES = {
     "RELEASES": ("Paper", "Resource", ""),
     "ABLATED_IN": ("Technique", "Ablation", ""),
 }
-"""Each edge type's labels at both ends and properties. The values in a row are both ids, followed by the properties.
-`|` separates alternative labels."""
+"""For each edge type, the labels of both ends and the properties. A row's values are the ids of both ends, followed by
+the properties. `|` separates alternative labels."""
 
 LONGEST_KEY = 1500
 """Maximum length of a key in characters. Neo4j cannot index strings larger than 8 KB."""
@@ -198,8 +198,8 @@ def _text(text: str | None) -> str | None:
 
 
 def texts(several: Iterable[str]) -> tuple[str, ...]:
-    """Converts a list to a form that both engines can store. Empty strings are dropped, because LadybugDB drops them
-    too."""
+    """Converts a list to a form that both engines can store. Empty strings are dropped, because LadybugDB also drops
+    empty strings."""
     return tuple(encodable(text) for text in several if text)
 
 

@@ -122,7 +122,6 @@ def usual(body: Mapping[str, Any]) -> dict[str, Any]:
             int(line.partition(".")[0]) for line in section(body, "components").splitlines() if "critical: " in line
         ]
         return {
-            "summary": "Smoothing matters.",
             "strong": [{"component": n, "text": f"strong {n}"} for n in strong],
             "weak": [{"component": 1, "text": "weak 1"}] if 1 not in strong else [],
             "caveats": ["one data set"],

@@ -245,7 +245,6 @@ def test_no_ablation_without_a_baseline(
 
 def test_a_claimed_value_is_compared(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
     far = run_campaign(start_of(task_of(repository, budget=1, only=["inert"], claimed=7.0), tmp_path / "other"))
-    assert far.baseline.reproduced is False
     assert "off by" in far.baseline.verdict
 
 
@@ -298,8 +297,8 @@ def test_runs_take_gpus_in_turn(
     start = real_start_of(task, tmp_path / "run")
     if start.runner.name != "bubblewrap":
         pytest.skip("other sandboxes leave nodes at their own paths")
-    with pytest.raises(InputError, match="nothing in this code can be ablated"):
-        run_campaign(start)
+    campaign = run_campaign(start)
+    assert campaign.unmeasured.startswith("no component was measured, only the baseline (")
     runs = [json.loads(path.read_text())["output"] for path in (tmp_path / "run" / "nodes").glob("run-*.json")]
     assert len(runs) == 4
     assert {run["values"][0] for run in runs} <= {0.5, 1.5}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
+from xkg.agents.ablation.candidates import NOT_RUN, Candidate, Component, LeftOut, Place, Replacement, Space
 from xkg.agents.ablation.effects import effect, unchanged
 from xkg.agents.ablation.measurements import measurements
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, RunOutcome
@@ -37,9 +37,9 @@ def campaign(*outcomes: CandidateOutcome, technique: str | None = "p#t") -> Camp
     runs = tuple(RunOutcome(seed=i, command="c", values=(v,), seconds=2.0) for i, v in enumerate(BASELINE))
     return Campaign(
         id="run", task=TASK, repository="r@1", commit="c0ffee",
-        baseline=Baseline(runs=runs, verdict="1", reproduced=None, off=None, noise=0.01, exact=False),
+        baseline=Baseline(runs=runs, verdict="1", noise=0.01, exact=False),
         space=Space(components=components, candidates=tuple(o.candidate for o in outcomes)), outcomes=outcomes,
-        runner="bubblewrap", environment="", when="2026-01-02T03:04:05+00:00", wall_seconds=9.0, jobs=1,
+        runner="bubblewrap", environment="", when="2026-01-02T03:04:05+00:00", jobs=1,
     )  # fmt: skip
 
 
@@ -127,3 +127,17 @@ def test_a_metric_that_no_candidate_moves_is_warned_of() -> None:
     assert constant_note(same[:2]) is None
     moved = outcome("d", 3.0).model_copy(update={"effect": effect([2.0, 2.0], [3.0])})
     assert constant_note([*same, moved]) is None
+
+
+def test_a_campaign_that_measured_no_component_says_so_first_and_why() -> None:
+    left = LeftOut(name="epochs", place=PLACE, reason="the length of training")
+    idle = LeftOut(name="plots.py", place=PLACE, reason=NOT_RUN)
+    nothing = campaign().model_copy(update={"space": Space(components=(), candidates=(), left_out=(idle, left))})
+    assert f"only the baseline (epochs ({PLACE}): the length of training)" in nothing.unmeasured
+    assert "the code that runs has no settings" in campaign().unmeasured
+    first = markdown(campaign(outcome("lost"))).split("\n\n")[1]
+    assert first == (
+        "**no component was measured, only the baseline (1 failed: shape); repeat the command with --llm MODEL to look "
+        "further**"
+    )
+    assert campaign(outcome("lost"), outcome("strong", 2.0, 2.01)).unmeasured == ""

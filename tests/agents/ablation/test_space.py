@@ -1,5 +1,7 @@
 """The candidate space: what of a repository can be ablated without a model, and what is left out with a word."""
 
+from typing import Any
+
 import pytest
 
 from xkg.agents.ablation.candidates import COMMAND, Candidate, Component, Place, Space
@@ -675,9 +677,9 @@ print("error:", np.mean(fit(np.arange(9.0), np.ones(9), 5)))
     assert {candidate.description for candidate in space.candidates} == {"choice(replace): True → False"}
 
 
-def candidates_of(text: str, command: str = "python a.py", path: str = "a.py") -> set[str]:
+def candidates_of(text: str, command: str = "python a.py", path: str = "a.py", **more: Any) -> set[str]:
     metric = parse_metric("error: ([0-9.]+):min")
-    space, _, _ = find_space([PythonSource(path, text)], [], {path: text}, metric, command=command)
+    space, _, _ = find_space([PythonSource(path, text)], [], {path: text}, metric, command=command, **more)
     return {candidate.description for candidate in space.candidates}
 
 
@@ -964,7 +966,6 @@ import math
 import numpy as np
 
 MUTATES = 0.4
-BOUND = 5.0
 CROSSES = 0.7
 
 
@@ -981,8 +982,6 @@ def search(x):
         if np.random.rand() > MUTATES:
             continue
         x[i] = x[i] - scale
-        if x[i] > BOUND:
-            x[i] = BOUND
     return x
 
 
@@ -996,12 +995,11 @@ print("error:", search(np.random.rand(9)).sum())
 """
 
 
-def test_an_early_exit_decides_what_follows_and_guards_bounds_and_single_numbers_are_no_stages() -> None:
+def test_an_early_exit_decides_what_follows_and_guards_and_single_numbers_are_no_stages() -> None:
     files = {"a.py": LEAVES}
     space, _, _ = find_space([PythonSource("a.py", LEAVES)], [], files, parse_metric("error: ([0-9.]+):min"))
     assert {c.name for c in space.components} == {"MUTATES"}
     reasons = {each.name: each.reason for each in space.left_out}
-    assert reasons["BOUND"] == "a bound on the values that are tried"
     assert reasons["CROSSES"] == "the metric is not computed from it"
 
 
@@ -1107,3 +1105,154 @@ print("error:", abs(second - x.mean()))
 
 def test_of_two_calls_of_a_function_only_the_one_that_the_metric_is_computed_from_is_changed() -> None:
     assert {text.partition(" → ")[0] for text in candidates_of(COPIES)} == {"train(rate): 0.2"}
+
+
+OPTIMIZER = """\
+import numpy as np
+
+
+class Layer:
+    def __init__(self):
+        self.w = np.random.rand(3)
+
+    def update(self, step=0.001):
+        self.w -= step * self.slope
+
+
+class Net:
+    def __init__(self, layer):
+        self.layers = [layer]
+
+    def update(self, rate):
+        for layer in self.layers:
+            layer.update(rate)
+
+    def error(self, x):
+        self.layers[0].slope = x
+        return np.abs(x @ self.layers[0].w).mean()
+
+
+class Descent:
+    def __init__(self, net, rate=0.01):
+        self.net = net
+        self.rate = rate
+
+    def step(self, x):
+        error = self.net.error(x)
+        self.net.update(self.rate)
+        return error
+
+
+def train(net, x, rate=0.02):
+    descent = Descent(net, rate)
+    for _ in range(9):
+        descent.step(x)
+
+
+net = Net(Layer())
+x = np.random.rand(3)
+train(net, x, rate=0.3)
+print("error:", net.error(x))
+"""
+
+
+def test_the_rate_of_an_optimizer_that_a_function_makes_for_its_network_is_changed_where_it_is_set() -> None:
+    assert {text.partition(" → ")[0] for text in candidates_of(OPTIMIZER)} == {"train(rate): 0.3"}
+
+
+RATES = """\
+import random
+
+
+def evolve(genes, rate):
+    for i in range(len(genes)):
+        if random.randint(0, 100) < rate:
+            genes[i] = random.random()
+    return genes
+
+
+CHANCE = {rate}
+genes = [0.5] * 9
+for _ in range(20):
+    genes = evolve(sorted(genes), CHANCE)
+print("error:", sum(genes))
+"""
+
+
+@pytest.mark.parametrize(
+    ("rate", "values"),
+    [("60", ["30", "80"]), ("20", ["10", "40"]), ("60.0", ["30", "80"]), ("0.6", ["0.0", "0.3", "0.8"])],
+)
+def test_a_chance_stays_below_one_or_100_percent(rate: str, values: list[str]) -> None:
+    text = RATES.format(rate=rate)
+    space, _, _ = find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric("error: ([0-9.]+):min"))
+    assert [candidate.value for candidate in space.candidates if candidate.description.startswith("CHANCE")] == values
+
+
+NEVER = """\
+import numpy as np
+
+
+def train(x, y, rate=0.1):
+    w = np.zeros(2)
+    for row, goal in zip(x, y):
+        w = w + rate * (goal - row @ w) * row
+    return w
+
+
+def count(x, y, w):
+    wrong = 0
+    for row, goal in zip(x, y):
+        if (row @ w > 0.5) != goal:
+            wrong += 1
+    return wrong
+
+
+x, y = np.eye(2), np.array([1.0, 1.0])
+print("error:", count(x, y, train(x, y)))
+"""
+
+
+def test_a_count_that_stays_0_depends_on_what_decides_whether_to_count() -> None:
+    ran = {i for i, line in enumerate(NEVER.split("\n"), 1) if "wrong += 1" not in line}
+    assert {text.partition(" → ")[0] for text in candidates_of(NEVER, executed={"a.py": frozenset(ran)})} == {
+        "train(rate): 0.1"
+    }
+
+
+WHEN = """\
+import numpy as np
+
+
+def balance(rate=0.1):
+    weight, lengths = 0.0, []
+    for _ in range(9):
+        for length in range(200):
+            fell = np.random.rand() > weight
+            weight += rate * np.random.rand()
+            if fell:
+                print("error:", length)
+                break
+
+
+balance()
+"""
+
+
+def test_what_decides_when_the_metric_is_printed_is_tried_if_nothing_else_can_be() -> None:
+    assert {text.partition(" → ")[0] for text in candidates_of(WHEN)} == {"balance(rate): 0.1"}
+
+
+STATIC = """\
+class Bins:
+    @staticmethod
+    def width(low, high, scale):
+        return (high - low) * scale
+
+
+print("error:", Bins.width(0.2, 0.7, 0.5) / 3)
+"""
+
+
+def test_arguments_of_a_static_method_have_the_names_of_its_parameters() -> None:
+    assert any(text.startswith("width(scale): 0.5 → ") for text in candidates_of(STATIC))

@@ -67,17 +67,6 @@ def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> No
     assert result.stopped is not None  # the second time the expert could not be asked any more
 
 
-def test_an_expert_that_is_requested_counts_too(world: World) -> None:
-    world.llm = {"expert_model": "expert"}
-    ask = [step("request_expert", text=f"what now? {n}") for n in range(3)]
-    advice = {"text": "look again"}
-    world.endpoint.answers = [parts(), ask[0], advice, ask[1], advice, ask[2], step("list_files")]
-    result = world.run(steps=3, expert_calls=2)
-    assert result.expert_calls == 2
-    assert world.asked("the expert is no longer available") == 1
-    assert [body["model"] for body in world.endpoint.requests].count("expert") == 2
-
-
 def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:
     world.library.search = lambda query: f"{query} " + "\n".join(f"row {n}" for n in range(2000))  # type: ignore[method-assign]
     world.endpoint.answers = [parts(), step("search_techniques", text="momentum"), step("list_files")]
@@ -88,11 +77,14 @@ def test_the_middle_of_a_long_observation_is_cut(world: World) -> None:
 
 
 def test_settings_are_constants_defaults_arguments_and_files() -> None:
-    text = "RATE = 0.1\nclass Net:\n    width: int = 8\n    def run(self, depth=2, *, dropout=0.5): ...\n"
+    text = "RATE = 0.1\nLOW, HIGH = 0, 1\n"
+    text += "class Net:\n    width: int = 8\n    def run(self, depth=2, *, dropout=0.5): ...\n"
     text += "p.add_argument('-e', '--epochs', default=5)\n"
     found = settings({"a.py": text, "conf.yaml": "lr: 1\n"})
     assert {k: v for k, v in found.items() if k != "conf.yaml"} == {
         "a.py::RATE": "0.1",
+        "a.py::LOW": "0",
+        "a.py::HIGH": "1",
         "a.py::Net.width": "8",
         "a.py::Net.run(depth)": "2",
         "a.py::Net.run(dropout)": "0.5",

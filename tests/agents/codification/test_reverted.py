@@ -50,6 +50,12 @@ def test_what_did_not_run_is_left_as_it_is() -> None:
     assert list(reverted("a.py", STARTER, EDITED, changed, frozenset())) == []
 
 
+def test_a_setting_may_be_neutral() -> None:
+    code = "ALPHA, BETA = 1.0, 0.5\ndef mix(a, b, c=1.0):\n    return ALPHA * a + BETA * b + c * args.c\n"
+    found = [each.code for each in watched("a.py", code, {3}).operations]
+    assert found == ["ALPHA * a + BETA * b + c * args.c", "ALPHA * a + BETA * b"]
+
+
 def test_operations_that_give_back_an_operand_are_recorded(tmp_path: Path) -> None:
     code = """'''Doc.'''
 from __future__ import annotations

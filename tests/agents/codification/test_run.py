@@ -185,7 +185,7 @@ def test_an_answer_is_accepted_only_when_its_lines_ran(world: World) -> None:
     told = world.endpoint.requests[-1]["messages"][1]["content"]
     assert "not accepted" in told
     *_, ended, _ = (event.outcome for event in world.events if isinstance(event, StepTaken))
-    assert ended.endswith("none of its changed lines ran; call it from what `run` starts"), "progress shows no fault"
+    assert ended.endswith("none of its changed lines ran when the program did: call it there"), ended
 
 
 def test_edits_of_an_answer_that_is_not_accepted_stay_and_are_no_final_commit(world: World) -> None:
@@ -196,6 +196,16 @@ def test_edits_of_an_answer_that_is_not_accepted_stay_and_are_no_final_commit(wo
     told = world.endpoint.requests[-1]["messages"][1]["content"].partition("Observation: not accepted: ")[2]
     assert "your edits stay: edited train.py: version 1" in told
     assert [v.reason for v in world.workspace.versions] == ["starter code", "Edit train.py"]
+
+
+def test_edits_that_stay_are_told_when_the_answer_itself_is_refused(world: World) -> None:
+    (world.starter / "weights.bin").write_bytes(b"\xff\xfe")
+    unreadable = final(1, 1, "weights.bin")
+    unreadable["action_input"]["edits"] = [function("train", MOMENTUM)]
+    world.endpoint.answers = [parts(), unreadable, final()]
+    assert world.run().result == "A"
+    told = world.endpoint.requests[-1]["messages"][1]["content"]
+    assert "your edits stay: edited train.py: version 1" in told
 
 
 @pytest.mark.product("each place")

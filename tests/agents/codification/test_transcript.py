@@ -27,7 +27,7 @@ def test_steps_are_json_lines_also_before_the_run_is_over(world: World) -> None:
     folder = worked(world)
     lines = [json.loads(line) for line in json_lines(folder).splitlines()]
     assert [line["step"]["action"] for line in lines] == ["edit", "final_answer"]
-    assert "+    x, velocity = 10.0, 0.0" in lines[0]["observation"], "an edit is not shown"
+    assert lines[0]["step"]["action_input"]["edits"][0]["text"] == MOMENTUM
     assert (folder / "transcript.jsonl").read_text() == json_lines(folder)
     (folder / "result.json").unlink()
     assert len(steps(folder)) == 2

@@ -14,11 +14,19 @@ _END = "\n\n\\section{Experiments}\nWe compare TS with baselines on datasets.\n\
 
 
 def techniques(folder: Path, method: str, after: str = "") -> dict[str, Technique]:
-    """The techniques by name, of a paper on Tern Sampling whose method is `method`."""
+    """The visible techniques of a paper on Tern Sampling whose method is `method`, keyed by `heading`."""
     path = folder / "paper.tex"
     path.write_text(
         "\\documentclass{article}\n\\title{Tern Sampling for Slow Forgetting}\n\\begin{document}\n\\maketitle\n"
         f"{_INTRODUCTION}\\section{{Method}}\n{method}{_END}{after}\\end{{document}}\n",
         encoding="utf-8",
     )
-    return {t.name: t for t in extract(parse_paper(path), "title:tern").techniques if t.hidden is None}
+    return {heading(t): t for t in extract(parse_paper(path), "title:tern").techniques if t.hidden is None}
+
+
+def heading(technique: Technique) -> str:
+    """The name of a technique in a paper on TS, without "TS" if this was added to a heading."""
+    name = technique.name.casefold()
+    return next(
+        (a for a in technique.aliases if name in (f"ts {a.casefold()}", f"{a.casefold()} in ts")), technique.name
+    )

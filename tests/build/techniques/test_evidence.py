@@ -58,7 +58,7 @@ def test_claims_under_headings_are_hidden_with_the_reason(tmp_path: Path) -> Non
         "\\section{Experiments} We compare with clock turning.\n"
     )
     found = whole(tmp_path, "Egg Turning for Farms", body)
-    assert visible(found) == ["Egg Turning", "Clock turning", "Compute the egg weights"]
+    assert visible(found) == ["Egg Turning", "Clock turning"]
     assert {t.hidden for t in found.values() if t.hidden} == {DOUBT}
 
 

@@ -37,22 +37,22 @@ def test_systems_paper_with_run_in_headings() -> None:
         (0, "TideCache"),
         (1, "Paged attention"),
         (1, "Page coalescing"),
-        (1, "Look-ahead prefetcher"),
-        (1, "Deadline-aware scheduler"),
-        (1, "Crash recovery"),
+        (1, "TideCache look-ahead prefetcher"),
+        (1, "TideCache deadline-aware scheduler"),
+        (1, "TideCache crash recovery"),
     ]
     assert named(found, "TideCache").kind == "methodology"
     assert named(found, "Page coalescing").definition.startswith("Page coalescing gathers the pages of an idle request")
-    assert "predicts when the next turn" in named(found, "Look-ahead prefetcher").definition
+    assert "predicts when the next turn" in named(found, "TideCache look-ahead prefetcher").definition
     assert [r.description for r in found.resources] == ["Code: https://github.com/example/tidecache"]
     assert any("2.3 times more requests" in f.name for f in found.findings)
 
 
 def test_theory_paper_keeps_proofs_and_notation_out() -> None:
     _, found = read("theory.tex")
-    assert tree(found) == [(0, "AMS"), (1, "Anchor schedule"), (1, "Adaptive step sizes")]
+    assert tree(found) == [(0, "AMS"), (1, "AMS anchor schedule"), (1, "AMS Adaptive step sizes")]
     assert named(found, "AMS").aliases == ("anchored mirror steps",)
-    assert "sets" in named(found, "Anchor schedule").definition
+    assert "sets" in named(found, "AMS anchor schedule").definition
 
 
 def test_paper_whose_headings_name_no_role() -> None:

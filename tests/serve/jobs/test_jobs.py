@@ -104,7 +104,7 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs, tmp_path: Path
     [
         ("refused", "failed", "there is no such paper; give another"),
         ("crash", "failed", "signal 9"),
-        ("garbage", "failed", "start it again"),
+        ("garbage", "failed", "start the job again"),
         ("partial", "partial", "0.25 dollars are spent; run again"),
     ],
 )
@@ -270,7 +270,7 @@ def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
         os.killpg(pid, signal.SIGKILL)
         jobs.start()
         row = ended(jobs, job)
-        assert (row.state, "start it again" in row.error) == ("failed", True)
+        assert (row.state, "start the job again" in row.error) == ("failed", True)
         assert [stage.name for stage in job_answer(jobs, row).stages] in ([], ["parse"])
     finally:
         jobs.close()

@@ -238,7 +238,7 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         until(lambda: with_model._questions is not None and with_model._questions.waiting)
         second = with_model.search("blow smoke into the hive to calm the bees", 5, verify=True)
         third = with_model.search("cut the dough with a blade before it enters the oven", 5, verify=True)
-        assert "other answers wait for it" in second.verified
+        assert "too many other callers are waiting" in second.verified
         assert "2 questions are already open" in third.verified
         with_model.close()
         first.join(60)

@@ -1,7 +1,6 @@
 """Runs a complete campaign: the baseline, the candidate space, rounds of candidates, and their effects."""
 
 import shutil
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -70,8 +69,8 @@ def ledger_name(folder: Path) -> str:
 def run_campaign(start: Start) -> Campaign:
     """Runs a campaign to completion, reusing any work already done in its folder.
 
-    Raises `BaselineError` if the baseline does not run, `InputError` if nothing can be ablated, and any error from
-    workspaces and commands."""
+    Raises `BaselineError` if the baseline does not run, `InputError` if the task is incomplete and no model completes
+    it, and any error from workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 
@@ -89,7 +88,6 @@ def _opened(folder: Path, starter: Starter) -> Workspace:
 class _Runner:
     def __init__(self, start: Start, slots: Slots) -> None:
         self._start, self._task, self._slots = start, start.task, slots
-        self._began = time.monotonic()
         private_folder(start.folder)
         self._operations = Operations(start.folder)
         self._parser = SourceReader(start.parsers)
@@ -147,10 +145,6 @@ class _Runner:
         start.notify(f"baseline: {baseline.verdict}")
         space = self._space(baseline, notes)
         start.notify(f"{len(space.components)} components, {len(space.candidates)} candidates")
-        if not space.candidates and self._team is None:
-            why = "; ".join(f"{each.name} ({each.place}): {each.reason}" for each in space.left_out[:5])
-            known = why or "the code has no settings"
-            raise InputError(f"nothing in this code can be ablated ({known}); add --llm MODEL to look further")
         outcomes = with_effects(self._rounds(space, baseline), baseline)
         if constant := constant_note(outcomes):
             notes.append(constant)
@@ -166,7 +160,6 @@ class _Runner:
             runner=start.runner.name,
             environment=environment.hash,
             when=datetime.now(UTC).isoformat(timespec="seconds"),
-            wall_seconds=time.monotonic() - self._began,
             jobs=start.jobs,
             notes=tuple(notes),
             repairs=tuple(self._repairs),
@@ -182,7 +175,6 @@ class _Runner:
                 "analysis": analysis,
                 "lessons": tuple(self._team.lessons),
                 "notes": (*campaign.notes, *self._team.notes),
-                "wall_seconds": time.monotonic() - self._began,
             }
         )
 

@@ -86,6 +86,9 @@ class Component(Value):
     about: str = ""
 
 
+NOT_RUN = "the baseline does not run it"
+
+
 class LeftOut(Value):
     """Code that is not ablated, with a short reason."""
 

@@ -50,7 +50,7 @@ def _shown_by(tree: ast.Module, line: int) -> set[int]:
         first = min(block[0].lineno for block in blocks)
         if line < first:
             if line > _head_end(inside, blocks):
-                return set()  # a comment before the body
+                return set()  # the line is a comment before the body
             if isinstance(inside, _FUNCTION):
                 return set(range(first, (inside.end_lineno or first) + 1))
             return set(range(_start(inside), first))

@@ -1,7 +1,7 @@
 """Classifies why a run failed, based on its output."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from xkg.agents.workspace.command import RunResult
@@ -148,6 +148,13 @@ def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
     names = outer[-1:] or (_CALLED.findall(frames[-1]["code"]) if is_method else [name])
     defined = [rb"^[ \t]*(?:async )?(?:def|class) %s\b" % re.escape(each.encode()) for each in names]
     return any(re.search(each, files[path], re.M) for path in files if path.endswith(".py") for each in defined)
+
+
+def raised_by_itself(output: str, files: Collection[str]) -> bool:
+    """Whether the last error comes from a `raise` or `assert` in one of the repository's `files`. Any other line may
+    have failed in a library, whose compiled code leaves no trace of its own."""
+    frames = list(_LAST_FRAME.finditer(output.rpartition(TRACEBACK)[2]))
+    return bool(frames) and frames[-1]["path"] in files and frames[-1]["code"].split()[:1] in (["raise"], ["assert"])
 
 
 def _kind(result: RunResult) -> Failure:

@@ -1,6 +1,8 @@
 """The outcomes of runs, candidates and whole campaigns."""
 
-from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
+from collections import Counter
+
+from xkg.agents.ablation.candidates import NOT_RUN, Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, adjusted
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.task import Task
@@ -48,8 +50,6 @@ class Baseline(Value):
 
     runs: tuple[RunOutcome, ...]
     verdict: str
-    reproduced: bool | None
-    off: float | None
     noise: float | None
     exact: bool
     one_seed: str = ""
@@ -84,11 +84,10 @@ class Statement(Value):
     text: str
 
 
-class Analysis(Value):
-    """A model's summary of the measurements. `strong` contains conclusions with strong evidence, and `weak` contains
-    all other conclusions."""
+class Analysis(Value, extra="ignore"):
+    """A model's conclusions from the measurements. `strong` contains conclusions with strong evidence, and `weak`
+    contains all other conclusions. Earlier versions also stored a summary, which is ignored."""
 
-    summary: str
     strong: tuple[Statement, ...]
     weak: tuple[Statement, ...]
     caveats: tuple[str, ...]
@@ -144,10 +143,6 @@ class CandidateOutcome(Value):
     def no_effect(self) -> bool:
         return self.effect is not None and self.effect.equal
 
-    @property
-    def seconds(self) -> float:
-        return sum(run.seconds for run in self.runs)
-
 
 class Importance(Value):
     """The result for a component. `best` is the candidate with the largest effect, and `adjusted` is its p value,
@@ -170,8 +165,7 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A complete campaign. `environment` is the hash of the installed packages, and `wall_seconds` is the duration of
-    the process that finished the campaign."""
+    """A complete campaign. `environment` is the hash of the installed packages, and `notes` are for the reader."""
 
     id: str
     task: Task
@@ -183,13 +177,24 @@ class Campaign(Value):
     runner: str
     environment: str
     when: str
-    wall_seconds: float
     jobs: int
     notes: tuple[str, ...] = ()
     repairs: tuple[Repair, ...] = ()
     lessons: tuple[Lesson, ...] = ()
     analysis: Analysis | None = None
     model: ModelUse | None = None
+
+    @property
+    def unmeasured(self) -> str:
+        """Says why no component was measured, or is empty if one was."""
+        if any(outcome.effect is not None for outcome in self.outcomes):
+            return ""
+        failures = Counter(str(outcome.failure) for outcome in self.outcomes)
+        why = [f"{count} failed: {cause}" for cause, count in failures.items()]
+        left = [f"{each.name} ({each.place}): {each.reason}" for each in self.space.left_out if each.reason != NOT_RUN]
+        known = "; ".join(why or left[:5] or ["the code that runs has no settings"])
+        look = "" if self.model else "; repeat the command with --llm MODEL to look further"
+        return f"no component was measured, only the baseline ({known}){look}"
 
     def importances(self) -> list[Importance]:
         """Returns the results by component, most important first. Results without an effect come last."""

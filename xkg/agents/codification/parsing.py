@@ -6,6 +6,7 @@ from contextlib import suppress
 from xkg.agents.ablation.space.measured_names import changed_sources, leaked
 from xkg.agents.ablation.space.printed_values import changed_values
 from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.seeds import find_seeds
 from xkg.agents.codification import protected
 from xkg.agents.codification.reverted import Reverted, Watched, reverted, watched
 from xkg.agents.workspace.metric import Metric
@@ -56,7 +57,7 @@ def watched_files(
 
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
-    """Returns the changes in code that computes the metric, by name."""
+    """Returns the changes in code that computes the metric, and new fixed seeds, keyed by name or line."""
 
     def sources(texts: Texts) -> list[PythonSource]:
         found = []
@@ -71,6 +72,10 @@ def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, wit
     for name, read in leaked(old, new, metric).items():
         text = f"it reads {', '.join(read)[:100]}, which the starter reads only for the metric"
         found[name] = f"{found[name]}; {text}" if name in found else text
+    known = {(seed.place.path, seed.at.old) for seed in find_seeds(old, (), {}, "").found}
+    for seed in find_seeds(new, (), {}, "").found:
+        if (seed.place.path, seed.at.old) not in known:
+            found[f"{seed.place.path}:{seed.place.start_line}"] = f"{seed.at.old} is a new fixed seed"
     return found
 
 

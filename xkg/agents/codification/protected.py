@@ -47,17 +47,15 @@ def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
     classes = [(f"{name}.", node.body) for name, node in definitions(tree) if isinstance(node, ast.ClassDef)]
     for prefix, body in [("", tree.body), *classes]:
         for node in body:
-            targets = (
-                node.targets
-                if isinstance(node, ast.Assign)
-                else [node.target]
-                if isinstance(node, ast.AnnAssign)
-                else []
-            )
-            value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-            for target in targets:
-                if isinstance(target, ast.Name) and value is not None and _is_literal(value):
-                    yield f"{prefix}{target.id}", ast.unparse(value)
+            if not isinstance(node, ast.Assign | ast.AnnAssign):
+                continue
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                pairs, value = [(target, node.value)], node.value
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                    pairs = [*zip(target.elts, value.elts, strict=False)]
+                for one, of in pairs:
+                    if isinstance(one, ast.Name) and of is not None and _is_literal(of):
+                        yield f"{prefix}{one.id}", ast.unparse(of)
 
 
 def _defaults(tree: ast.Module) -> Iterator[tuple[str, str]]:

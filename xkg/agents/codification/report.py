@@ -61,8 +61,6 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         return
     for change in verdict.evaluation_changes:
         yield f"the evaluation differs from the starter's: {change}"
-    if verdict.evaluation_changes:
-        yield "the metrics before and after may not be comparable: the evaluation changed"
     for doubt in verdict.doubts:
         yield f"{doubt}. The agent's answer: {doubt.answer or 'none'}"
     yield from verdict.remarks

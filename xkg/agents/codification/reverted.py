@@ -3,10 +3,12 @@ new operations only return one of their operands."""
 
 import ast
 import io
+import re
 from collections.abc import Iterator, Set
 
-from xkg.agents.ablation.space.python_source import Function
+from xkg.agents.ablation.space.python_source import Function, last_name
 from xkg.agents.ablation.space.reported import only_prints
+from xkg.agents.codification.protected import settings
 from xkg.agents.workspace import patches
 from xkg.agents.workspace.edits import syntax_error
 from xkg.agents.workspace.outline import outline
@@ -76,10 +78,10 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
 
 
 def watched(path: str, text: str, lines: Set[int]) -> Watched:
-    """Returns a version of a file that records the arithmetic in these lines. Raises `SyntaxError` if the file is not
-    valid Python."""
+    """Returns a version of a file that records the arithmetic in these lines, except for operations with a setting
+    that may be neutral (`ALPHA = 1`). Raises `SyntaxError` if the file is not valid Python."""
     tree = syntax_tree(text)
-    recorder = _Recorder(path, lines)
+    recorder = _Recorder(path, lines, {re.findall(r"\w+", name)[-1] for name in settings({path: text})})
     tree = ast.fix_missing_locations(recorder.visit(tree))
     if not recorder.operations:
         return Watched(text=text, operations=())
@@ -89,15 +91,17 @@ def watched(path: str, text: str, lines: Set[int]) -> Watched:
 
 
 class _Recorder(ast.NodeTransformer):
-    def __init__(self, path: str, lines: Set[int]) -> None:
+    def __init__(self, path: str, lines: Set[int], named: Set[str]) -> None:
         self.operations: list[Operation] = []
         self._path = path
         self._lines = lines
+        self._settings = named
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         name = _OPERATORS.get(type(node.op))
         operands = (node.left, node.right)
-        if node.lineno not in self._lines or name is None or any(map(_is_string, operands)) or _guards(node):
+        exempt = _guards(node) or any(_is_string(each) or last_name(each) in self._settings for each in operands)
+        if node.lineno not in self._lines or name is None or exempt:
             return self.generic_visit(node)
         code = (ast.unparse(node.left)[:60], ast.unparse(node.right)[:60])
         number = len(self.operations)

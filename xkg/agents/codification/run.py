@@ -30,7 +30,7 @@ from xkg.agents.codification.session import Baseline, Session
 from xkg.agents.codification.steps.actions import Actions
 from xkg.agents.codification.steps.modes import next_step
 from xkg.agents.codification.task import Method, Task
-from xkg.agents.codification.transcript import json_lines
+from xkg.agents.codification.transcript import json_lines, steps
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
 from xkg.agents.workspace.operations import Operations
@@ -102,7 +102,7 @@ def codify(
         operations = Operations(folder)
         session = Session(
             task=task,
-            method=operations.do("method", {}, Method, lambda: method),  # the graph may have changed in the meantime
+            method=operations.do("method", {}, Method, lambda: method),  # the graph may change before a run resumes
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
@@ -118,10 +118,11 @@ def codify(
 
 
 def _run(session: Session, folder: Path) -> CodificationResult:
-    session.workspace.rewind(_recorded_version(session.operations))
+    session.workspace.rewind(max((each.version for each in steps(folder)[-1:]), default=0))
     baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
-        shutil.rmtree(folder)  # so that the same command tries again
+        # Start from scratch if the command is repeated.
+        shutil.rmtree(folder)
         notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
             f"the unchanged starter does not report its metric: {baseline.problem}{notes}; correct --run or --metric, "
@@ -163,7 +164,7 @@ def _taken(
     step = next_step(session, actions, history)
     if step is None:
         return None, verdict
-    observation = actions.do(step, history)
+    observation = actions.do(step, verdict)
     if observation.verdict is not None:
         operations.put("verdict", {"number": number}, observation.verdict)
     taken = Taken(
@@ -214,13 +215,6 @@ def _parts(session: Session) -> tuple[str, ...]:
     return session.operations.do("parts", {}, Parts, ask).parts
 
 
-def _recorded_version(operations: Operations) -> int:
-    version, number = 0, 1
-    while (taken := operations.get("step", {"number": number}, Taken)) is not None:
-        version, number = taken.version, number + 1
-    return version
-
-
 def _notify(session: Session, taken: Taken, verdict: Verdict | None) -> None:
     outcome = (taken.observation.strip().splitlines() or [""])[0]
     metric = verdict.metric if verdict is not None else None
@@ -240,8 +234,8 @@ def _result(
     last = history[-1].version if history else 0
     workspace.rewind(last)  # undoes the edits of an interrupted step
     if final and workspace.changed() and (verdict is None or not verdict.accepted):
-        given = (verdict.places, verdict.declared, verdict.answers) if verdict else ((), (), ())
-        verdict = Actions(session).finish(*given).verdict
+        given = (verdict.places, verdict.declared) if verdict else ((), ())
+        verdict = Actions(session).finish(*given, (), verdict).verdict
     result = CodificationResult(
         run=folder.name,
         mode=session.task.mode,

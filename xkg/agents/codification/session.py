@@ -79,17 +79,19 @@ class Session:
             if command is not None:
                 wanted = self.task.parsed_metric.files
                 return self.commands.run(self.workspace, command, trace=trace, wanted=wanted)
-            return self.measured(self.workspace, trace=trace)
+            return self.measured(self.workspace, self.commands, trace=trace)
 
         inputs = {"files": self.digest(), "traced": bool(trace), "command": command}
         return self.operations.do("run", inputs, RunResult, lambda: _shortened(self._completed(run)))
 
-    def measured(self, workspace: Workspace, trace: Sequence[str] = (), first: Sequence[str] = ()) -> RunResult:
-        """Runs the task's command and its evaluation in a workspace. `trace` and `first` have the same meaning as in
-        `Commands.run`."""
+    def measured(
+        self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
+    ) -> RunResult:
+        """Runs the task's command and its evaluation in a workspace with the current or other files. `trace` and
+        `first` have the same meaning as in `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
-            self.commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
+            commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
             trace=trace, wanted=metric.files, first=first,
         )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from xkg.agents.codification.prompting.answers import ChangedSetting, DoubtAnswer, PartPlace
+from xkg.agents.codification.prompting.answers import ChangedSetting, PartPlace
 from xkg.agents.codification.protected import says
 from xkg.agents.codification.session import Session
 from xkg.agents.workspace.command import RunResult
@@ -60,10 +60,6 @@ class Verdict(Value):
     setting_changes: tuple[str, ...]
     touched: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-
-    @property
-    def answers(self) -> tuple[DoubtAnswer, ...]:
-        return tuple(DoubtAnswer(about=each.about, answer=each.answer) for each in self.doubts if each.answer)
 
     @property
     def accepted(self) -> bool:
@@ -173,7 +169,7 @@ def _misplaced(
             here = f"{place.file}:{place.start_line}-{place.end_line}"
             if not (new or span) & lines.get(place.file, {}).keys() & code:
                 what = "its changed lines" if new else "its lines"
-                faults.append(f"{part!a} at {here}: none of {what} ran; call it from what `run` starts")
+                faults.append(f"{part!a} at {here}: none of {what} ran when the program did: call it there")
     if parts and len(set(unchanged)) == len(set(parts)):
         faults.append("no part is on changed lines: specify the lines that were changed")
     return faults, unchanged

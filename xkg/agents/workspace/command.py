@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -151,6 +152,12 @@ class Commands:
                 raise InputError(f"--data {name}: {place} does not exist")
             if not name or ".." in name.split("/"):
                 raise InputError(f"--data {name!a}: use a path inside the starter, as in data=/datasets/cifar")
+
+    def within(self, seconds: float) -> "Commands":
+        """The same commands, with a time limit that is no longer than `seconds`."""
+        found = copy(self)
+        found.limits = self.limits.model_copy(update={"seconds": min(seconds, self.limits.seconds)})
+        return found
 
     def run(
         self,

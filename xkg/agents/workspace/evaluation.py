@@ -106,14 +106,14 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """The text before the number in the output: the pattern up to its group, if this is plain text with a word. Returns
-    '' for other patterns."""
+    """The text before the number in the output: the pattern up to its group, if this is plain text with a word of at
+    least two characters (`R2: `). Returns '' for other patterns."""
     if metric.source != "output":
         return ""
     plain = (
         re.sub(r"\\s[*+?]?|\\([^\w\s])", lambda match: match[1] or " ", metric.key.partition("(")[0]).strip().lower()
     )
-    return plain if _WORD.search(plain) and not re.search(r"[][{}*+?^$|\\]", plain) else ""
+    return plain if re.search(r"[a-z]\w", plain) and not re.search(r"[][{}*+?^$|\\]", plain) else ""
 
 
 def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:

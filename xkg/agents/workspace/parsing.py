@@ -222,7 +222,7 @@ class SourceReader:
         found, without = without_deadly("the code", keys, self._bounds, attempt, known)
         for path in without.keys() - known.keys():
             self.left_out[path] = without[path]
-            if len(keys[path]) == 1:  # otherwise, some versions may be harmless
+            if len(keys[path]) == 1:  # otherwise, some versions of the file may be harmless
                 self._deadly |= dict.fromkeys(keys[path], without[path])
         return found
 

@@ -52,7 +52,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
         for block, is_text in [(lines, False)] if path.endswith(".sh") else _blocks(lines):
             for command, script in _commands(block, paths):
                 if "python" not in command and script.endswith(".py") and not texts.get(script, "#!").startswith("#!"):
-                    continue  # a file that is only mentioned
+                    continue  # the line mentions the file, but does not run it
                 measures = any(key in texts.get(script, "").lower() for key in keys)
                 absolute = any("/" in (word[:1], word.partition("=")[2][:1]) for word in command.split())
                 rank = (not measures, absolute, is_text)

@@ -19,7 +19,7 @@ _RUN = 3
 # Shorter bodies ("return self.x") are often similar by chance.
 _FEWEST_RUNS = 12
 _AT_ONCE = 4096
-_BLOCK = 64  # in runs; must divide _AT_ONCE
+_BLOCK = 64  # number of runs; must divide _AT_ONCE
 
 _REST = rb"""
     | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'

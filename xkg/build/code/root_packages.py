@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from xkg.build.code.imports import ModuleIndex
 
-# If a file name occurs in more folders than this, it is not evidence for any of these folders. The repository's top
-# folder is always tried.
+# If a file name occurs in more folders than this number, the name is not evidence for any of these folders. The
+# repository's top folder is always tried.
 _MOST_FOLDERS = 50
 _MOST_IMPORTS = 2_000
 

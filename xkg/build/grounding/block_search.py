@@ -15,7 +15,7 @@ _SYMBOL_WEIGHT = 0.5
 _RENDERED_WORDS = 40
 _EMBEDDED = 700
 _EMBEDDED_EACH = 60
-# MiniLM's cosine similarity between a paragraph in a paper and the matching code is rarely above this.
+# MiniLM's cosine similarity between a paragraph in a paper and the matching code is rarely above this value.
 _HIGH_COSINE = 0.6
 
 

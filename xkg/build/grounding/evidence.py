@@ -23,7 +23,7 @@ _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field
 # in the paper and in the code often differ by one word.
 _UNSEEN = 0.8
 _CALLED = 0.8
-# A name such as "batch step" is too general if the combined `rarity` of its words is below this.
+# A name such as "batch step" is too general if the combined `rarity` of its words is below this value.
 _SPECIFIC = 0.6
 # Words in a name that only describe the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))

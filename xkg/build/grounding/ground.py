@@ -24,9 +24,9 @@ from xkg.value import Value
 PLACES = 20
 """Maximum number of places ranked and stored for a technique."""
 _RANKED = 50  # symbols, some of which are merged into a single place
-# A place belongs to another technique if that technique's name fits it better by this much.
+# A place belongs to another technique if that technique's name fits the place better by at least this margin.
 _BETTER = 0.2
-# If the top place matches less of the technique's name than this, all the technique's places are weak.
+# If the top place matches less than this fraction of the technique's name, all the technique's places are weak.
 _NAMED = 0.3
 
 

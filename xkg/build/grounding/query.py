@@ -105,18 +105,26 @@ def technique_queries(techniques: Sequence[Technique], document: Document | None
     itself does not mention the acronym."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
-    return [_query(technique, acronyms, document) for technique in techniques]
+    methods = [name for each in techniques if each.depth == 0 for name in (each.name, *each.aliases)]
+    return [_query(technique, methods, acronyms, document) for technique in techniques]
 
 
-def _query(technique: Technique, acronyms: Mapping[str, str], document: Document | None) -> TechniqueQuery:
-    plain_name = _PARENTHESES.sub("", technique.name).strip() or technique.name
-    shorts = [*_PARENTHESES.findall(technique.name), *technique.aliases]
+def _query(
+    technique: Technique, methods: Sequence[str], acronyms: Mapping[str, str], document: Document | None
+) -> TechniqueQuery:
+    # The code of "EggNet update rule" seldom repeats "EggNet".
+    shown, name = technique.name.casefold(), technique.name
+    for alias in technique.aliases:
+        if any(shown in (f"{m} {alias}".casefold(), f"{alias} in {m}".casefold()) for m in methods):
+            name = alias
+    plain_name = _PARENTHESES.sub("", name).strip() or name
+    shorts = [*_PARENTHESES.findall(name), *technique.aliases]
     phrases = [plain_name, *(short for short in shorts if not _is_acronym(short) or len(stems(short)) > 1)]
     short_names: dict[str, float] = {}
     for form in phrases:
-        for name in initials(form):
-            if len(name) >= 3:
-                short_names[name] = 0.8
+        for short in initials(form):
+            if len(short) >= 3:
+                short_names[short] = 0.8
     for short, long in acronyms.items():
         # The paper abbreviates this technique's name or part of it.
         if long and set(content_stems(long)) and _contains(content_stems(plain_name), content_stems(long)):

@@ -29,7 +29,7 @@ _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
 _DEEPEST = 16  # path components
-# A key shared by more files or symbols than this is not distinctive.
+# A key shared by more than this number of files or symbols is not distinctive.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
 
@@ -102,8 +102,8 @@ class _Matcher:
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Consider only added symbols: a symbol that has the name and place of another stored symbol matches that
-        # symbol.
+        # Consider only added symbols, because a symbol with the name and place of a different stored symbol matches
+        # that stored symbol.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score
@@ -125,7 +125,7 @@ class _Matcher:
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
-            # Only the name can be compared. That is enough if the file is missing and the name is unique.
+            # Only the name can be compared, which is enough if the file is missing and the name is unique.
             alone = self._names[_category(new), new.qualified_name] == 1
             moved = old.path not in self._paths
             return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0

@@ -15,7 +15,7 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _END = re.compile(r"[.!?][)\]\"'”’]?\s++(?=\S)|;\s++")
-# A statement shorter than this is joined to the previous one.
+# A statement shorter than this length is joined to the previous statement.
 _LEAST = 25
 
 

@@ -34,8 +34,8 @@ _OUTPUT = {"extract": 2800, "ground": 400, "modularize": 2300}
 # Of 48 answers with code, 15 were unusable and had to be requested again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
-# If static analysis finds more techniques than this, some of them are parts of the same technique; the prompt asks the
-# model for 5 to 12 techniques.
+# If static analysis finds more than this number of techniques, some of these techniques are parts of another; the
+# prompt asks the model for 5 to 12 techniques.
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85

@@ -137,7 +137,7 @@ class GuidedBuild:
             runs=self._context.runner is not None,
             why=self._why,
             lines=self._lines,
-            # extra jobs, so that questions continue while tests for other techniques run
+            # The extra jobs let questions continue while tests for other techniques run.
             jobs=self._jobs + (trials.slots.count if trials else 0),
         )
 

@@ -54,7 +54,7 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
         zlib.error,
         tarfile.TarError,
         zipfile.BadZipFile,
-        # invalid header fields
+        # for invalid header fields
         LookupError,
         OverflowError,
         RuntimeError,

@@ -74,7 +74,7 @@ class FolderReader:
                 inner = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
                 os.close(folder)
                 folder = inner
-            # O_NONBLOCK, because opening a pipe must not wait for a writer
+            # O_NONBLOCK is set because opening a pipe must not wait for a writer.
             descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except PermissionError as error:
             raise InputError(f"{self.root / path} cannot be read; fix its permissions") from error

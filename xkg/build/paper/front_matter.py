@@ -135,7 +135,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 def _is_cut(text: str, following: str) -> bool:
     """Whether a name is split across two rows, so that joining the rows leaves fewer words that are not names."""
     broken = text.endswith("-")
-    if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # MIT is not a name
+    if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # "MIT" is not a name
         return False
     return broken or _others(_joined(text, following)) < _others(text) + _others(following)
 

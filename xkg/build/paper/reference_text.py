@@ -10,7 +10,7 @@ from xkg.build.paper.front_matter import ARXIV, DOI
 from xkg.model import Reference
 from xkg.text.titles import is_title
 
-# a quotation within a title has words before and after it
+# A quotation within a title is preceded and followed by words.
 _QUOTED = re.compile(r"(?:^|(?<=[^\w\s]\s)|(?<=[^\w\s]))[“\"]([^“”\"]{8,400})(?:(?<=[,.?!])[”\"]|[”\"](?!\s[a-z]))")
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _YEAR_AFTER_AUTHORS = re.compile(

@@ -58,7 +58,7 @@ _FRONT = re.compile(
     r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?(?=\{)"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FEWEST_WORDS = 30  # text before the first section with fewer words is front matter
+_FEWEST_WORDS = 30  # text with fewer words before the first section is front matter
 _BREAK = re.compile(
     r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]{0,400}+\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]{0,400}+\])?"

@@ -138,7 +138,7 @@ def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     if directory is not None:
         try:
             names = _unignored(directory, path)
-        except InputError:  # git is missing, or the repository is broken: the folder's files can still be read
+        except InputError:  # git is missing or the repository is broken, but the folder's files can still be read
             names = None
         if names == [] and directory.commit("HEAD"):
             return _read_local(path, None, str(folder), roots)

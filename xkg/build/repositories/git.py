@@ -154,7 +154,7 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
         contents = list(_blobs(read_from(directory, ["cat-file", "--batch"], names)))[: len(batch)]
         yield from contents
         at += len(contents)
-        if len(contents) < len(batch):  # git stops at a damaged object, so skip it and continue after it
+        if len(contents) < len(batch):  # git stops at a damaged object, so continue with the next object
             yield None
             at, damaged = at + 1, damaged + 1
     yield from [None] * (len(entries) - at)

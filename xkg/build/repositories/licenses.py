@@ -10,7 +10,7 @@ UNKNOWN = "NOASSERTION"
 _HEADER = 4000
 """The number of characters at the start of a file that are treated as its header."""
 
-# Order matters: a licence that quotes another licence comes before it.
+# Order matters: a licence that quotes another licence comes before the quoted licence.
 _EVIDENT: tuple[tuple[str, str], ...] = (
     (r"attribution-noncommercial-sharealike 4\.0", "CC-BY-NC-SA-4.0"),
     (r"attribution-noncommercial-noderivatives 4\.0", "CC-BY-NC-ND-4.0"),

@@ -8,7 +8,7 @@ from xkg.build.similarity.statements import Statement, called_parameters, statem
 
 _ALIKE = 0.6
 _CANDIDATES = 6
-# Statements in an excerpt this close to a matched statement most likely belong to the same technique.
+# Within this distance of a matched statement, other statements in an excerpt most likely belong to the technique.
 _NEAR = 4
 
 

@@ -26,7 +26,7 @@ _REPOSITORY = "local:composed@0"
 _NEW = "new_code.py"
 _MAX_LINES = 100_000
 _HEADING = re.compile(r"^# --- (?:component: .*|new)\n", re.MULTILINE)
-# If components have more characters than this, prompts show signatures instead of code.
+# If components have more than this number of characters, prompts show signatures instead of code.
 LISTED = 6_000
 _DEEPEST = 60
 
@@ -275,7 +275,7 @@ def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -
         statement = module.scope.statements[module.scope.bindings[name][0]]
         others = [s for s in module.scope.statements if s is not statement]
         if any(s.first_line <= statement.last_line and statement.first_line <= s.last_line for s in others):
-            continue  # shares a line with another statement
+            continue  # the statement shares a line with another statement
         for number in range(statement.first_line, statement.last_line + 1):
             lines[number - 1] = ""
         own = modules[first].names.get(name, name)

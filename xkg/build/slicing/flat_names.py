@@ -59,7 +59,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     claim_all(seeds)
     aliases = {external.alias for external in need.externals}
     for external, path in need.externals.items():
-        # If two packages share an alias (`numpy` and `jax.numpy`), the second gets its own name.
+        # If two packages share an alias (`numpy` and `jax.numpy`), the second package gets its own name.
         own = external.module.replace(".", "_")
         claim(external, external.alias, path, [own] if external.attribute is None and own not in aliases else [])
     claim_all(list(need.included))

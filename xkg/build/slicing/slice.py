@@ -332,7 +332,7 @@ class _Slicer:
         start, stop = source.offset(begin, 0), source.line_starts[end] - 1
         shared = not first.guarded and previous >= first.first_line
         following = self.need.scope(run[0].path).statements[last.index + 1 :][:1]
-        if shared or (following and following[0].first_line <= end):  # several statements on one line
+        if shared or (following and following[0].first_line <= end):  # the line contains several statements
             start = source.span(first.node)[0] if shared else start
             stop = source.span(last.node)[1]
         edits = [edit for place in run for edit in self._edits(place, source)]

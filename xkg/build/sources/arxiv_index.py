@@ -51,7 +51,7 @@ class ArxivIndex:
             for entry in self._feed.entries(ids=ids, query=query, most=most):
                 if (found := _found(entry)) is not None:
                     yield found
-        except arxiv.HTTPError:  # arXiv rejects queries with words that it does not accept, so return no results
+        except arxiv.HTTPError:  # arXiv rejects queries that contain certain words, so return no results
             return
 
 

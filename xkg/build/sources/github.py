@@ -106,7 +106,7 @@ class GitHub:
             retry=None,
             seconds_between_requests=None,
         )
-        # PyGithub has a hook for this, but it affects every client in the process.
+        # PyGithub's own hook for this purpose affects every client in the process.
         made = partial(_Connection, self._answer, urlsplit(url).scheme)
         self._github.requester._Requester__connectionClass = made  # type: ignore[attr-defined]
 

@@ -13,7 +13,7 @@ ALIKE = 0.9
 
 _DOUBTFUL = 0.5
 _LISTED = 5
-_LONGEST = 400  # characters: no title is longer, and arXiv rejects longer queries
+_LONGEST = 400  # characters; no title is longer, and arXiv rejects longer queries
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FILE = re.compile(r"\.(?:tex|ltx|md|markdown|pdf|html?|xhtml|txt|zip|gz|tgz|tar|bz2|xz)$", re.I)
 

@@ -17,8 +17,7 @@ def caption_name(title: str) -> str:
     plain = plain_title(re.sub(r"\$[^$]*\$(-?)", lambda formula: formula[0] if formula[1] else "$$", title))
     name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
     name = clean(about(clean(name)))
-    name = re.split(r"\.\s", name)[0].strip()
-    return re.sub(r"\s(?:in|for|under) (?:the|an?) (?:[\w-]+ ){1,3}(?:setting|case|regime)s?$", "", name)
+    return re.split(r"\.\s", name)[0].strip()
 
 
 def add_algorithms(tree: Tree) -> None:
@@ -30,9 +29,6 @@ def add_algorithms(tree: Tree) -> None:
         part = part_at(tree.parts, algorithm.start)
         name = spaced(tree, caption_name(algorithm.title))
         if not is_name(name) or tree.is_root(name) or tree.names_only_root(name):
-            continue
-        # "MCTS with implicit minimax backups" in a paper on implicit minimax backups.
-        if tree.root is not None and any(len(k) > 1 and k == key(name)[-len(k) :] for k in tree.root.keys(tree.shorts)):
             continue
         node = tree.find(name) or _paraphrased(tree, name, part)
         if node is None:

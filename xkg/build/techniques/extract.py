@@ -12,6 +12,7 @@ from xkg.build.techniques import claims
 from xkg.build.techniques.algorithms import add_algorithms, add_definitions
 from xkg.build.techniques.definitions import read
 from xkg.build.techniques.headings import add_headings
+from xkg.build.techniques.own_names import add_method_name
 from xkg.build.techniques.terms import add_abbreviated, add_terms
 from xkg.build.techniques.tree import Node, Tree
 from xkg.model import Finding, Resource, Technique, unique_slugs
@@ -60,6 +61,7 @@ def extract(document: Document, paper_id: str) -> Extraction:
     for add in (add_headings, add_algorithms, add_definitions, add_terms, add_abbreviated):
         add(tree)
     tops = tree.finish()
+    add_method_name(tree)
     for top in tops:
         if top is tree.root or top.children:
             top.kind = "methodology"

@@ -24,17 +24,18 @@ from xkg.build.techniques.names import (
     resolve,
     words,
 )
+from xkg.build.techniques.own_names import is_own_name
 from xkg.build.techniques.section_roles import Part, Role, role_of_title
 from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, STEPS, STOP
 
 _QUESTION = re.compile(r"\?|^RQ\s?\d|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
-_ITEM = re.compile(r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+$", re.MULTILINE)
 _VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[a-z]+s\s")
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
-_OPENING = 3  # number of opening sentences in a main section that say what it describes
+_FEW = 2
+_OPENING = 3  # number of opening sentences that say what a main section describes
 # Roles for parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
 # Roles for parts in which a run-in heading names a technique if its text begins by saying what it does.
@@ -45,9 +46,6 @@ def add_headings(tree: Tree) -> None:
     """Adds the techniques named in headings to the tree, nested like the headings."""
     for part in tree.parts:
         _headings(tree, part, tree.root)
-    for i in range(len(tree.reader.sentences)):
-        if tree.is_main(i):
-            _step(tree, i)
 
 
 def _headings(tree: Tree, part: Part, above: Node | None) -> None:
@@ -99,7 +97,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     """The technique named by a heading, added to the tree, or `above` if it names none."""
     name = clean(plain_title(part.title))
     node: Node | None
-    if (tree.is_root(name) and not tree.is_own_part(name, part)) or (part.level == 1 and _describes_root(tree, part)):
+    if tree.is_root(name) or (part.level == 1 and _describes_root(tree, part)):
         node = tree.root
         if node is not None and _is_other_name(tree, node, name):
             node.aliases.append(name)
@@ -135,15 +133,11 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
     if bare:
         if part.level == 1 or tree.root is None or not part.sentences:
             return above
-        name = f"{tree.root.name} {name}"
     elif not is_name(name) or is_no_technique(name):
         return above
-    own = tree.is_own_part(name, part)
-    if not bare and not own and tree.names_only_root(name):
+    if not bare and tree.names_only_root(name):
         return tree.root if above is None else above
     known = next((n for n in tree.nodes() if n.name == name), None) if bare else tree.find(name)
-    if own and known is tree.root:
-        known = None
     if known is not None:
         return known
     node = Node(name, part.start, 3.0, part=part, own=[])
@@ -166,24 +160,19 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     abbreviated = key(name) in tree.longs or "(" in name
     if part.children and head(name).endswith("s") and head(name) in GENERIC and not abbreviated:
         return False
-    if part.children and not part.sentences:
-        return is_method_like(name) or is_used(tree.reader, name)
-    # "Highlights." is a label.
+    spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
+    elsewhere = any(tree.reader.part_of[i] is not part for i in mentions(spellings, tree.reader))
+    # A heading of several sections with hardly any text of its own is a topic.
+    sections = [child for child in part.children if not child.run_in]
+    if len(sections) > 1 and len(part.sentences) <= _FEW and not (elsewhere or is_own_name(tree, name, part)):
+        return False
+    # "Highlights." is a label, not a technique.
     if part.run_in and len(words(name)) == 1 and name[1:].islower() and not is_method_like(name):
         return False
-    stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
-    if is_method_like(name) or words(name)[0] in ACTIONS:
-        return not part.run_in or stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
-    spellings = [name, re.sub(r"\s{0,4}\([^()]{0,200}\)", "", name)]
-    if any(tree.reader.part_of[i] is not part for i in mentions(spellings, tree.reader)):
+    if elsewhere or is_method_like(name) or words(name)[0] in ACTIONS:
         return True
-    # In a method section, a statement is enough; elsewhere the text must mention the name.
-    main = part
-    while main.parent is not None:
-        main = main.parent
-    inside = main is not part and (main.labelled or tree.node_of.get(id(main)) is not None)
-    inside = inside or (main is part and part.run_in and part.role in MAIN)  # letters have no sections
-    return stated and (inside or is_spoken_of(tree.reader, name))
+    stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
+    return stated and (part.parent is not None or part.run_in or is_spoken_of(tree.reader, name))
 
 
 def _is_bare(name: str) -> bool:
@@ -197,11 +186,9 @@ def _is_bare(name: str) -> bool:
 
 
 def _half(tree: Tree, name: str) -> str:
-    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half does. If
-    the first half names another technique, the second half counts."""
+    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half
+    does."""
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
-    if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
-        return halves[1]
     used = halves if len(halves) == 1 else [half for half in halves if is_used(tree.reader, half)]
     return used[0] if ":" in name and len(used) == 1 else name
 
@@ -212,7 +199,7 @@ def _split(tree: Tree, name: str) -> list[str]:
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
         return [name]
-    # "Greedy and lookahead policies" include greedy policies.
+    # "Greedy and lookahead policies" means "greedy policies" and "lookahead policies".
     last = parts[-1].split()[-1]
     for first in ([], [f"{each} {last}" for each in parts[:-1]]):
         each_one = [*(first or parts[:-1]), parts[-1]]
@@ -247,16 +234,3 @@ def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
         if every[n].start >= sentence.end:
             break
         yield every[n]
-
-
-def _step(tree: Tree, i: int) -> None:
-    """Adds the emphasised step at the start of a list item ("**Draw a nest.** …"), if its name begins with an
-    action."""
-    text, sentence = tree.reader.document.text, tree.reader.sentences[i]
-    for emphasis in emphases(tree, i):
-        name = clean(" ".join(emphasis.text.split()))
-        listed = _ITEM.search(text[max(0, emphasis.start - 60) : emphasis.start])
-        if not listed or tree.is_full or not is_name(name) or words(name)[0] not in ACTIONS:
-            continue
-        if not tree.is_root(name) and tree.find(name) is None:
-            tree.add(Node(name, sentence.start, 2.0, own=[i], naming=[i]), tree.above(tree.reader.part_of[i]))

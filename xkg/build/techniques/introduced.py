@@ -57,8 +57,6 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
         if not phrase and (bare in LEADING or token in '"“*_–—' or (token == "," and end > at)):
             end = match.end()
             continue
-        if bare == "of" and re.match(r"\s+(?:the|an?|our|its|their|this|these|each|all|any)\b", text[match.end() :]):
-            break
         if token[0] in ',;:.!?()[]"“”$' or token in "–—" or bare in STOP or (phrase and bare.endswith("ly")):
             break
         if phrase and bare in VERBS and re.fullmatch(r"[a-z]+[^su]s|[a-z]{3,}ed", bare):

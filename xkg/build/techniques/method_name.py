@@ -57,15 +57,8 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
             3.5 if sum(c.isupper() for c in before) > len(before.split()) or len(before.split()) == 1 else 2.0,
         )
     for piece in filter(None, (before, after.strip())):
-        if via := re.search(r"\bvia\s+", piece):
-            name, _ = noun_phrase(piece, via.end())
-            if is_name(name):
-                yield name, 1.5
         bare = re.sub(r"^(?:the|an?)\s+", "", piece, flags=re.IGNORECASE)
-        name, end = noun_phrase(bare, 0)
-        # "… Layers Are Key-Value Memories" states a result.
-        if re.match(r"\s*(?:is|are|can|do|does|has|have|helps?|makes?|needs?)\b", bare[end:], re.IGNORECASE):
-            continue
+        name, _ = noun_phrase(bare, 0)
         if is_name(name) and len(words(name)) > 1:
             yield name, 2.0 if piece is before else 1.5
 
@@ -118,7 +111,7 @@ def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ..
             once.add(seen)
     for name, score in title_names(reader.document.title):
         vote(name, score)
-    return {identity: c for identity, c in found.items() if identity and head(c.spellings[-1]) not in _NO_METHOD}
+    return {i: c for i, c in found.items() if i and not _NO_METHOD.issuperset(map(head, c.spellings))}
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
@@ -155,8 +148,8 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
             best = candidate
     if best is None:
         return None
-    names = _distinct(best.spellings)
-    names.sort(key=lambda n: len(n.split()) > 1)
+    title_name = document.title.partition(":")[0]
+    names = sorted(_distinct(best.spellings), key=lambda name: (" " in name, name != title_name))
     return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(best.naming)))
 
 

@@ -106,7 +106,7 @@ def head(name: str) -> str:
     """The head noun of a name: the last word before "of", "for", "with" and the like."""
     core = PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name))[0]
     found = words(core)
-    # "weight matrix W" is a matrix.
+    # The head noun of "weight matrix W" is "matrix".
     if len(found) > 1 and re.search(r"\s[A-Z]$", core):
         found.pop()
     return found[-1] if found else ""
@@ -158,9 +158,6 @@ def clean(title: str) -> str:
     )
     text = re.sub(r"^(?:the|our|an?|proposed|overall|general)\s+", "", text, flags=re.IGNORECASE)
     text = re.sub(r"^(?:the|our|an?|proposed|overall|general)\s+", "", text, flags=re.IGNORECASE)
-    if ":" in text and not is_name(text):
-        before, _, after = (part.strip() for part in text.partition(":"))
-        text = before if is_name(before) else after
     return text.strip(" .:;,-–—*_")
 
 

@@ -96,7 +96,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
 )  # fmt: skip
 _PATTERNS = tuple((role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _TITLES)
 _EXPERIMENTS = re.compile(
-    r"\bexperiment|\bevaluat|\bresults?\b|\bempirical|^ablation|\bablations|\bablation \w|\bbenchmark|\bcase stud|"
+    r"\bexperiment|\bevaluat|\bresults?\b|\bempirical|\bablation|\bbenchmark|\bcase stud|"
     r"\bsimulation|\bcompar|"
     r"\bset-?up\b|\bsettings?$|\bquantitative\b|\bnumerical\b|\bqualitative\b|\bbaselines$|\bdatasets$|\bvisuali[sz]ations?\b",
     re.IGNORECASE,
@@ -106,7 +106,6 @@ _DETAILS = re.compile(
     r"\bderivations?\b|\bpseudo-?code\b|\bprocedure\b|\bmodel details\b",
     re.IGNORECASE,
 )
-_SET_UP = re.compile(r"^(?:the )?(?:set-?up|settings?)$", re.IGNORECASE)
 _OURS = re.compile(
     r"\bwe (?:\w+ )?(?:propose|introduce|present|develop|design|devise|define|derive|construct|"
     r"formulate|call|denote|use|employ|adopt|apply|"
@@ -136,9 +135,6 @@ def role_of_title(title: str) -> Role | None:
         return Role.METHOD
     if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
         return Role.METHOD
-    # "Background and Setup" is not an experiment.
-    if roles == [Role.BACKGROUND, Role.EXPERIMENTS] and re.search(r"\bset(?:-?up|tings?)$", title, re.IGNORECASE):
-        return Role.BACKGROUND
     return _role(title)
 
 
@@ -182,8 +178,6 @@ def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool
         return Role.RELATED
     if not early and empirical > ours:
         return Role.EXPERIMENTS
-    if empirical > 2.5 and empirical > 2 * ours:
-        return Role.EXPERIMENTS
     return Role.METHOD
 
 
@@ -194,12 +188,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
     title_roles = [
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
     ]
-    # "Setup" before the method is background; after the method, it is the setup for the experiments.
     methods = [i for i, role in enumerate(title_roles) if role is Role.METHOD]
-    title_roles = [
-        Role.BACKGROUND if _SET_UP.search(p.title.strip()) and any(m > i for m in methods) else role
-        for i, (p, role) in enumerate(zip(main, title_roles, strict=True))
-    ]
     # "Comparison of A and B" before the method is background too.
     for i, role in enumerate(title_roles[: methods[0]] if methods else ()):
         title_roles[i] = Role.BACKGROUND if role is Role.EXPERIMENTS else role
@@ -224,7 +213,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             # Before the experiments, "State Prediction" with propositions or citations is part of the method.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD
-            # A part after an application or discussion, such as "Basic adjustments", continues it.
+            # A part such as "Basic adjustments" continues the application or discussion before it.
             if role is Role.METHOD and after is not None:
                 titled = after is not Role.DISCUSSION and is_method_like(clean(part.title))
                 role = role if titled else after
@@ -271,8 +260,6 @@ def _inherit(part: Part, role: Role) -> None:
         )
     ) or (role in (Role.BACKGROUND, Role.INTRODUCTION, Role.EXPERIMENTS) and own in (Role.RELATED, Role.DISCUSSION)):
         part.role = own
-    elif role is Role.BACKGROUND and re.search(r"\bour\b|\bproposed\b", part.title, re.IGNORECASE):
-        part.role = Role.METHOD
     elif role is Role.BACK and part.appendix and _DETAILS.search(part.title) and own is not Role.EXPERIMENTS:
         part.role = Role.DETAILS
     else:
@@ -303,10 +290,6 @@ def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ..
         inherited = part.role is Role.BACKGROUND and not (part.labelled or part.run_in)
         if inherited and len(subject & set(key(part.title))) > 1:
             _inherit(part, Role.METHOD)
-        # "Slot Ablation" may be a step of the method. "Temperature Ablation" with accuracies or a table is not.
-        if part.role is Role.METHOD and re.search(r"\bablation$", part.title, re.IGNORECASE):
-            body = " ".join(sentences[n].text for n in part.sentences)
-            part.role = Role.EXPERIMENTS if _EMPIRICAL.search(body) else part.role
     if document.abstract_span is not None:
         start, end = document.abstract_span
         abstract = Part("Abstract", 1, start, start, end, role=Role.ABSTRACT)

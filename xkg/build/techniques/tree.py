@@ -14,24 +14,20 @@ from xkg.build.techniques.names import (
     PREPOSITION,
     abbreviations,
     about,
-    head,
     initials_match,
-    is_method_like,
     is_name,
     key,
     resolve,
-    stem,
     words,
 )
 from xkg.build.techniques.section_roles import Part, Role, part_at
-from xkg.build.techniques.word_lists import PARTS, SAME_KIND
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
-MOST_CANDIDATES = 400  # limited because each new name is compared with all of them
+MOST_CANDIDATES = 400  # limited because each new name is compared with all candidates
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
-OFTEN = 3  # minimum mentions of a name that the paper works with
+OFTEN = 3  # minimum number of mentions of a name that the paper works with
 DOUBT = "doubtful as a technique: neither its own section nor the rest of the paper shows that it is part of the method"
 
 
@@ -109,7 +105,7 @@ class Tree:
             return False
         names = {name, about(name)}
         keys = {key(n) for n in names} | {key(resolve(n, self.shorts)) for n in names}
-        # "DPMsANT" is "DPMs-ANT".
+        # "DPMsANT" is the same name as "DPMs-ANT".
         return bool(keys & self.root.keys(self.shorts)) or "".join(words(name)) in {
             "".join(words(each)) for each in self.root.names
         }
@@ -125,17 +121,6 @@ class Tree:
         spellings = [set(key(spelling)) for spelling in (name, resolve(name, self.shorts))]
         roots = [k for k in self.root.keys(self.shorts) if len(k) > 1]
         return any(mine.issuperset(k) and len(mine) <= len(k) + 2 for mine in spellings for k in roots)
-
-    def is_own_part(self, name: str, part: Part) -> bool:
-        """Whether a name similar to the root's name is a part of the root, such as a "Siphon Layer" in a paper on
-        siphon networks, because the first sentence under its heading, or a formula or algorithm there, defines it."""
-        kind = head(name)
-        if self.root is None or part.level < 2 or not is_method_like(name):
-            return False
-        if kind in SAME_KIND - PARTS or any(stem(kind) == stem(head(each)) for each in self.root.names):
-            return False
-        says = rf"(?:the |our |an? )?{re.escape(name)} (?:is (?:the|an?)\b|(?!(?:is|was|has|does)\b)[a-z]+s\b)"
-        return re.match(says, self.reader.text(part.sentences[:1]), re.IGNORECASE) is not None
 
     def add(self, node: Node, parent: Node | None) -> None:
         """Adds a new technique under `parent`, or at the top level if `parent` is None."""
@@ -184,7 +169,7 @@ class Tree:
         node.children.sort(key=lambda n: n.start)
         for child in node.children:
             self._define(child, used)
-        # A heading that contains only other headings is described by their sentences.
+        # If a heading contains only other headings, the sentences below these headings describe it.
         own = node.own or sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
         chosen = choose(self.reader, names, [] if node is self.root else own, node.naming, used)

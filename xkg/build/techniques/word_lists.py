@@ -37,7 +37,7 @@ GENERIC = _words(
     refinements improvement improvements enhancement enhancements requirement requirements
     """
 )
-# A heading that consists of one of these followed by "of X" or "for X" is about X.
+# A heading that consists of one of these words followed by "of X" or "for X" is about X.
 ABOUT = _words(
     """
     overview framework architecture algorithm description detail details motivation intuition summary formulation
@@ -96,7 +96,7 @@ NOT_HEADS = _words(
     principle principles principal principals desideratum desiderata
     """
 )
-# Techniques although their head words are in NOT_HEADS.
+# Names of techniques, even though their head words are in NOT_HEADS.
 TECHNIQUES_NONETHELESS = frozenset(
     {
         "component analysis",
@@ -117,7 +117,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# Adjectives; no name consists only of these.
+# Adjectives. No name consists only of adjectives in this list.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low
@@ -127,7 +127,7 @@ ADJECTIVES = _words(
     proper correct wrong true false full empty bounded unbounded biased unbiased differentiable available useful
     """
 )
-# Words that end a noun phrase. "of" is not one of them.
+# Words that end a noun phrase. The word "of" does not.
 STOP = _words(
     """
     that which who whose where when while to for by with via using from in on at into onto over under through based
@@ -168,7 +168,7 @@ LITTLE = _words(
     a an the of for in on with by via using to and our its from at as
     """
 )
-# A name that begins with one of these refers to several techniques: "four tricks".
+# A name that begins with one of these words refers to several techniques: "four tricks".
 NUMBERS = frozenset("two three four five six seven eight nine ten both several various multiple many".split())
 # Articles and words of praise that may precede a name.
 LEADING = _words(

@@ -80,7 +80,7 @@ def json_lines() -> Iterator[Notify]:
             cost = {"calls": bill.calls, "tokens": bill.tokens, "dollars": dollars}
             sys.stderr.write(
                 json.dumps({"event": name, **cost, **fields, **about}) + "\n"
-            )  # a single write, because several threads call this
+            )  # a single write, because several threads call this method
             sys.stderr.flush()
 
     yield notify

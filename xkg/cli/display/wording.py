@@ -6,7 +6,7 @@ _WORDS = (
     (r"code: ask get_code for a technique's id, or with include_code", "code: `xkg show` of a technique's code id"),
     (r"code: get_code with a row's id, or detail='full'", "code: `xkg show` of a row's code id, or --with-code"),
     (r": get_code has it", ": `xkg show` has it"),
-    (r"ask for its id with detail='full'|ask get_code with detail='full'", "`xkg show` of its id"),
+    (r"ask for the \w+'s id with detail='full'|ask get_code with detail='full'", "`xkg show` of its id"),
     (r"ask with detail='full'", "--json has all"),
     (r"read its uri", "--json has all"),
     (r"ask for a larger k", "-k asks for more"),

@@ -139,7 +139,7 @@ _FORMATS: Mapping[Client, _Format] = {
         "run `MCP: List Servers` in the command palette, and start {name}",
         local={"type": "stdio"},
         remote={"type": "http"},
-        # VS Code does not expand environment variables in headers (microsoft/vscode#336232), so it asks the user.
+        # VS Code does not expand environment variables in headers (microsoft/vscode#336232), so the user is asked.
         variable=f"${{{{input:{_TOKEN_INPUT}}}}}",
     ),
     "windsurf": _Format(
@@ -157,7 +157,7 @@ _FORMATS: Mapping[Client, _Format] = {
         ".zed/settings.json",
         lambda: _zed() / "settings.json",
         "open the agent panel's settings, and check that {name} has a green dot",
-        variable=None,  # zed-industries/zed#60459
+        variable=None,  # Zed does not expand variables in headers (zed-industries/zed#60459)
     ),
 }
 

@@ -22,7 +22,7 @@ _NAMES = get_args(ClientName)
 
 @mcp_app.callback()
 def _group() -> None:
-    # Without this callback, a group with one command would become the command.
+    # Without this callback, Typer would replace a group that has only one command with that command.
     """Configure agents and editors to use this graph."""
 
 

@@ -26,7 +26,7 @@ def named_papers(text: str, folder: Path) -> list[str | None] | None:
 def _bibtex(text: str, folder: Path) -> Iterator[str | None]:
     for entry in bibtex.entries(text):
         work = reference_of(entry)
-        # Zotero writes `title:path:type;…` and escapes the separators with a backslash
+        # Zotero writes `title:path:type;…` and escapes the separators with a backslash.
         files = re.split(r"(?<!\\)[:;]", entry.fields.get("file", ""))
         paths = [file.replace("\\", "") for file in files]
         yield _named([work.arxiv_id or "", work.doi or ""], paths, work.title or "", folder)

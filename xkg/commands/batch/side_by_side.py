@@ -54,7 +54,8 @@ def build_side_by_side(
     publisher = Publisher(builds.settings)
     try:
         if builds.settings.store.url is not None:
-            publisher.connect()  # an earlier batch may have died before doing this
+            # An earlier batch may have died before it connected.
+            publisher.connect()
         waited = 0.0
         while papers:
             again = _round(builds, engine, papers, publisher, ended, notify, turn, waited < _LONGEST_WAIT)

@@ -180,7 +180,7 @@ def _lines(log: Path) -> Iterator[tuple[int, str]]:
             while line := file.readline(_LARGEST_LINE):
                 number += 1
                 text = line.decode("utf-8", "replace")
-                # JSON logs escape line breaks and slashes in answers
+                # JSON logs escape line breaks and slashes in answers.
                 yield number, text.replace("\\/", "/").replace("\\n", " ")
     except OSError as error:
         raise InputError(f"the log {log} cannot be read ({error.strerror}); check its path") from error

@@ -133,7 +133,7 @@ def import_graphs(
     the current item. Raises the same errors as `GraphStore.publish`, and `InputError` if a place has no graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
 
-    # a shell's *.json also matches an export's list of ablations
+    # The shell's expansion of `*.json` also includes an export's list of ablations.
     lists = [place for place in places if place.name == EXPORTED and place.is_file()]
     folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
     files = [file for place in places if place not in lists for file in graph_files(place)]

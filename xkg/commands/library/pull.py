@@ -193,7 +193,7 @@ class _Puller:
             self._store.add_ablations(ablations)
         self._seen.keep_papers(self._states)
         for path in self._folder.iterdir():
-            if path.suffix != ".part":  # the next pull continues with these papers
+            if path.suffix != ".part":  # the next pull resumes partial downloads
                 path.unlink(missing_ok=True)
 
     def _fetched(self, rows: Sequence[Row]) -> list[_Fetched]:

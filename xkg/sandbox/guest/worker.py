@@ -35,9 +35,9 @@ from xkg.sandbox.guest.launch import leave_root
 
 HEADER = struct.Struct(">cI")
 MEMORY = struct.Struct(">I")
-# sent to a call: the request, then the bytes for each requested name, or `NOTHING` if there are none
+# Sent to a call: the request, then the bytes for each requested name, or `NOTHING` if there are no bytes.
 REQUEST, BYTES, NOTHING = b"R", b"B", b"N"
-# sent by a call: a request for bytes, the start of an item, a part of the answer, its last part, or an error
+# Sent by a call: a request for bytes, the start of an item, a part of the answer, the last part, or an error.
 ASK, MARK, PART, DONE, ERROR = b"A", b"M", b"P", b"D", b"E"
 
 _PR_SET_PDEATHSIG = 1

@@ -95,7 +95,7 @@ class ContainerRunner:
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
         arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
-        # podman leaves a file in the working directory if the kernel kills a job for exceeding its memory limit
+        # podman leaves a file in the working directory if the kernel kills a job for exceeding its memory limit.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
                 process = subprocess.Popen(

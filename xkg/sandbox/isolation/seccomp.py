@@ -103,7 +103,7 @@ _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _INT = 0xFFFFFFFF  # the kernel reads these arguments as int, but a filter sees the whole register
 
-# These calls have the same number on every architecture. Older versions of libseccomp do not know them.
+# These calls have the same number on every architecture. Older versions of libseccomp do not know these calls.
 _NUMBERS = {
     "process_madvise": 440,
     "process_mrelease": 448,

@@ -177,7 +177,7 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide its proportional size; all of its memory then counts
+    except PermissionError:  # if a process hides its proportional size, all of its memory counts
         return otherwise
     except OSError:  # the process has ended in the meantime
         return 0

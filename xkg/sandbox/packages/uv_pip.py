@@ -152,7 +152,7 @@ class Uv:
     ) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
         # A pre-release is allowed only if a requirement specifies one, because older code may not be compatible with
-        # it.
+        # pre-releases.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
         options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)

@@ -1,4 +1,4 @@
-"""Fits answers into a token budget by shortening long fields, with notes on where to find the rest."""
+"""Fits answers into a token budget by shortening long fields, with notes on where to find the full text."""
 
 import functools
 import json
@@ -28,11 +28,11 @@ Limits = Mapping[Kind, int]
 """Maximum characters per text, items per list, code nodes, rows, and lines of code."""
 
 _LEAST: Limits = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""The kinds in the order in which they are cut, each with the minimum to keep."""
+"""The kinds of content in the order in which they are cut, with the minimum amount of each kind to keep."""
 
 _LEAST_OF_ROWS: Limits = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
-"""Like `_LEAST`, for places and query rows. Rows are cut before lists, because the cursor can return the remaining
-rows."""
+"""The same as `_LEAST`, but for places and query rows. Rows are cut before lists, because the cursor can return the
+remaining rows."""
 
 _STEP = 1.12
 """Ratio of consecutive limits to try."""
@@ -64,13 +64,13 @@ def fitted(
 
     Text is cut first, all to the same length, then lists, then the rows of the paged list, and finally code, at line
     breaks. Space freed by cutting a later kind is given back to earlier kinds. `more(n)` returns the cursor after the
-    first n rows, or None if no rows follow. `whole` is the address of the complete answer. A full answer includes it if
-    anything was cut."""
+    first n rows, or None if no rows follow. `whole` is the address of the complete answer. A full answer includes the
+    address if anything was cut."""
     most = most or TOKENS[detail]
     leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
         return shown
-    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # longer values never fit and would slow down each try
+    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # longer values never fit and would slow things down
     cut_to = functools.partial(_pointing, answer, detail, more, whole)
     limits: dict[Kind, int] = {}
     for kind, least in leasts.items():
@@ -85,7 +85,7 @@ def fitted(
 
 
 def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
-    """Returns by how many tokens the answer exceeds `most` with this limit on one kind, or 0 if it fits."""
+    """Returns by how many tokens the answer exceeds `most` with this limit on one kind, or 0 if the answer fits."""
     return max(0, size(cut_to({**limits, kind: limit})) - most)
 
 
@@ -100,7 +100,7 @@ def _tries(least: int, most: int) -> tuple[int, ...]:
 def _pointing(
     answer: A, detail: Detail, more: Callable[[int], str | None] | None, whole: str | None, limits: Limits
 ) -> A:
-    """Returns the answer cut to the limits, with notes on what was cut and where to find it."""
+    """Returns the answer cut to the limits, with notes on what was cut and where to find the omitted parts."""
     cut = dict.fromkeys(limits, False)
     shown: A = _cut(answer, limits, cut) if limits else answer
     paged = getattr(type(answer), "paged", "")

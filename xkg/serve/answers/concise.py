@@ -16,7 +16,7 @@ _FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own"
 """Fields that contain ids."""
 
 _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
-"""Types that never contain ids in any other field."""
+"""Types whose values are ids only in the fields in `_FIELDS`."""
 
 
 def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:

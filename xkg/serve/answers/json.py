@@ -15,8 +15,8 @@ from xkg.value import Value, fields_of
 def structured(answer: Value) -> dict[str, Any]:
     """Returns the fields as JSON values, without empty optional fields or file contents.
 
-    Invisible characters are removed from prose (`visible`). Code must still run, so it is returned as stored, and
-    `notice` lists its invisible characters."""
+    Invisible characters are removed from prose (`visible`). Code must still run, so code is returned as stored, and
+    `notice` lists any invisible characters in the code."""
     hidden: set[str] = set()
     fields: dict[str, Any] = _plain(answer, False, hidden)
     if hidden and "notice" in fields:
@@ -39,7 +39,7 @@ def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item, source, hidden) for item in value]
     if isinstance(value, BaseModel):
-        held = value.__dict__  # the values `getattr` would return
+        held = value.__dict__  # the values that `getattr` would return
         return {
             name: _plain(item, name in SOURCE, hidden)
             for name, required in fields_of(type(value))

@@ -29,7 +29,7 @@ from xkg.text.plural import plural
 SHORT_TEXT = 400
 MOST_NAMED = 8
 """Maximum number of components without code listed in a search row."""
-_MOST_PLACES = 5  # per technique; `locate` returns all of them, including weak ones
+_MOST_PLACES = 5  # per technique; `locate` returns all places, including weak ones
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
@@ -69,7 +69,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         return answer
     brief, left_out = without_details(answer)
     left_out = [f"{len(answer.hidden)} hidden techniques"] * bool(answer.hidden) + left_out
-    notes = [f"{', '.join(left_out)}: ask for its id with detail='full'"] if left_out else []
+    notes = [f"{', '.join(left_out)}: ask for the paper's id with detail='full'"] if left_out else []
     notes += [cut] if cut else []
     notes += ["tests and evidence: ask get_code with detail='full'"] if include_code and code else []
     return brief.model_copy(update={"hidden": (), "cut": "; ".join(notes)})
@@ -104,7 +104,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
     node, bundle = view.technique, snapshot.bundle(paper_of(view.technique.id))
     code = bundle.code_of(node.id)
     full = full or node.hidden is not None
-    more = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
+    more = "aliases, excerpts and full definitions of components: ask for the technique's id with detail='full'"
     return TechniqueAnswer(
         id=node.id,
         name=node.name,
@@ -145,8 +145,8 @@ def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAns
 
 
 def code_node(snapshot: Snapshot, code: str) -> tuple[Code, str]:
-    """Returns the code with this id or for the technique with this id, and the technique's name. Raises the same errors
-    as `code_answer`."""
+    """Returns the code for a code id or technique id, and the technique's name. Raises the same errors as
+    `code_answer`."""
     if is_code(code):
         node = snapshot.code(code_id(snapshot, code))
         return node, snapshot.technique(node.technique).technique.name
@@ -176,7 +176,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         derived_from=tuple(place_of(bundle, d.symbol, None) for d in bundle.derivations if d.code == code.id),
         evidence=code.evidence if full else (),
         claims=code.claims if full else {},
-        cut=f"{' and '.join(cut)}: ask for its id with detail='full'" if cut else "",
+        cut=f"{' and '.join(cut)}: ask for the code's id with detail='full'" if cut else "",
     )
 
 
@@ -236,8 +236,8 @@ def _unknown_keys(code: Code) -> str:
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Describes where the code and its components differ from the paper, or says that they agree or were not
-    compared."""
+    """Describes where the code and its components differ from the paper, or says that there are no differences or that
+    no comparison was made."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
     inherited = f"; its components also differ from the paper: {_listed(components)}" if components else ""

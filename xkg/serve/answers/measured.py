@@ -20,13 +20,13 @@ def by_technique(ablations: Sequence[Ablation]) -> Ablations:
 
 
 def with_measured(answer: TechniqueAnswer, ablations: Ablations, *, full: bool) -> TechniqueAnswer:
-    """Returns the answer with its technique's measured ablations."""
+    """Returns the answer with the technique's measured ablations."""
     own = ablations.get(answer.id, ())
     if not own:
         return answer
     cut = answer.cut
     if len(own) > MOST and not full:
-        more = f"{len(own) - MOST} more ablations: ask for its id with detail='full'"
+        more = f"{len(own) - MOST} more ablations: ask for the technique's id with detail='full'"
         cut = f"{cut}; {more}" if cut else more
     shown = tuple(_measured(ablation, full) for ablation in own[: None if full else MOST])
     return answer.model_copy(update={"measured": shown, "cut": cut})

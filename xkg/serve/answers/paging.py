@@ -1,8 +1,8 @@
 """Cursors for paged lists. A cursor is self-contained, so any process can continue from it without a session.
 
-A cursor is bound to its question and the rows already returned. For a list with a stable order, it contains a single
-digest of these rows. Otherwise, it contains a short digest of each row, and the next page contains only unseen rows,
-even if the graph has changed."""
+A cursor is bound to its question and the rows already returned. For a list with a stable order, the cursor contains a
+single digest of these rows. Otherwise, the cursor contains a short digest of each row, and the next page contains only
+unseen rows, even if the graph has changed."""
 
 import base64
 import binascii
@@ -98,7 +98,7 @@ def on_page(
     further: bool | None = None,
 ) -> A:
     """Returns as many of the page's rows as fit, with the cursor for the next page. `further` means that the graph has
-    more rows than the answer. By default, it is derived from `cut`. Raises the same errors as `Page.start`."""
+    more rows than the answer. By default, `further` is derived from `cut`. Raises the same errors as `Page.start`."""
     rows = getattr(answer, answer.paged)
     keys = [_key(row) for row in rows]
     rest = answer.model_copy(update={answer.paged: rows[page.start(keys) :]})
@@ -108,7 +108,7 @@ def on_page(
 
 
 def _key(row: Any) -> str:
-    """Returns a row's id, or the whole row as JSON if it has no id."""
+    """Returns a row's id, or the whole row as JSON if the row has no id."""
     if isinstance(row, Value):
         return str(getattr(row, "id", None) or row.model_dump_json())
     return json.dumps(row, default=str)

@@ -142,7 +142,7 @@ class PaperList:
 
 
 def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> PapersAnswer:
-    """Returns the first `k` matching papers, or all of them if `k` is None."""
+    """Returns the first `k` matching papers, or all matching papers if `k` is None."""
     chosen = papers.chosen(filters)
     rows = [
         PaperRow(

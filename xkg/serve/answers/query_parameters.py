@@ -1,4 +1,4 @@
-"""Resolves named queries' parameters. A paper may be given by any reference."""
+"""Resolves the parameters of named queries. A paper parameter accepts any reference to a paper."""
 
 from collections.abc import Mapping
 from typing import Any

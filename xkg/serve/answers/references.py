@@ -1,8 +1,8 @@
 """Resolves references to papers, techniques and code by id, unique name, or short id.
 
-A technique's short id is the end of its path, such as `entropy-minimization-objective`. If this is ambiguous, it is
-prefixed with the start of the paper's title and `#`: `tent#entropy-minimization-objective`. A code id consists of its
-technique's id, `@`, and the code's digest."""
+A technique's short id is the end of its path, such as `entropy-minimization-objective`. If the end of the path is
+ambiguous, the short id starts with the beginning of the paper's title and `#`: `tent#entropy-minimization-objective`. A
+code id consists of its technique's id, `@`, and the code's digest."""
 
 import re
 from bisect import bisect_left
@@ -59,7 +59,7 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
 
 def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
     """Returns papers whose titles contain all words in a reference, then papers with similarly spelled ids, then papers
-    on the same subject, those with the most shared words first."""
+    on the same subject. Papers on the same subject are ordered by the number of shared words."""
     alike = nearest(wanted, snapshot.paper_ids())
     if _ID.match(wanted):
         return alike
@@ -76,10 +76,10 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
     """Returns the id of the technique with this id, short id or name. If a paper has several techniques with this name,
-    prefers the first with code, then the first. Raises `UnknownIdError`, which lists the nearest techniques, and
-    `AmbiguousIdError` if several papers have a technique with this name."""
+    returns the first one with code, or else the first one. Raises `UnknownIdError`, which lists the nearest techniques,
+    and `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
-    if wanted.startswith("#"):  # plans abbreviate technique ids like this
+    if wanted.startswith("#"):  # plans abbreviate technique ids to `#…`
         raise UnknownIdError(f"{quoted(wanted)} is only the end of an id: put the paper's id before it")
     try:
         return snapshot.technique(wanted).technique.id
@@ -102,8 +102,9 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Returns techniques similar to a text. If the text begins with a paper's id, returns this paper's techniques with
-    similar paths, or its first techniques if there are none. Returns an empty list for a hidden technique."""
+    """Returns techniques similar to a text. If the text starts with a paper's id, returns that paper's techniques whose
+    paths are similar. If no paths are similar, returns the paper's first few techniques. Returns an empty list for a
+    hidden technique."""
     paper, mark, path = wanted.rpartition("#")
     if not mark:
         return [hit.id for hit in snapshot.find_text(wanted, _NAMED)]
@@ -116,7 +117,7 @@ def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
 
 def code_id(snapshot: Snapshot, reference: str) -> str:
     """Returns the full id for a code id. The technique in the code id may be given as in `technique_id`. Raises
-    `UnknownIdError`, also if the code was replaced by newer code."""
+    `UnknownIdError` if the code is unknown or has been replaced by newer code."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
@@ -201,16 +202,16 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
-    """Returns the papers with a technique of this name. If it is the main method of any of them, returns only these
-    papers. If there are several papers, the name is ambiguous."""
+    """Returns the papers that have a technique with this name. If this technique is the main method of some papers,
+    returns only those papers. If several papers are returned, the name is ambiguous."""
     named = snapshot.named(name)
     own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
     return list(own or dict.fromkeys(map(paper_of, named)))
 
 
 def _matching(snapshot: Snapshot, reference: str) -> list[str]:
-    """Returns the techniques that match a name or short id exactly, or if there are none, by another form of the
-    name."""
+    """Returns the techniques that match a name or short id exactly. If there are none, returns the techniques that
+    match another form of the name."""
     paper, mark, path = reference.rpartition("#")
     end = path.rpartition("/")[2]
     if mark:

@@ -132,7 +132,7 @@ class Measured(Value):
     went from `baseline` to `value`.
 
     - `change`: the relative change of the metric
-    - `low` and `high`: the bounds of its 95 % confidence interval, None if the spread is unknown
+    - `low` and `high`: the bounds of its 95 % confidence interval, or None if the spread is unknown
     - `direction`: whether a higher or lower metric is better
     - `seeds`: the number of runs
     - `commit`, `command`, `diff`: how the ablation was run, only in a full answer"""
@@ -162,16 +162,16 @@ class Measured(Value):
 class SearchRow(Value):
     """A technique that fits a query.
 
-    - `score`: how well the technique fits the query, from 0 to 1. Scores are comparable between queries. A score is
-      about the probability that the technique fits, if half of all queries are about techniques in the graph. An exact
-      name scores 1.0
-    - `level`: the proven level of its code, or `none` if it has no code. It is followed by the trusted keys that attest
-      it: `tested, attested by LAB and 2 others`
+    - `score`: how well the technique fits the query, from 0 to 1. Scores are comparable between queries. A score
+      is roughly the probability that the technique fits, if half of all queries are about techniques in the graph. An
+      exact name scores 1.0
+    - `level`: the proven level of its code, or `none` if it has no code. The level is followed by the
+      trusted keys that attest it: `tested, attested by LAB and 2 others`
     - `code`: the id to pass to get_code
     - `definition`: the first few lines of the definition
     - `no_code`: the reason why there is no code, if known
     - `without_code`: the components without code
-    - `measured`: the largest relative change of a metric in an ablation of the technique, None if none is stored
+    - `measured`: the largest relative change of a metric in an ablation of the technique, or None without one
     - `reason` and `guidance`: why the technique fits, and how to apply or change it, from a model that verified the
       row"""
 
@@ -191,7 +191,7 @@ class SearchRow(Value):
 
 
 class Mention(Value):
-    """A technique that an answer only mentions, with an optional reason."""
+    """A technique that is only mentioned in an answer, with an optional reason."""
 
     id: str
     name: str
@@ -203,7 +203,7 @@ class SearchAnswer(Listing):
 
     - `nearest`: techniques that are probably not what was asked for
     - `searched`: a description of what was searched
-    - `cut`: what was omitted, and how to get it
+    - `cut`: what was omitted, and how to get the omitted parts
     - `verified`: the model that verified the rows, or `not verified: <why>`. Empty if verification was not requested.
       Verified rows are in the model's order
     - `dropped`: the rows that the model rejected
@@ -234,13 +234,13 @@ class Again(Value):
 
 
 class PartAnswer(Value):
-    """One step in a task. If nothing was verified, the last part is the whole task, with all results of a search for it
-    grouped by paper.
+    """One step in a task. If nothing was verified, the last part is the whole task, with all search results for the
+    task grouped by paper.
 
-    - `rows`: the results, best first. In a concise answer, they have no `reason`, and a short definition only if there
-      is no guidance
+    - `rows`: the results, best first. In a concise answer, rows have no `reason`, and a short definition
+      only if there is no guidance
     - `again`: rows that earlier parts already contain
-    - `note`: says if nothing fits, or if this part was verified differently from the others"""
+    - `note`: says if nothing fits, or if this part was verified differently from other parts"""
 
     number: int
     step: str
@@ -293,7 +293,7 @@ class TechniqueLine(Value):
 
 class Place(Value):
     """Lines in a repository, 1-based and inclusive. `score` (0 to 1) says how well the lines fit a technique, and is
-    None if code was generated from them. `focus` lists one to three ranges to look at first, best first, with
+    None if code was generated from these lines. `focus` lists one to three ranges to look at first, best first, with
     reasons."""
 
     repository: str
@@ -309,13 +309,13 @@ class Place(Value):
 class LocatedPlace(Place):
     """Lines that may implement a technique.
 
-    - `technique`: the technique, None if no technique has the query as its name
-    - `source`: `stored` if the lines are as recorded in the graph, `moved` if they were found elsewhere in a working
-      copy, `retrieved` if they were found by searching it
+    - `technique`: the technique, or None if no technique has the query as its name
+    - `source`: `stored` if the lines are as recorded in the graph, `moved` if the lines were found elsewhere in a
+      working copy, `retrieved` if the lines were found by searching the copy
     - `repository`: the URL, or the folder of a working copy
     - `commit`: null for lines that are not in any commit
     - `twins`: places with nearly the same code, as path:first-last
-    - `confidence`: six in seven certain places are right, but few weak ones"""
+    - `confidence`: six in seven certain places are right, but few weak places are"""
 
     score: float
     technique: str | None
@@ -354,8 +354,9 @@ class PaperAnswer(Listing):
     - `implementations`: the code, if requested
     - `cut`: what a concise answer omits
 
-    A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. It
-    also adds `nothing_in`: passages and functions that no technique covers and in which a model found no technique."""
+    A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. A
+    full answer also adds `nothing_in`: passages and functions that no technique covers and in which a model found no
+    technique."""
 
     paged: ClassVar[str] = "techniques"
 
@@ -418,9 +419,9 @@ class TechniqueAnswer(Quoting):
 
 
 class CodeAnswer(Quoting):
-    """A technique's runnable code, a one-line summary of its proof, and the lines from which it was generated. A full
-    answer adds the test, all evidence, and unchecked claims from an imported file. If there are two entries in
-    `evidence`, the first is from the run before repairs."""
+    """A technique's runnable code, a one-line summary of the code's proof, and the lines from which the code was
+    generated. A full answer adds the test, all evidence, and unchecked claims from an imported file. If there are two
+    entries in `evidence`, the first is from the run before repairs."""
 
     id: str
     technique: str
@@ -454,7 +455,7 @@ class SchemaAnswer(Value):
 
 
 class CypherAnswer(Listing):
-    """The rows of a query, with values as plain JSON. `cut` says whether a limit cut them off."""
+    """The rows returned by a query, with values as plain JSON. `cut` says whether a limit cut off further rows."""
 
     paged: ClassVar[str] = "rows"
 

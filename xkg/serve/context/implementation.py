@@ -31,9 +31,9 @@ class Pair:
 def implementation(
     chosen: Chosen, budget_tokens: int, form: CodeForm, raw: Mapping[str, str], why_not: str
 ) -> tuple[str, tuple[str, ...], str]:
-    """Returns the Markdown, the techniques whose pairs it includes in build order, and its last line, which lists what
-    was omitted. `raw` maps code ids to raw lines, and `why_not` is the reason why any raw lines are missing. Raises
-    `InputError` if the budget is too small."""
+    """Returns the Markdown, the techniques whose pairs are included (in build order), and the last line, which lists
+    what was omitted. `raw` maps code ids to raw lines, and `why_not` is the reason why any raw lines are missing.
+    Raises `InputError` if the budget is too small."""
     pairs, without = _pairs(chosen, form, raw)
     shortest = sorted(pairs, key=lambda pair: (len(pair.text), pair.place))
     with_code = "code" in chosen.include
@@ -83,7 +83,7 @@ def implementation(
 
 
 def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
-    """Returns the pairs in build order, and the techniques without code in the requested form."""
+    """Returns the pairs in build order, and the techniques that have no code in the requested form."""
     if "code" not in chosen.include:
         defined = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
         return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(defined)], []

@@ -145,7 +145,7 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Returns each technique's name once, with the techniques it uses besides its own components."""
+    """Returns each technique's name once, with the techniques that it uses besides its own components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)

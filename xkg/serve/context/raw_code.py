@@ -20,7 +20,7 @@ def raw_code(
     bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
 ) -> tuple[dict[str, str], str]:
     """Returns the available lines keyed by code id, and the reason why any lines are missing, or ''. `graph` is the
-    graph's folder. `folder` is a clone or copy of the repository to read instead.
+    graph's folder. `folder` is a clone or copy of the repository from which to read instead.
 
     Raises `InputError` if `folder` contains neither the commit nor the files."""
     wanted = _origins(bundle)

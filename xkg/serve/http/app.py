@@ -65,7 +65,7 @@ LARGEST_BODY = 1 << 20
 
 
 class Beside(NamedTuple):
-    """Additional routes, which handle their own authentication. `warm` prepares them for the first request."""
+    """Additional routes, which handle their own authentication. `warm` prepares the routes for the first request."""
 
     routes: Sequence[BaseRoute]
     warm: Callable[[], None]
@@ -135,8 +135,8 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
 
 
 def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
-    """Returns a stateless MCP server, so any worker can answer any request. The host and request size have already been
-    checked when a request reaches it."""
+    """Returns a stateless MCP server, so any worker can answer any request. The host and size of a request have already
+    been checked before the request reaches this server."""
     server = PlainErrors(instructions=instructions(served), subscriptions=False)
     add_completion(server, served.service)
     add_all(server, served)
@@ -207,7 +207,7 @@ class _Ready:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._looking = anyio.CapacityLimiter(1)  # so that a slow check occupies only one thread
+        self._looking = anyio.CapacityLimiter(1)  # limits a slow check to one thread
         self._looked = -READY_SECONDS
         self._reason: str | None = None
 

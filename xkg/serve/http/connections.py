@@ -22,7 +22,7 @@ class Connection(H11Protocol):
             self._deadline.cancel()
 
     def on_response_complete(self) -> None:
-        self._await_request()  # before the next pipelined request begins
+        self._await_request()  # runs before the next pipelined request begins
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:

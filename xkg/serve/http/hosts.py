@@ -23,14 +23,15 @@ _REFUSED = {
         "host",
         "the Host header does not match this server: use one of its hosts, or have serve.http.hosts extended",
     ),
-    403: ("origin", "requests from this origin are not allowed: have it added to serve.http.origins"),
+    403: ("origin", "requests from this origin are not allowed: have the origin added to serve.http.origins"),
 }
 
 
 class KnownHosts:
-    """Accepts requests whose Host is this machine or in `names`. If there is an Origin, it must be one of these or in
-    `origins`. A server that is bound to all addresses does not know its own names, so it accepts any Host. This is safe
-    because callers of such a server need tokens, which a malicious page does not have."""
+    """Accepts requests whose Host is this machine or in `names`. If a request has an Origin, the Origin must be this
+    machine, in `names`, or in `origins`. A server that is bound to all addresses does not know its own names, so it
+    accepts any Host. Accepting any Host is safe because callers of such a server need tokens, which a malicious page
+    does not have."""
 
     def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
         self._app = app

@@ -17,8 +17,8 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 
 class JsonLines(logging.Formatter):
     """Formats a record as JSON with time, level, logger, event, and the fields in `extra={"facts": {…}}`. For
-    exceptions, only the type and location are logged. Messages and tracebacks may contain parts of requests, so they
-    are only logged if `whole` is set."""
+    exceptions, only the type and location are logged. Messages and tracebacks are only logged if `whole` is set,
+    because they may contain parts of requests."""
 
     def __init__(self, *, whole: bool) -> None:
         super().__init__()
@@ -43,8 +43,8 @@ class JsonLines(logging.Formatter):
 
 
 def configure(level: Level) -> None:
-    """Configures all loggers in this process. Libraries log at `warning` and above, or everything for some libraries at
-    level `debug`."""
+    """Configures all loggers in this process. Libraries log at `warning` and above. At level `debug`, some libraries
+    log everything."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines(whole=level == "debug"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

@@ -25,7 +25,8 @@ from xkg.operating_system import runs
 disable_created_metrics()  # type: ignore[no-untyped-call]  # avoids an extra series per metric
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable for the folder with the workers' shared counts. prometheus_client reads it on import."""
+"""Environment variable for the folder with the workers' shared counts. prometheus_client reads this variable on
+import."""
 
 BEGINNING = 40
 """Maximum number of retries while a new worker has not written its counts yet."""
@@ -82,7 +83,7 @@ class _Graph(Collector):
         yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
 
     def describe(self) -> list[Any]:
-        return []  # so that registering does not open the graph
+        return []  # called on registration, which must not open the graph
 
 
 def _forget_the_dead(folder: Path) -> None:

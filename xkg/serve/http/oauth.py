@@ -3,7 +3,7 @@ of type `at+jwt` that is signed with one of the issuer's published keys and issu
 expired or bound to a client's key are rejected.
 
 PyJWT checks the signature, `crit` and the registered claims. Token types and claim types are checked here, because none
-of PyJWT, joserfc and authlib rejects every invalid one.
+of PyJWT, joserfc and authlib rejects every invalid type.
 
 Anyone can send a token, so handling a forged token must not cost more than checking its signature. Keys are therefore
 fetched in the background, infrequently and one fetch at a time. Tokens with a known key never wait for a fetch."""
@@ -28,7 +28,7 @@ from xkg.errors import ConfigError
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Asymmetric algorithms only. With a shared secret, anyone who can check tokens could also issue them."""
+"""Only asymmetric algorithms are accepted. With a shared secret, anyone who can check tokens could also issue them."""
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
 LEEWAY_SECONDS = 30
@@ -40,7 +40,7 @@ VALID_SECONDS = 3600.0
 """Keys are refetched after `FRESH_SECONDS`. If that fails, the old keys remain valid until `VALID_SECONDS`."""
 
 PAUSE_SECONDS = 30.0
-"""Minimum time between fetches, so that tokens with unknown keys cannot trigger many of them."""
+"""Minimum time between fetches, so that tokens with unknown keys cannot trigger many fetches."""
 
 LAST_MOMENT = 253_402_300_799
 """The end of the year 9999, in seconds since 1970."""
@@ -131,7 +131,7 @@ class _Keys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def get(self, kid: str) -> jwt.PyJWK | None:
-        """Returns the key, or None if it does not exist or could not be fetched in time."""
+        """Returns the key, or None if the key does not exist or could not be fetched in time."""
         age = time.monotonic() - self._since
         if age >= VALID_SECONDS:
             self._keys = {}
@@ -142,7 +142,7 @@ class _Keys:
         return self._keys.get(kid)
 
     def _refresh(self) -> None:
-        """Starts a fetch, unless one is running or was started recently."""
+        """Starts a fetch, unless a fetch is running or was started recently."""
         now = time.monotonic()
         if self._fetching is None and now - self._tried >= PAUSE_SECONDS:
             self._tried = now

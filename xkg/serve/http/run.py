@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 WORKER_SECONDS = 60
-"""How long a worker may be unresponsive before it is replaced. Imports on a busy machine can take most of this time."""
+"""How long a worker may be unresponsive before being replaced. Imports on a busy machine can take most of this time."""
 
 SHUTDOWN_SECONDS = 10
 """How long in-flight calls have to finish when the server shuts down."""
@@ -42,7 +42,7 @@ LAST_SECONDS = 2.0
 """How long after `SHUTDOWN_SECONDS` a running call is aborted."""
 
 CLOSING_SECONDS = 60.0
-"""How long closing the server may take if no call is running. Closing indexes and models can be slow on a busy
+"""How long the server may take to close if no call is running. Closing indexes and models can be slow on a busy
 machine."""
 
 
@@ -120,8 +120,8 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
-        # Connections inherit this option, which asyncio sets only on sockets it creates itself. Without it, the second
-        # half of a response was delayed by 40 ms.
+        # Connections inherit this option, which asyncio sets only on sockets that it creates itself. Without it, the
+        # second half of a response was delayed by 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
@@ -137,7 +137,7 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
         lifespan="on",
         log_config=None,
         access_log=False,
-        proxy_headers=False,  # a local caller could forge its address
+        proxy_headers=False,  # otherwise, a local caller could forge its address
         server_header=False,
         backlog=BACKLOG,
         workers=workers,
@@ -183,7 +183,7 @@ class _Process:
         try:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
-            self._cancelled = True  # its thread may still be running
+            self._cancelled = True  # the call's thread may still be running
             raise
         finally:
             self._calls -= 1

@@ -1,7 +1,7 @@
 """A graph's bearer tokens. Tokens are shown once, stored as hashes, and valid until they expire or are revoked.
 
-A token consists of 256 random bits, which cannot be guessed from a hash, however fast the hash function is. SHA-256 is
-therefore sufficient. A slow password hash would only allow untrusted callers to keep the CPU busy."""
+A token consists of 256 random bits, which cannot be guessed from a hash, no matter how fast the hash function is.
+SHA-256 is therefore sufficient. A slow password hash would only allow untrusted callers to keep the CPU busy."""
 
 import hashlib
 import hmac
@@ -21,7 +21,7 @@ from xkg.files import file_lock, private_folder, write_whole
 from xkg.value import Value
 
 PREFIX = "xkg_"
-"""Distinguishes our tokens from JWTs, and allows secret scanners to find them in commits."""
+"""Distinguishes our tokens from JWTs, and allows secret scanners to find our tokens in commits."""
 
 Scope = Literal["read", "build", "agents", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -155,7 +155,7 @@ class Tokens:
             raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
         except ValidationError:
             raise CorruptStoreError(
-                f"{self._path} is damaged, so all access is denied: remove it and create the tokens again"
+                f"{self._path} is damaged, so all access is denied: remove the file and create new tokens"
             ) from None
 
     def _write(self, tokens: tuple[Token, ...]) -> None:

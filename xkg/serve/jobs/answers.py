@@ -86,7 +86,7 @@ class FoundPaper(Printed):
 
 
 class LeftOutPaper(Printed):
-    """A paper that is not worth building or cannot be built, with the reason."""
+    """A paper that is not worth building or cannot be built, and the reason for this."""
 
     title: str
     dropped: str
@@ -133,10 +133,10 @@ class JobAnswer(Value):
     """A requested job.
 
     - `kind`: a build, a curation, or the implementation of a method
-    - `paper`: the paper. To implement a method, the method's short text or id
-    - `repository`: the repository. To implement a method, the starter code
+    - `paper`: the paper or, if a method is implemented, the method's short text or id
+    - `repository`: the repository or, if a method is implemented, the starter code
     - `at`: the progress, such as `modularize 3/10` or `step 4 edit_script`
-    - `dollars`: the amount spent on the language model so far, None if a price is unknown
+    - `dollars`: the amount spent on the language model so far, or None if a price is unknown
     - `result`: set once something has been built
     - `curated`: set once papers have been found
     - `implementation`: set once an agent has finished
@@ -163,8 +163,8 @@ class JobAnswer(Value):
 
 
 class JobsAnswer(Value):
-    """Unfinished jobs, followed by finished jobs, newest first. Stages and results are omitted. `cut` says what was
-    omitted."""
+    """Unfinished jobs, followed by finished jobs, newest first. Stages and results are omitted. `cut` describes
+    everything that was omitted."""
 
     jobs: tuple[JobAnswer, ...]
     cut: str

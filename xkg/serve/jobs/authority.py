@@ -54,13 +54,14 @@ def may(caller: Caller, action: Action, kind: Asked, owner: str) -> bool:
 
 
 def sees_all(caller: Caller) -> bool:
-    """Whether the caller may see all jobs and costs. If the server requires no token, everyone may see them, but a
-    token is still needed to request or end a job."""
+    """Whether the caller may see all jobs and costs. If the server requires no token, everyone may see all jobs and
+    costs, but a token is still needed to request or end a job."""
     return caller.anonymous or ADMIN in caller.scopes
 
 
 def require(caller: Caller, action: Action, kinds: Sequence[Asked]) -> None:
-    """Raises `NotAllowedError` if the caller may not perform this action on any job of these kinds, even on its own."""
+    """Raises `NotAllowedError` if the caller may not perform this action on any job of these kinds, not even on its own
+    jobs."""
     if any(may(caller, action, kind, caller.name) for kind in kinds):
         return
     scopes = list(dict.fromkeys(SCOPE_OF[kind] for kind in kinds or get_args(Kind)))

@@ -1,7 +1,7 @@
 """Selects the environment variables that a client's build inherits from the server.
 
-The server's environment may contain unrelated keys, so a build inherits only the variables it needs: those for the
-services in its settings, proxies and cache folders."""
+The server's environment may contain unrelated keys, so a build only inherits the variables that it needs: the variables
+for the services in its settings, for proxies and for cache folders."""
 
 import os
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 """Runs requested jobs, one at a time, each in a separate process that outlives the server.
 
-A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings, so a crash, a hanging
-library or excessive memory use does not affect the server. The process leads a process group and locks its output file
+A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings. Crashes, hanging libraries
+and excessive memory use in a job do not affect the server. The process leads a process group and locks its output file
 while it runs. If a server dies, the next server uses this lock to find out whether the job is still running, and
-resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one of them runs
+resumes watching it. If several servers share a graph, a lock in the graph's folder ensures that only one server runs
 jobs."""
 
 import contextlib
@@ -48,7 +48,7 @@ _PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
-"""Makes the kernel kill a build rather than a server if memory runs out (`oom_score_adj`, proc(5))."""
+"""Makes the kernel kill a build rather than a server if the machine runs out of memory (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
 """Who answers a job's questions."""
@@ -133,7 +133,8 @@ class Jobs:
         kind: Kind = "build",
         task: Mapping[str, object] | None = None,
     ) -> tuple[Row, bool]:
-        """Requests a job of this kind for sources from `xkg.serve.jobs.sources`. Returns the job and whether it is new.
+        """Requests a job of this kind for sources from `xkg.serve.jobs.sources`. Returns the job and whether the job is
+        new.
 
         To implement a method, `task` contains the fields for `xkg implement --task`, `paper` is a short name for the
         method, and `repository` is the starter code. `model` selects who answers the job's questions. The default is
@@ -162,8 +163,8 @@ class Jobs:
         return job
 
     def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
-        """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access it; the message
-        is the same in both cases."""
+        """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access the job; the
+        message is the same in both cases."""
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
@@ -177,8 +178,8 @@ class Jobs:
         return self._table.newest(most, lambda kind, owner: may(caller, "see", kind, owner))
 
     def cancel(self, job: int, caller: Caller) -> Row:
-        """Cancels a job, even if it runs on a different server. Finished jobs are left unchanged. Raises the same
-        errors as `get`."""
+        """Cancels a job, even if the job is running on a different server. Finished jobs are left unchanged. Raises the
+        same errors as `get`."""
         row = self.get(job, caller, "end")
         row = self._table.cancel(job) or row
         self._ensure()
@@ -231,7 +232,7 @@ class Jobs:
         return [event for event in events if event is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
-        """Stops the running job, first gracefully and then forcibly, and starts no more jobs. Waiting jobs remain in
+        """Stops the running job, first gracefully and then forcibly. No more jobs are started. Waiting jobs remain in
         the table for the next server."""
         self._closing.set()
         with self._turn:
@@ -246,7 +247,7 @@ class Jobs:
                 self._thread.start()
 
     def _work(self) -> None:
-        """Runs jobs one after another until there are none left. If there is an error, logs it and retries later."""
+        """Runs jobs one after another until no jobs are left. Logs errors and retries later."""
         try:
             while not self._closing.is_set():
                 try:
@@ -266,7 +267,7 @@ class Jobs:
                 with self._turn:
                     row = self._table.next()
                     if row is None:
-                        self._thread = None  # so that the next request starts a new thread
+                        self._thread = None  # the next request starts a new thread
                         return
                 self._attend(row)
 
@@ -305,9 +306,9 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server stopped while the job was running: start it again to continue"
+                state, why = "failed", "the server stopped while the job was running: start the job again to continue"
             elif time.monotonic() - start > LONGEST_SECONDS:
-                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours: start it again to continue"
+                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours: start the job again"
             if state is not None:
                 build.end(LAST_GRACE_SECONDS if self._closing.is_set() else GRACE_SECONDS)
                 break
@@ -331,7 +332,7 @@ class Jobs:
         else:
             write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
             command += ["implement", f"--task={self._task(row.id)}"]
-            if excluded is not None:  # so that the agent sees the same papers as clients
+            if excluded is not None:  # the agent must see the same papers as clients
                 variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         command += ["--json", "--progress=json"]
         if row.kind != "curate":
@@ -345,7 +346,7 @@ class Jobs:
             # Also override the models configured for individual roles.
             variables |= {f"XKG_LLM__{role.upper()}": CALLER for role in get_args(Role)}
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
-            if not try_lock(output.fileno()):  # a server started the job but died before recording it
+            if not try_lock(output.fileno()):  # a server started the job but died before recording the start
                 return _Build(self._output(row.id), None, None)
             output.truncate(0)
             log.truncate(0)
@@ -380,11 +381,11 @@ class Jobs:
             else:
                 whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
             state, error = (
-                ("done", "") if whole else ("partial", why or "parts of the job failed: start it again to retry")
+                ("done", "") if whole else ("partial", why or "parts of the job failed: start the job again to retry")
             )
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error message{signalled}: start it again to continue"
+            ended = f"its process ended without an error message{signalled}: start the job again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):

@@ -28,7 +28,7 @@ _WORTH = 400
 class JobQuestion(Value):
     """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
     `answer_schema` is the answer's JSON schema. `prompt` omits data that the caller has already received. `given` says
-    when the question was given to a caller, and is empty if it was not."""
+    when the question was given to a caller, and is empty if the question has not been given to any caller."""
 
     question: str
     stage: str
@@ -92,8 +92,8 @@ def _next(row: Row, waiting: int) -> str:
     if row.state not in ("queued", "running"):
         return f"The job is {row.state}: job_status has its result; call build again to continue an unfinished job."
     if waiting:
-        return "Answer each question with `answer`, then call `questions` for the next ones."
-    return "No question is open now: call `questions` again, which waits for the next one."
+        return "Answer each question with `answer`, then call `questions` for the next questions."
+    return "No question is open now: call `questions` again, which waits for the next question."
 
 
 def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:

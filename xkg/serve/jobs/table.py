@@ -19,7 +19,7 @@ _COUNTED: dict[Kind, tuple[str, str]] = {
     "curate": ("curations", "build"),
     "implement": ("runs of an agent", "agents"),
 }
-"""The unit that each daily limit counts, and the section of its setting."""
+"""For each kind of job, the unit that the daily limit counts, and the settings section that contains the limit."""
 
 RETAINED_JOBS = 200
 """Maximum number of finished jobs to keep, including their logs."""
@@ -138,8 +138,8 @@ class JobTable:
             return [self._row(db, id) for id in ids[:most]], len(ids)
 
     def next(self) -> Row | None:
-        """Returns the running job, if any. Otherwise, returns the next waiting job, giving precedence to the caller
-        whose last job started longest ago, so that one caller's jobs do not hold up everyone else's."""
+        """Returns the running job, if any. Otherwise, returns the next waiting job. The caller whose last job started
+        longest ago goes first, so that one caller's jobs do not hold up everyone else's."""
         last = "SELECT coalesce(max(started), '') FROM jobs AS earlier WHERE earlier.asked_by = jobs.asked_by"
         order = f"state IN ('queued', 'running') ORDER BY state DESC, ({last}), id LIMIT 1"
         with self._reading() as db:
@@ -185,7 +185,7 @@ class JobTable:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with opened(self._path, _SCHEMA, "remove it; this loses the list of builds, but no build") as db:
+        with opened(self._path, _SCHEMA, "remove it; the list of builds is lost, but no builds are") as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
                 raise SchemaVersionError(f"{self._path} is from another version of xkg: use that version, or remove it")

@@ -26,7 +26,7 @@ _TEMPLATE = re.compile(r"xkg://(?:([^/]+)/)?(paper|technique|code)/\{id\}")
 
 
 def add_completion(server: MCPServer, service: Service) -> None:
-    """Registers completion. Must be called before `initialize`, which announces it to clients."""
+    """Registers completion. Must be called before `initialize`, which announces completion to clients."""
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
@@ -42,8 +42,8 @@ def add_completion(server: MCPServer, service: Service) -> None:
 
 
 def _completed(service: Service, graph: str | None, kind: str, value: str) -> Completion | None:
-    """Returns the graph's ids that start with `value`, ignoring their scheme, or whose last part does. For the kind
-    `graph`, returns graph names. Returns None for other kinds, or if the graph cannot be read."""
+    """Returns the ids in the graph that start with `value`, ignoring the scheme, or whose last part starts with
+    `value`. For the kind `graph`, returns graph names. Returns None for other kinds, or if the graph cannot be read."""
     wanted = value.strip().casefold()
     if kind == "graph":
         return Completion(values=[name for name in readable_graphs(service) if name.casefold().startswith(wanted)])

@@ -38,7 +38,8 @@ class WrongMessageError(Exception):
 
 
 def parsed_message(message: str | bytes) -> JSONRPCMessage:
-    """Parses a JSON-RPC 2.0 message. Raises `WrongMessageError` if it is invalid or a batch, which is not supported."""
+    """Parses a JSON-RPC 2.0 message. Raises `WrongMessageError` if the message is invalid or a batch, because batches
+    are not supported."""
     try:
         value = from_json(message)
     except ValueError as error:
@@ -94,7 +95,7 @@ class _Messages:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in self._lines:
-            # Some Windows clients begin with a byte order mark.
+            # Some Windows clients start their input with a byte order mark.
             message = line.removeprefix("\ufeff").strip()
             if not message:
                 continue
@@ -122,7 +123,7 @@ def _private_stdin() -> Iterator[TextIO]:
     os.dup2(empty, 0)
     os.close(empty)
     try:
-        # Never closed, because a thread may still be reading from it when the server exits.
+        # This stream is never closed, because a thread may still be reading from it when the server exits.
         yield open(private, encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
     finally:
         os.dup2(private, 0)

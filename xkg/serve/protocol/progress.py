@@ -1,4 +1,4 @@
-"""Reports the progress of calls that take longer than two seconds, for clients that request it."""
+"""Reports the progress of calls that take longer than two seconds, for clients that request progress."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def reporting() -> ServerMiddleware[Any]:
             beside.start_soon(_report, ctx, str((ctx.params or {}).get("name")))
             try:
                 result = await call_next(ctx)
-            except Exception as error:  # re-raised below, because the task group would wrap it
+            except Exception as error:  # re-raised below, because the task group would wrap the error
                 failure = error
             beside.cancel_scope.cancel()
         if failure is not None:

@@ -181,7 +181,7 @@ def add_prompts(
 
 
 def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., list[UserMessage]]:
-    """Adds a message to the prompt that says which graph to use, unless it is the first."""
+    """Adds a message to the prompt that says which graph to use, unless the graph is the first."""
 
     @functools.wraps(ask)
     def messages(*args: Any, **kwargs: Any) -> list[UserMessage]:
@@ -196,8 +196,8 @@ def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., 
 
 
 def _plan(planner: PlanAblations, paper: str, repository: str) -> str:
-    """Returns the plan. If the repository cannot be read, for example because it is on the client's machine, the plan
-    uses the lines stored in the graph."""
+    """Returns the plan. If the repository cannot be read, for example because the folder is on the client's machine,
+    the plan uses the lines stored in the graph."""
     if not repository:
         return _refusing(lambda: planner(paper, None))
     try:

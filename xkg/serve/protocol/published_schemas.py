@@ -1,8 +1,8 @@
 """Shortens the tool schemas that clients receive. All fields and types are kept, but pydantic's repetitions are
 removed.
 
-Clients read all schemas before the first question, and many add them to the model's context. Tool descriptions explain
-the main fields in answers. The resource `xkg://answers` explains all fields."""
+Clients read all schemas before the first question, and many add all schemas to the model's context. Tool descriptions
+explain the main fields in answers. The resource `xkg://answers` explains all fields."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _WORTH = 100
 
 def published(tools: Sequence[Tool]) -> list[Tool]:
     """Returns the tools with short schemas. Optional arguments do not list null as a type. Types that are shared by
-    several answers are defined in one schema and referenced in the others."""
+    several answers are defined in one schema and referenced in all other schemas."""
     homes = {str((tool.output_schema or {}).get("title")): tool.name for tool in tools}
     answers: dict[str, Schema] = {}
     for tool in tools:
@@ -46,7 +46,7 @@ def _annotations(of: ToolAnnotations) -> ToolAnnotations:
 
 
 def _short(schema: Mapping[str, Any], *, nullable: bool, described: bool) -> Schema:
-    """Removes titles, which repeat names, `additionalProperties`, and, unless `described` is set, descriptions. Only
+    """Removes titles (which repeat names), `additionalProperties` and, unless `described` is set, descriptions. Only
     required fields remain `nullable`, because answers and clients omit empty optional values."""
 
     def inside(value: Mapping[str, Any], nullable: bool = True) -> Schema:

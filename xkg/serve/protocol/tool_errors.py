@@ -1,4 +1,4 @@
-"""An MCP server whose errors are one line and say what to do."""
+"""An MCP server whose error messages have one line and say what to do."""
 
 import difflib
 import inspect
@@ -32,8 +32,8 @@ FRESH: Mapping[CacheableMethod, CacheHint] = {
     "resources/list": CacheHint(60_000),
     "resources/read": CacheHint(60_000),
 }
-"""How long a caller may cache an answer, in milliseconds. A server's tools never change while it runs, but its papers
-do."""
+"""How long a caller may cache an answer, in milliseconds. A server's tools never change while the server is running,
+but its papers may."""
 
 
 def _website() -> str | None:

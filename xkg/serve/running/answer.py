@@ -35,7 +35,7 @@ class RunAnswer(Quoting):
     """The outcome of a script run on code.
 
     - `ended`: `exited` (with `exit_code` set), or what stopped the script
-    - `error`: one line that says why the script failed, empty if it did not
+    - `error`: one line that says why the script failed, or empty if the script succeeded
     - `output`: what the script printed. The middle of a long output is omitted
     - `files`: the files that the script created, pictures first
     - `left_out`: files that are not returned, with the reasons
@@ -72,8 +72,8 @@ class RunAnswer(Quoting):
 
 
 def without_middle(output: str, most: int) -> str:
-    """Returns the output, shortened to about `most` characters by omitting the middle. The end is longer than the
-    start, because errors are usually at the end."""
+    """Returns the output, shortened to about `most` characters by omitting the middle. More is kept of the end than of
+    the start, because errors are usually at the end."""
     if len(output) <= most:
         return output
     start, end = most // 3, most - most // 3

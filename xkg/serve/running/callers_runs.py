@@ -29,7 +29,7 @@ DEFAULT_SECONDS = 30.0
 
 @dataclass
 class _Installation:
-    """An installation in progress. `at` describes its progress."""
+    """An installation in progress. `at` describes the progress of the installation."""
 
     made: "Future[Environment]"
     at: str = "its packages are being looked up"
@@ -59,7 +59,7 @@ class CallersRuns:
 
     def run(self, reference: str, script: str, caller: Caller, seconds: float | None = None) -> RunAnswer:
         """Runs the script and returns the result. Also raises `InputError` if the caller's daily limit is reached, the
-        caller already has a run in progress, or all slots are taken, and `PackagesError` if packages are still being
+        caller already has a run in progress, or all slots are taken. Raises `PackagesError` if packages are still being
         installed."""
         require(caller, "ask", ["run"])
         most = self.bounds.seconds
@@ -84,7 +84,7 @@ class CallersRuns:
                 if len(self._installing) >= MOST_INSTALLING:
                     raise InputError("packages for other code are being installed: try again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
-                # a daemon thread, so that shutdown does not wait for it
+                # This is a daemon thread, so that shutdown does not wait for it.
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
         try:
             under_way.made.result(INSTALLING_SECONDS)

@@ -12,7 +12,7 @@ _MOST_NAMES = 12
 def example(code: Code, name: str) -> str:
     """Returns the code's test, which shows how to call it. If there is no test, returns a call to the last public
     function or class with `...` for required arguments."""
-    head = [f"# {one_line(name)}: its names are already defined, as if by `from implementation import *`."]
+    head = [f"# {one_line(name)}: the code's names are already defined, as if by `from implementation import *`."]
     if code.test.strip():
         return "\n".join([*head, "# This is its stored test.", code.test.strip(), ""])
     defined = [

@@ -18,7 +18,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _BLOCK = 1 << 20
-# Start of frame: only the baseline and progressive kinds, which browsers support.
+# Start-of-frame markers. Only baseline and progressive JPEGs are accepted, because browsers support both.
 _FRAMES = frozenset((0xC0, 0xC1, 0xC2))
 _JPEG_KEPT = _FRAMES | frozenset((0xC4, 0xDA, 0xDB, 0xDD, 0xEE))
 _IN_SAMPLES = frozenset(bytes((second,)) for second in (0x00, *range(0xD0, 0xD8)))
@@ -108,7 +108,7 @@ def _jpeg(content: bytes) -> bytes | None:
             if framed or length < 8 or not _is_bounded(*struct.unpack(">HH", content[at + 5 : at + 9])):
                 return None
             framed = True
-        if marker == 0xDA:  # followed by samples, up to the next marker that is not a restart
+        if marker == 0xDA:  # samples follow, up to the next marker that is not a restart
             if not framed:
                 return None
             while (end := content.find(b"\xff", end)) >= 0 and content[end + 1 : end + 2] in _IN_SAMPLES:

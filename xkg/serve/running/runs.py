@@ -153,8 +153,8 @@ def _answer(code: Code, name: str, environment: Environment, ran: ScriptRun, err
 
 
 def _refused_name(path: str) -> str | None:
-    """Returns why a file with this name must not be returned, or None if it may be. Hidden files can affect shells and
-    editors, and some characters have a special meaning on other systems."""
+    """Returns why a file with this name must not be returned, or None if the file may be returned. Hidden files can
+    affect shells and editors, and some characters have a special meaning on other systems."""
     if len(path) > _LONGEST_NAME:
         return "its name is too long"
     for part in path.split("/"):

@@ -1,11 +1,12 @@
 """Calibrated scores for how well a technique fits a query, from 0 to 1. Scores are comparable between queries.
 
-Neither text search nor vector search provides such scores: BM25 scores grow with the length of the query, and the
+Neither text search nor vector search provides such scores. BM25 scores grow with the length of the query, and the
 distribution of cosines depends on the model and the query. A technique's features are:
 
-- the fraction of the query's words that it contains, and how similar it is to the other words (`xkg.embeddings.base`)
-- how far its cosine is above the background of the query's cosines
-- how similar the words in its name are to words in the query, on average and at least: "masked language modelling"
+- the fraction of the query's words that the technique contains, and how similar the technique is to the
+  other words (`xkg.embeddings.base`)
+- how far the technique's cosine is above the background of the query's cosines
+- how similar the words in its name are to words in the query, as a mean and as a minimum: "masked language modelling"
   shares a word with a *Discriminator Attribute Model*, but has no word similar to "discriminator" or "attribute"
 - whether the query is a bare term, such as "layer normalization". The words of a longer description also occur in other
   techniques, but a term that is not a technique's name is often from an unrelated subject"""
@@ -25,12 +26,13 @@ _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41
 _NAME_MEAN, _NAME_LEAST, _TERM = 1.92, 4.96, -1.63
 """Coefficients of a logistic regression that predicts whether the graph answers a query. The model was fitted on the
 404 queries in `evaluation/gold/search/calibration.jsonl`, 221 of which have an answer in 22 imported papers. Each query
-was run on all 43 papers, on these 22, and on random samples of 10, 4 and 1 of them. Both outcomes have equal weight. A
-query's features are those of the best of its first five techniques."""
+was run on all 43 papers, on these 22 papers, and on random samples of 10, 4 and 1 papers. Both outcomes have equal
+weight. A query's features are the features of the best among its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)
-"""Mean late interaction of the technique that answers a query. Used as a default if no words are known."""
+"""Mean late interaction between a query and the technique that answers it. Used as a default if none of a query's words
+are known."""
 
 _LARGE = 300
 """Number of techniques below which scores are adjusted, because most queries were fitted on larger graphs."""
@@ -61,9 +63,10 @@ def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: S
 
 
 def score(rise: float, shared: float, total: float, near: float, name: Coverage, term: bool, techniques: int) -> float:
-    """Returns a technique's score. `shared` is the weight of the query's words that it contains, out of `total`. `near`
-    is its mean similarity to the query's words, and `name` is how well the query covers its name. `term` says whether
-    the query is a bare term. `techniques` is the number of techniques in the graph."""
+    """Returns a technique's score. `shared` is the weight of the query's words that the technique contains, out of
+    `total`. `near` is the technique's mean similarity to the query's words, and `name` is how well the query covers the
+    technique's name. `term` says whether the query is a bare term. `techniques` is the number of techniques in the
+    graph."""
     coverage = shared / total if total > 0 else 0.0
     odds = (
         _CONSTANT

@@ -16,7 +16,8 @@ from xkg.store.graph_store import Hit, Snapshot
 DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
-"""Number of papers from which text search runs in parallel with encoding the query, because it takes about as long."""
+"""Number of papers from which text search runs in parallel with encoding the query, because text search then takes
+about as long as encoding."""
 
 _THREADS = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="xkg-text-search")
 
@@ -58,7 +59,8 @@ def candidates(
             encoded = encoded or encode([passage(query, clauses, encoded_clauses), *encoded_clauses])
             by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in encoded]
         finally:
-            wait([beside] if beside is not None else [])  # it uses the snapshot, which may be closed after an error
+            # The text search uses the snapshot, which may be closed after an error.
+            wait([beside] if beside is not None else [])
         by_text = search() if beside is None else beside.result()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
         exhausted = max(map(len, by_vector), default=0) < depth

@@ -1,7 +1,7 @@
-"""Splits long queries into sentences and clauses, and selects which of them to encode.
+"""Splits long queries into sentences and clauses, and selects which parts to encode.
 
-Encoding takes twice as long as the rest of a search and grows with the length of the text, but encoding only some parts
-gives results that are just as good. Text search always uses the whole query."""
+Encoding takes twice as long as all other steps of a search, and longer texts take longer to encode. Encoding only some
+parts of a query gives results that are just as good. Text search always uses the whole query."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ LONG_QUERY_WORDS = 18
 PART_WORDS = 4
 MOST_PARTS = 8
 ENCODED_PIECES = 130
-"""Maximum number of words and punctuation marks to encode, about 165 tokens. In tests with this limit, techniques were
-still among the first rows if the query was their definition (complete or with words omitted), or if the query combined
-a need with a different technique's definition."""
+"""Maximum number of words and punctuation marks to encode, about 165 tokens. In tests with this limit, a technique was
+still among the first rows if the query was the technique's definition, even with words omitted, or if the query
+combined a need with a different technique's definition."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
 _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")

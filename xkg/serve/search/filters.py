@@ -35,11 +35,11 @@ class Filters:
     - `level`: only code with at least this level
     - `packages`: only code that needs all of these packages
     - `language`: only code in this language
-    - `exclude`: references to papers, techniques and code to skip (`xkg.serve.answers.references`), such as those
-      already seen
+    - `exclude`: references to papers, techniques and code to skip (`xkg.serve.answers.references`), such as
+      techniques that the caller has already seen
     - `with_code`: only techniques with code
-    - `attested_by`: only code for which this trusted key attests `level` or higher, regardless of other keys. Always a
-      fingerprint; `of` also accepts a name"""
+    - `attested_by`: only code for which this trusted key attests `level` or higher, regardless of other keys. The
+      key is given as a fingerprint, but `of` also accepts a name"""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -63,7 +63,7 @@ class Filters:
         return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
-        """Returns the ids of the papers to search: () for all papers, None if no paper passes the filters. Raises
+        """Returns the ids of the papers to search, or () for all papers, or None if no paper passes the filters. Raises
         `UnknownIdError` if a paper is unknown."""
         named = tuple(dict.fromkeys(paper_id(snapshot, paper) for paper in self.papers))
         first, last = self.years
@@ -118,5 +118,5 @@ class Filters:
 
 
 def _package(name: str) -> str:
-    """Normalizes a distribution name like package indexes do."""
+    """Normalizes a distribution name as package indexes do."""
     return re.sub(r"[-_.]+", "-", name.strip()).casefold()

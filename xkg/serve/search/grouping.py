@@ -9,7 +9,7 @@ from xkg.model import paper_of
 MOST_RELATIVES = 5
 
 OWN_ROWS, _CONSIDERED = 3, 10
-"""Number of separate rows for each part of a query, and the number of techniques to choose them from."""
+"""Number of separate rows for each part of a query, and the number of techniques from which to choose these rows."""
 
 CROWDED_OUT = 5
 """Number of rows after the first `k` that are mentioned in rows from the same paper."""
@@ -17,7 +17,7 @@ CROWDED_OUT = 5
 _CACHED = 4096
 SPECIFIC = 0.8
 """If a part of a technique has at least this fraction of the technique's strength, the part leads the row. A
-technique's text includes its parts, so it often matches only because of one of them."""
+technique's text includes its parts, so a technique often matches only because of one of its parts."""
 
 
 @dataclass
@@ -36,8 +36,8 @@ def grouped(
     strength: Mapping[str, float], first: Sequence[str] = (), most: int = 50, own: Collection[str] = ()
 ) -> list[Group]:
     """Returns rows for the `most` strongest techniques, best first. Techniques in `first` come first and lead their
-    rows, even if a part of them is stronger. Techniques in `own` get separate rows. Any other technique is in only one
-    row, and techniques with the same name in the same paper share a row."""
+    rows, even if one of their parts is stronger. Techniques in `own` get separate rows. Any other technique is in only
+    one row, and techniques with the same name in the same paper share a row."""
     ranked = strongest(strength, most)
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
@@ -54,7 +54,7 @@ def grouped(
     leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
-    # Techniques that are weaker than one of their parts come last, in case that part is in a different row.
+    # Techniques that are weaker than one of their parts come last, in case the stronger part is in a different row.
     for technique in [*first, *leads, *broad]:
         if rows.of(technique) is None or (technique in own and not rows.named(technique)):
             rows.open(technique)
@@ -70,7 +70,7 @@ def grouped(
 def strongest(strength: Mapping[str, float], most: int) -> list[str]:
     """Returns the `most` strongest techniques, strongest first. Ties are in id order."""
     if len(strength) > most > 0:
-        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers alone sort faster
+        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers sort faster than pairs
         strength = {technique: value for technique, value in strength.items() if value >= least}
     return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 

@@ -1,4 +1,4 @@
-"""Encodes queries, with a least-recently-used cache because agents often repeat queries.
+"""Encodes queries. Recently encoded queries are cached, because agents often repeat queries.
 
 Only one call runs the model at a time. Batching the queries of waiting callers would save only a tenth of the 1.2 ms
 per query."""
@@ -11,7 +11,7 @@ from cachetools import LRUCache
 from xkg.embeddings.base import Embedder, EncodedText, encode
 
 CACHED_TEXTS = 1024
-"""Maximum number of cached texts, each about 2.5 KB."""
+"""Maximum number of cached texts. Each text takes about 2.5 KB."""
 
 
 class QueryEncoder:

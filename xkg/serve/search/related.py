@@ -24,7 +24,8 @@ CITATION, CONCEPT = 0.5, 0.5
 hierarchies."""
 
 ALIKE = 1 / 3
-"""Minimum similarity of similar techniques. 0 is the mean cosine with all techniques, 1 is identical text."""
+"""Minimum similarity for two techniques to be considered similar. 0 is the mean cosine with all techniques, and 1 is
+identical text."""
 
 
 class Pair(Value):
@@ -39,8 +40,8 @@ class Pair(Value):
 
 class RelatedRow(Value):
     """A related paper. `score` (0 to 1) combines all kinds of relation. `cites` and `cited` say whether the given paper
-    cites this paper or is cited by it. `alike` (0 to 1) is how similar their techniques are. `shared` are pairs of
-    techniques that are the same concept, and `nearest` are pairs of similar techniques."""
+    cites this paper or is cited by it. `alike` (0 to 1) is how similar the two papers' techniques are. `shared` are
+    pairs of techniques that are the same concept, and `nearest` are pairs of similar techniques."""
 
     id: str
     title: str
@@ -55,7 +56,7 @@ class RelatedRow(Value):
 
 class RelatedAnswer(Listing):
     """Related papers, best first. `searched` describes what was searched, and `cut` says what was omitted and how to
-    get it."""
+    get the omitted papers."""
 
     paged: ClassVar[str] = "rows"
 
@@ -71,7 +72,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     `exclude`.
 
     The kinds of relation are treated as independent evidence: a paper's score is 1 minus the product of (1 - score)
-    over all of them. Raises `UnknownIdError` if the paper is unknown."""
+    over all kinds of relation. Raises `UnknownIdError` if the paper is unknown."""
     own = paper_id(snapshot, paper)
     views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
     cites, cited = snapshot.citations_of(own)
@@ -83,7 +84,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
         for mine, theirs in shared.get(other, ()):
-            # The technique may no longer exist if other processes write to the graph.
+            # A technique may no longer exist if other processes write to the graph.
             left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
         scores[other] = round(1 - left, 3)
     best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))
@@ -120,7 +121,7 @@ def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
 
 
 def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
-    """Returns the second technique in each pair, if it still exists and is visible."""
+    """Returns the second technique in each pair, if this technique still exists and is visible."""
     partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
     return {view.technique.id: view for view in snapshot.techniques(partners) if view.technique.hidden is None}
 

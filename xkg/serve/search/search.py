@@ -27,7 +27,7 @@ from xkg.store.graph_store import Snapshot, TechniqueView
 EVERYTHING = Filters()
 
 _TITLE_WORDS = 3
-"""Minimum number of words in a title. A paper's short name is usually the name of its method."""
+"""Minimum number of words in a title. A shorter text is usually the name of a paper's method."""
 
 _SAME_TITLE = 3
 
@@ -35,7 +35,7 @@ MOST_NEAREST = 5
 _SPELLED = 5
 """Minimum length of a word to respell. Shorter words resemble too many other words."""
 
-_NONE_LEFT = "nothing: no technique passes the filters; remove some of them"
+_NONE_LEFT = "nothing: no technique passes the filters; remove some filters"
 
 
 class Seek(Protocol):
@@ -57,12 +57,13 @@ def search(
 ) -> SearchAnswer:
     """Returns up to `k` techniques that fit `query` and pass `filters`, best first.
 
-    - Techniques with exactly this name or alias come first. The rest are ranked by BM25 and vector search for the whole
-      query and the parts of a long query (`candidates`)
+    - Techniques with exactly this name or alias come first. All other techniques are ranked by BM25 and vector
+      search for the whole query and the parts of a long query (`candidates`)
     - Techniques above or below each other share a row, led by the best match, or by the best match for one of several
       needs (`grouped`). If several techniques in a paper have the same name, one with code leads
     - A row's score is how well it fits (`scores`), raised if necessary so that scores never increase down the list
-    - Techniques that score less than `bar` are not returned as rows. The best of them are listed in `nearest`
+    - Techniques that score less than `bar` are not returned as rows. The best of these techniques are
+      listed in `nearest`
     - If the query is code, it is first looked up in the graph's code
     - If there are no rows, words that are not in the graph are replaced with similarly spelled words
 
@@ -83,7 +84,7 @@ def search(
     groups = grouped(strength, exact, max(50, 4 * k), apart(matches.needs))
     if matches.needs:
         groups = crowded_out(groups, k)
-    named = dict.fromkeys(exact, 1.0)  # a dict, because there may be hundreds of rows
+    named = dict.fromkeys(exact, 1.0)  # a dictionary, because there may be hundreds of rows
     unscored = [technique for technique in _techniques(groups[:k]) if technique not in named]
     answer = found.answer(groups, strength, scores(snapshot, query, matches, unscored) | named)
     respelled = query if answer.rows else _respelled(snapshot, query)
@@ -106,7 +107,7 @@ class _Search:
     bar: float
 
     def answer(self, groups: Sequence[Group], strength: Mapping[str, float], fits: Mapping[str, float]) -> SearchAnswer:
-        """Returns the first `k` groups that fit, and the strongest techniques not among them."""
+        """Returns the first `k` groups that fit, and the strongest techniques that are not in these groups."""
         first = groups[: self.k]
         shown = _techniques(first)
         # A technique may have been removed if other processes write to the graph.
@@ -162,7 +163,8 @@ def _named(
     snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], strength: Mapping[str, float]
 ) -> list[str]:
     """Returns techniques whose name or alias is the query, and the methods of papers whose title is the query. Methods
-    come first, then techniques with code, then the rest, each ordered by strength."""
+    come first, then techniques with code, then all other techniques. Within each kind, techniques are ordered by
+    strength."""
     methods = _methods(snapshot, query)
     named = dict.fromkeys([*methods, *snapshot.named(query)])
     chosen = [t for t in named if not papers or paper_of(t) in papers]
@@ -201,7 +203,8 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """Returns the row. If its lead has no code, it is replaced by a technique with the same name that does."""
+    """Returns the row. If the row's lead has no code, the lead is replaced by a technique with the same name that has
+    code."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:

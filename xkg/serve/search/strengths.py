@@ -19,8 +19,8 @@ TEXT, VECTOR = 0.5, 0.5
 """Weights of text search and vector search."""
 
 INTERACTION, INTERACTING = 0.5, 50
-"""Weight of late interaction relative to both searches combined, and the number of techniques for which it is
-computed."""
+"""Weight of late interaction relative to both searches combined, and the number of techniques for which late
+interaction is computed."""
 
 PARTS = 0.5
 """Weight of the best-matching part of a long query, relative to the whole query."""
@@ -119,7 +119,8 @@ class Strengths:
 
 
 def _shares(scores: "NDArray[np.float64]", floor: float) -> "NDArray[np.float64]":
-    """Scales scores so that the floor becomes 0 and the best score 1. If no score is above the floor, all become 1."""
+    """Scales scores so that the floor becomes 0 and the best score becomes 1. If no score is above the floor, all
+    scores become 1."""
     import numpy as np
 
     spread = float(scores.max(initial=floor)) - floor

@@ -97,8 +97,8 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
     @tool("Find papers around a paper", annotations=_RUNS)
     def curate(paper: _Paper, llm: _Llm = None) -> JobAnswer:
         """Finds at most ten papers with code that are worth building around a paper, including papers that it does not
-        cite. Returns a job immediately, which takes minutes; when the job is done, curated lists the papers, each with
-        its own repository, and rejected papers with reasons. Builds nothing: call build for the papers you want.
+        cite. Returns a job immediately; jobs take minutes. When the job is done, curated lists the papers with their
+        repositories, and rejected papers with reasons. Builds nothing: call build for the papers you want.
 
         If you are the model (llm=caller), you are also asked to search the web for works that the paper does not
         cite; what you find is checked like any other candidate."""
@@ -109,7 +109,7 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
 
 def _note(row: Row, new: bool) -> str:
     known = "" if new else "This job was started by an earlier request."
-    return f"{known} You answer its questions: call `questions` with job={row.id}.".strip() if row.llm else known
+    return f"{known} You answer the job's questions: call `questions` with job={row.id}.".strip() if row.llm else known
 
 
 def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:

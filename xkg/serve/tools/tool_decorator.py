@@ -46,8 +46,8 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 
 class Tool(Protocol):
     """Registers a function that takes the client's arguments and returns an answer. The docstring becomes the tool's
-    description. `waits` means that the tool waits for something other than the graph. Its calls are abandoned if the
-    client disconnects or the server shuts down."""
+    description. `waits` means that the tool waits for something other than the graph. Calls of such a tool are
+    abandoned if the client disconnects or the server shuts down."""
 
     def __call__(
         self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False

@@ -10,8 +10,8 @@ from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms
 
 IN_FULL = 6
-"""Number of candidates described in full, including their code. The rest are described briefly; for one in twenty
-paraphrases, the right answer is among them."""
+"""Number of candidates described in full, including their code. All other candidates are described briefly; for one in
+twenty paraphrases, the right answer is among these."""
 
 LETTERS = "abcdefgh"
 
@@ -45,7 +45,7 @@ def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, Tech
 
 def described(candidates: Sequence[Candidate], step: str) -> str:
     """Renders the candidates as text, with the code that best matches the step. Text from papers is always on one line,
-    and code is indented, so that they cannot imitate another candidate. Repeated definitions are omitted."""
+    and code is indented, so that neither can imitate another candidate. Repeated definitions are omitted."""
     definitions = _Definitions()
     texts = (_described(number, each, step, definitions) for number, each in enumerate(candidates, start=1))
     return "\n\n".join(texts)

@@ -40,7 +40,7 @@ class _Piece:
 
 def excerpt(implementation: str, wanted: AbstractSet[str], characters: int) -> list[str]:
     """Returns the lines of the functions that best match the `wanted` terms, in source order, up to about `characters`
-    characters. If the best function is too long, it is cut. For Python, imports, comments and docstrings are omitted.
+    characters. The best function is cut if it is too long. For Python, imports, comments and docstrings are omitted.
     The last line lists the omitted functions."""
     pieces = _pieces(implementation)
     chosen: dict[int, Sequence[str]] = {}
@@ -89,7 +89,7 @@ def _heads(lines: Sequence[str]) -> list[str]:
 
 
 def terms(text: str) -> AbstractSet[str]:
-    """Returns a text's distinct words, split like in text search."""
+    """Returns a text's distinct words, split as in text search."""
     return {term for word in words(text).split() for term in word_terms(word)}
 
 

@@ -29,7 +29,7 @@ CODE_CHARACTERS = 20_000
 
 WHOLE = "the task as a whole"
 WHOLE_ROWS = 5
-"""Number of rows for the whole task, the same as in search_techniques."""
+"""Number of rows for the whole task. This is the same number as in search_techniques."""
 
 _NOT_VERIFIED = "not verified"
 _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in other words"
@@ -45,8 +45,8 @@ def find_implementations(
     full: bool = False,
 ) -> ImplementationsAnswer:
     """Returns up to `k` techniques for each step in `task`, with instructions for applying them. `full` adds their
-    code. If no model verifies them, adds results for the whole task, because the task is more informative than its
-    individual steps. If no model is available, the answer contains the verifier's question for the reader.
+    code. If no model verifies the techniques, adds results for the whole task, because the task is more informative
+    than its individual steps. If no model is available, the answer contains the verifier's question for the reader.
 
     Waits for the model for up to twice `serve.questions.wait_seconds`. Later replies are ignored. Raises any error from
     `seek`."""
@@ -76,7 +76,7 @@ def find_implementations(
     question, candidates = _for_reader(opened, steps, answers, parts) if questions.unavailable else ("", "")
     rows = [row for place in range(most) for part in parts for row in part.rows[place : place + 1]]
     implementations, missing = _fitting(rows, code) if full else ((), [])
-    cut = [f"{left_out} more parts: ask for them separately"] if left_out > 0 else []
+    cut = [f"{left_out} more parts: ask for these parts separately"] if left_out > 0 else []
     if missing:
         cut.append(f"code of {', '.join(missing)}: get_code has it")
     elif code and not full and rows:

@@ -1,8 +1,8 @@
 """Asks the language model optional questions, with limited waiting times.
 
-A question that takes longer continues in the background, and its answer is stored (`xkg.llm.ledger`), so that the same
-question can later be answered immediately. In the ledger, all questions on the same day (UTC) belong to one paper,
-`serve 2026-08-01`, so `llm.max_cost` limits the cost per day."""
+A question that is not answered in time continues in the background. Its answer is stored (`xkg.llm.ledger`), so that
+the same question can be answered immediately the next time. In the ledger, all questions on the same day (UTC) belong
+to one paper, `serve 2026-08-01`, so `llm.max_cost` limits the cost per day."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from xkg.config import LlmSettings
 from xkg.errors import MissingKeyError, ModelUnavailableError, XkgError
 
-if TYPE_CHECKING:  # loaded with the first question
+if TYPE_CHECKING:  # these modules are loaded with the first question
     from xkg.llm.client import AnswerType, Call, LanguageModel
     from xkg.llm.prompt import Prompt
 
@@ -45,7 +45,7 @@ class NoModelError(ModelUnavailableError):
 
 @dataclass(frozen=True)
 class Answered(Generic[A]):
-    """An answer, and the model that gave it."""
+    """An answer and the name of the model that gave the answer."""
 
     answer: A
     model: str
@@ -147,7 +147,7 @@ class Questions:
         try:
             return answer.result(left if patient else min(left, BUSY_SECONDS))
         except TimeoutError:
-            why = "no answer in time" if patient else "other answers wait for it"
+            why = "no answer in time" if patient else "too many other callers are waiting"
             raise ModelUnavailableError(
                 f"{self._settings.verifier_model or self._settings.model}: {why}; it continues in the background: ask "
                 "the same again in a minute"

@@ -29,8 +29,8 @@ class Steps(AnswerType):
 
 @dataclass(frozen=True)
 class Decomposed:
-    """A task's steps, of which there is at least one. `by` describes how they were found. `by_model` says whether a
-    model found them."""
+    """A task's steps, of which there is at least one. `by` describes how the steps were found. `by_model` says whether
+    a model found the steps."""
 
     steps: list[str]
     by: str
@@ -49,7 +49,7 @@ def decompose(questions: Questions, task: str) -> Decomposed:
 
 def by_structure(task: str) -> list[str]:
     """Splits a task into list items, or else sentences, or else the clauses in a long sentence. Returns the task itself
-    if it has only one part. Very short sentences are joined to the previous sentence."""
+    if the task has only one part. Very short sentences are joined to the previous sentence."""
     items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
     if len(items) > 1:
         return _distinct(items)

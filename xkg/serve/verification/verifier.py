@@ -23,8 +23,8 @@ CANDIDATES = 12
 RELATIVES = 3
 
 WORTH = 0.02
-"""Minimum score of the best row to ask a question. This is lower than `FITS` (`xkg.serve.search.calibration`), because
-the verifier can distinguish weak matches from queries without an answer."""
+"""Minimum score of the best row for a question to be asked. This is lower than `FITS` (`xkg.serve.search.calibration`),
+because the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
 """Minimum score of rows in the question."""
@@ -32,8 +32,8 @@ HOPELESS = 0.01
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Maximum number of dropped rows to list. The first ones in the search results are listed, because they are the most
-misleading."""
+"""Maximum number of dropped rows to list. The dropped rows that come first in the search results are listed, because
+these rows are the most misleading."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 
@@ -89,8 +89,8 @@ def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tupl
 
 
 def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
-    """Returns the rows to keep, best first, with reasons and guidance. If the model fails or has not answered by
-    `until`, returns the unverified search answer with the reason."""
+    """Returns the rows that the model keeps, best first, with reasons and guidance. If the model fails or has not
+    answered by `until`, returns the unverified search answer with the reason."""
     plain = verification.plain
     if verification.verdict is None:
         return plain.model_copy(update={"verified": "no candidate is near enough to ask a model"})

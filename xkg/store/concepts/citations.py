@@ -15,7 +15,7 @@ from xkg.model import Paper, Reference, paper_id, slug
 from xkg.store.concepts.names import spelt
 from xkg.text.titles import is_title
 
-# in letters and digits, about four words
+# In letters and digits: about four words.
 _SHORTEST_TITLE = 20
 _FORMATTING = re.compile(r"\\(?:emph|text\w+|math\w+|bf|it|rm|sc|tt|sf|em|ensuremath)\b|\\[^a-zA-Z]")
 _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
@@ -26,7 +26,7 @@ _ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?
 
 @dataclass(frozen=True)
 class Work:
-    """A cited work that is not in the graph, as described by the first reference to it."""
+    """A cited work that is not in the graph, as described by the first reference to this work."""
 
     id: str
     title: str
@@ -84,7 +84,7 @@ def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
 
 
 def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
-    """Returns the papers cited by `paper` and the papers that cite it, given pairs (citing, cited)."""
+    """Returns the papers cited by `paper` and the papers that cite `paper`, given pairs (citing, cited)."""
     ends = [edge for edge in edges if paper in edge]
     return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
@@ -114,7 +114,7 @@ class PaperIndex:
         self._parts = {part: found[0] for part, found in parts.items() if len(found) == 1}
 
     def resolve(self, citation: _Citation) -> str | None:
-        """Returns the cited paper's id, or None if it is not in the graph."""
+        """Returns the cited paper's id, or None if the paper is not in the graph."""
         for known in citation.ids:
             if known in self._ids:
                 return self._ids[known].id
@@ -157,14 +157,15 @@ def _title(title: str | None) -> str:
     plain = title or ""
     if "\\" in plain:
         plain = _FORMATTING.sub(" ", plain)
-    if plain.isascii():  # a fast path, because nearly all of the many titles are ASCII
+    if plain.isascii():  # a fast path, because nearly all titles are ASCII
         return _NOT_ASCII_WORD.sub("", plain.lower())
     plain = unicodedata.normalize("NFKD", spelt(plain))
     return "".join(re.findall(r"[^\W_]+", "".join(c for c in plain if not unicodedata.combining(c)).casefold()))
 
 
 def _parts(title: str) -> list[str]:
-    """Returns the title without its subtitle, and the subtitle, each only if it is long enough to be a title."""
+    """Returns the title without its subtitle, and the subtitle. Either part is omitted if it is too short to be a
+    title."""
     pieces = _SUBTITLE.split(title, maxsplit=1)
     return [part for part in map(_title, pieces if len(pieces) > 1 else ()) if len(part) >= _SHORTEST_TITLE]
 

@@ -10,7 +10,9 @@ from xkg.model import Technique
 from xkg.store.graph_store import Decision
 from xkg.store.hashed_files import HashedFiles
 
-_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` makes the lost decisions again")
+_FILES = HashedFiles(
+    "links", Decision, lambda decision: decision.key, "run `xkg concepts` to recreate the lost decisions"
+)
 FOLDER = _FILES.folder
 write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 

@@ -1,12 +1,13 @@
 """`SAME_CONCEPT`: finds techniques in different papers that are the same concept.
 
-The links between two papers depend only on these papers and the decisions about them. The order in which papers are
-added therefore does not matter, and removing a paper removes only its own links.
+The links between two papers depend only on these papers and on decisions about their techniques. The order in which
+papers are added therefore does not matter, and removing a paper removes only its own links.
 
-Names decide if possible. Vectors alone are not sufficient: with all-MiniLM-L6-v2, descriptions of the same concept by
-two authors have a cosine of 0.44 to 0.77, but a concept and its variant have a cosine of 0.48 to 0.89 (posterior and
-likelihood estimation differ in one word). However, vectors do show whether a shared name is a coincidence, which texts
-are nearly identical, and which pairs are worth asking about. The thresholds were chosen for that model."""
+Names decide if possible. Vectors alone are not sufficient. With all-MiniLM-L6-v2, descriptions of the same concept by
+two authors have a cosine of 0.44 to 0.77, but a concept and its variant have a cosine of 0.48 to 0.89. For example,
+posterior and likelihood estimation differ in only one word. However, vectors do show whether a shared name is a
+coincidence, which texts are nearly identical, and which pairs are worth asking about. The thresholds were chosen for
+that model."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Unrelated techniques called "Training" or "Encoder" in different fields have a cosine of 0.2 to 0.5. Below the
-# threshold, even specific names are coincidences.
+# Unrelated techniques called "Training" or "Encoder" in different fields have a cosine of 0.2 to 0.5. Below this
+# threshold, even matching specific names are coincidences.
 TELLING = 0.3
 # Different concepts with the same abbreviation had a cosine of up to 0.53, and the same concept in two papers had a
 # cosine of 0.44 to 0.77.
@@ -61,7 +62,8 @@ class RowLink:
 
 
 def concept(row: int, paper: int, entry: Entry) -> Concept:
-    """Creates a `Concept` for a technique at `row` in the vectors, in the paper with this number."""
+    """Creates a `Concept` for a technique. `row` is the technique's row in the vectors, and `paper` is the paper's
+    number."""
     technique = entry.technique
     hidden = technique.hidden is not None
     forms = NO_NAMES if hidden else names(technique.name, technique.aliases)
@@ -75,8 +77,8 @@ def link(
     decisions: Decisions,
     among: frozenset[int] | None = None,
 ) -> list[RowLink]:
-    """Returns all links and undecided pairs, ordered by row. If `among` is given, returns only those that involve these
-    papers.
+    """Returns all links and undecided pairs, ordered by row. If `among` is given, only returns links and pairs that
+    involve the papers in `among`.
 
     `concepts` are in row order, and `vectors` are their unit vectors. `near` contains pairs of rows from different
     papers with a cosine of at least `OPEN`. Each row in a pair must be the nearest row in its paper to the other

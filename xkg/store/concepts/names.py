@@ -71,8 +71,8 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
 
 
 def is_short_form(short: str, long: str) -> bool:
-    """Whether `short` is an abbreviation of `long`: its letters occur in `long` in the same order, the first one at the
-    start of a word."""
+    """Whether `short` is an abbreviation of `long`: its letters occur in `long` in the same order, and the first letter
+    is at the start of a word."""
     short = re.sub(r"s$", "", short.strip()) if re.search(r"[A-Z]s$", short.strip()) else short.strip()
     letters = [c for c in short.casefold() if c.isalnum()]
     if not (2 <= len(letters) <= _LONGEST_SHORT and any(c.isupper() for c in short) and len(short.split()) <= 2):
@@ -92,7 +92,7 @@ def spelt(text: str) -> str:
     """Spells out Greek letters, because papers use both forms."""
     if text.isascii():
         return text
-    # skips a code point in the range that is unassigned
+    # The range contains an unassigned code point.
     return re.sub("[Α-Ρ\u03a3-Ωα-ω]", lambda letter: unicodedata.name(letter[0]).split()[3].lower(), text)
 
 

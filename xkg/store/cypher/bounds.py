@@ -12,11 +12,12 @@ from typing import Any
 from xkg.store.cypher.tokens import SUBQUERIES, Token, mark_at, refused
 
 MOST_OF = {"XOR": 10, "&": 10, "NOT": 100}
-"""Maximum occurrences per statement. Neo4j takes hours to plan 25 XOR operators, or 60 labels such as (A|B)&(C|D)."""
+"""Maximum number of occurrences per statement. Neo4j takes hours to plan 25 XOR operators, or 60 labels such as
+(A|B)&(C|D)."""
 
 MOST_LABELS = 10
-"""Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 of these operators, as in (n:A OR n:B)
-AND (n:C OR n:D) AND …"""
+"""Maximum number of OR operators next to a label. Neo4j takes hours to plan 20 such operators, as in (n:A OR n:B) AND
+(n:C OR n:D) AND …"""
 
 DEEPEST = 8
 """Maximum nesting depth of subqueries and CASE."""
@@ -62,8 +63,8 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if the regular expression is
-    not a simple pattern."""
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if the pattern is not a simple
+    one."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
             continue
@@ -118,8 +119,8 @@ _PIECE = re.compile(
 
 def check_pattern(pattern: str) -> None:
     """Raises `QueryRefusedError` unless the pattern is simple. A simple pattern consists of characters and character
-    classes, only a few of which are repeated, and up to one group, which is not repeated. Matching it takes at most
-    quadratic time in the length of the text."""
+    classes, only a few of which are repeated, and up to one group, which is not repeated. Matching such a pattern takes
+    at most quadratic time in the length of the text."""
     if len(pattern) > LONGEST_PATTERN:
         raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")
     kinds: list[str] = []

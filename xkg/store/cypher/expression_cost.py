@@ -1,13 +1,13 @@
 """Computes an upper bound on the cost of evaluating a statement's expressions once, based only on its text.
 
 Neo4j checks a transaction's time limit only between rows. `single(x IN range(1, 9000000000000000) WHERE x < 0)` would
-keep one of the server's cores busy for months, and doubling a string forty times would exhaust its memory. This module
-therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the server can
-stop between them. Long lists should be processed with `UNWIND`.
+keep one of the server's cores busy for months, and doubling a string forty times would exhaust the server's memory.
+This module therefore computes upper bounds on each value's number of items and size. Rows are not counted, because the
+server can stop between rows. Long lists should be processed with `UNWIND`.
 
 Values stored in the graph cannot be bounded based on the text. Properties and the nodes of a path are assumed to have
-`STORED_ITEMS` items, and the result of `collect` `COLLECTED_ITEMS`. Functions with lambdas are treated like other
-functions. Only LadybugDB has them, and its process can be killed."""
+`STORED_ITEMS` items, and the result of `collect` is assumed to have `COLLECTED_ITEMS` items. Functions with lambdas are
+treated like other functions, because only LadybugDB supports lambdas, and its process can be killed."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -40,7 +40,7 @@ LARGEST_VALUE = 10_000_000
 """Maximum size of a value, in characters and items."""
 
 MOST_WORK = 100_000_000
-"""Maximum number of operands evaluated per row. Large operands count as more than one."""
+"""Maximum number of operands evaluated per row. A large operand counts as several operands."""
 
 _MOST_OPERANDS = 100_000
 _SEPARATE = frozenset("AND OR XOR NOT WHERE WHEN THEN ELSE , | :".split())
@@ -126,7 +126,7 @@ class _Estimate(TokenTree):
                 names.setdefault(name, STORED)
 
     def unwound(self, start: int, end: int, names: Names, times: int) -> ValueBounds:
-        """Returns the bounds of the list in an UNWIND. The server does not materialise a `range(…)` there."""
+        """Returns the bounds of the list in an UNWIND. The server does not materialise a `range(…)` in an UNWIND."""
         if start + 1 < end and self.name(start).lower() == "range" and self.closing.get(start + 1) == end - 1:
             for part in self.parts(start + 2, end - 1):
                 self.value(*part, names, times)

@@ -1,15 +1,16 @@
 """Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single statements that do nothing but read the
 graph.
 
-A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, `COPY … TO` and `EXPORT DATABASE`
-can write them, and Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore split
-into tokens according to both engines' grammars, and is accepted only if every clause, procedure and function is on an
-allowlist. Only a keyword on the list may follow a complete expression, so nothing else can start a clause.
+A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, and `COPY … TO` and `EXPORT
+DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore
+split into tokens according to both engines' grammars, and is accepted only if every clause, procedure and function is
+on an allowlist. Only a keyword on the list may follow a complete expression, so nothing else can start a clause.
 
-The engine receives new text generated from the tokens, without comments, so it runs exactly the statement that was
-checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently. `xkg.store.cypher.bounds` and
-`xkg.store.cypher.expression_cost` reject work that cannot be interrupted by a timeout. Although LadybugDB runs in a
-process that can be killed, the same rules apply to both engines, so that they accept the same statements."""
+The engine receives new text generated from the tokens, without comments, so that the engine runs exactly the statement
+that was checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently.
+`xkg.store.cypher.bounds` and `xkg.store.cypher.expression_cost` reject work that cannot be interrupted by a timeout.
+Although LadybugDB runs in a process that can be killed, the same rules apply to both engines, so that both accept the
+same statements."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -97,7 +98,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 def guard(statement: str, parameters: Mapping[str, Any] | None = None) -> str:
     """Returns the statement to run, without comments or a final semicolon and with single spaces.
 
-    Raises `QueryRefusedError`, which shows the offending token, if the statement is not allowed."""
+    If the statement is not allowed, raises `QueryRefusedError` with the offending token."""
     tokens = tokenize(statement)
     while tokens and tokens[-1].text == ";":
         tokens.pop()

@@ -1,7 +1,8 @@
 """Translates Neo4j's Cypher to LadybugDB's dialect as far as possible.
 
-This covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures
-that list the schema, `labels` as a list, and list indexes, which start at 1 in LadybugDB and at 0 in openCypher."""
+The translation covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN,
+procedures that list the schema, and `labels` as a list. It also covers list indexes, which start at 1 in LadybugDB and
+at 0 in openCypher."""
 
 from collections.abc import Sequence
 
@@ -102,8 +103,8 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
 
 
 def _ends_subquery(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the RETURN is inside a `COUNT { … }` or `EXISTS { … }` and does not change the number of rows, so that it
-    has no effect."""
+    """Whether the RETURN has no effect, because it is inside a `COUNT { … }` or `EXISTS { … }` and does not change the
+    number of rows."""
     depth = 0
     for j in range(i - 1, -1, -1):
         mark = mark_at(tokens, j)

@@ -10,8 +10,8 @@ A file contains a comment with a fixed format, followed by one statement (see `c
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j and translated for LadybugDB by `embedded`.
-If the engines need different statements, the file contains LadybugDB's statement, and `NAME.neo4j.cypher` contains
-Neo4j's.
+If LadybugDB needs a different statement, the file contains the statement for LadybugDB, and `NAME.neo4j.cypher`
+contains the statement for Neo4j.
 """
 
 import difflib
@@ -88,7 +88,7 @@ def queries() -> Sequence[NamedQuery]:
 
 
 def find(name: str) -> NamedQuery:
-    """Returns the query with this name. Raises `InputError`, which lists the nearest names, if there is none."""
+    """Returns the query with this name. If there is no such query, raises `InputError` with the nearest names."""
     known = {query.name: query for query in queries()}
     if name in known:
         return known[name]

@@ -11,8 +11,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Checks that both engines accept these parameters. Names must be words. Values must be null, a boolean, a number
-    of at most 64 bits, a string, or a non-empty list of values of one of these types. Raises `QueryFailedError` for the
-    first invalid parameter."""
+    of at most 64 bits, a string, or a non-empty list whose values all have one of these types. Raises
+    `QueryFailedError` for the first invalid parameter."""
     checked = {}
     for name, value in parameters.items():
         if not _NAME.fullmatch(name):
@@ -49,4 +49,4 @@ def failure(message: str, advice: str = "") -> QueryFailedError:
 
 def overran(seconds: float) -> QueryFailedError:
     """Returns the error for a query that timed out."""
-    return QueryFailedError(f"the query ran longer than {seconds:g} s; make it narrower or add a LIMIT")
+    return QueryFailedError(f"the query ran longer than {seconds:g} s; narrow the query or add a LIMIT")

@@ -25,7 +25,7 @@ _OUT_OF_MEMORY = ("out of memory", "bad_alloc", "Unable to allocate memory")
 
 
 class QueryProcess:
-    """A worker process for one graph, started by the first query and restarted if it had to be killed.
+    """A worker process for one graph. The worker is started by the first query, and restarted if it had to be killed.
 
     Thread-safe. Queries run one at a time."""
 
@@ -39,8 +39,8 @@ class QueryProcess:
         self.landlock: int | None = None
 
     def start(self) -> None:
-        """Starts the worker if it is not running, so that the first query does not have to wait. Raises
-        `QueryFailedError` if it cannot be started."""
+        """Starts the worker if it is not running, so that the first query does not have to wait for the worker to
+        start. Raises `QueryFailedError` if the worker cannot be started."""
         with self._lock:
             self._start()
 
@@ -167,5 +167,5 @@ def _query_error(error: str, statement: str, seconds: float) -> QueryFailedError
     if error.lstrip().startswith("Interrupted"):
         return overran(seconds)
     if any(words in error for words in _OUT_OF_MEMORY):
-        return QueryFailedError("the query is too large: it ran out of memory; add a LIMIT or match less")
+        return QueryFailedError("the query is too large and ran out of memory; add a LIMIT or match less")
     return failure(error, suggestion(error, statement))

@@ -2,7 +2,7 @@
 
 Text that the engines might split differently is rejected: escapes that Neo4j decodes before it looks for quotes,
 letters directly after a number or before `$`, characters unknown to both grammars, and comments that end in `**/`
-(which LadybugDB does not treat as the end)."""
+(LadybugDB does not treat this as the end of a comment)."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 CLAUSES = frozenset("MATCH OPTIONAL UNWIND WITH RETURN CALL ORDER SKIP LIMIT UNION YIELD".split())
-"""Keywords that may start a clause. WHERE is not included, because it may also occur inside patterns and
+"""Keywords that may start a clause. WHERE is not included, because WHERE may also occur inside patterns and
 comprehensions."""
 
 SUBQUERIES = frozenset(["EXISTS", "COUNT", "COLLECT"])
@@ -36,8 +36,8 @@ _DECODED = re.compile(r"\\[uU]+([0-9a-fA-F]{4,8})")
 
 @dataclass(frozen=True)
 class Token:
-    """A token. `word` is its text in capitals if it is an unquoted word, otherwise ''. `gap` means that it is preceded
-    by a space."""
+    """A token. `word` is the token's text in capitals if the token is an unquoted word, otherwise ''. `gap` means that
+    there is a space before the token."""
 
     kind: Literal["string", "quoted", "number", "word", "mark"]
     text: str
@@ -96,7 +96,7 @@ def _unreadable(statement: str, position: int) -> QueryRefusedError:
 
 def _check_escapes(kind: str, text: str) -> None:
     for match in _DECODED.finditer(text):
-        # Neo4j decodes these escapes (four digits each) before it looks for quotes and comment marks
+        # Neo4j decodes these escapes (four digits each) before it looks for quotes and comment marks.
         if kind != "string" or chr(int(match[1][:4], 16)) in "'\"`\\\n\r" or "U" in match[0]:
             raise refused(repr(match[0]), "hides a character from the engines' lexers; write the character itself")
         if 0xD800 <= int(match[1][:4], 16) <= 0xDFFF:

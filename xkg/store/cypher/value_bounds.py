@@ -1,4 +1,4 @@
-"""Upper bounds on the number of items and the size of values in a query."""
+"""Upper bounds on the size of values in a query, and on their number of items."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,10 +1,10 @@
 """The process that runs untrusted Cypher. The process opens the graph read-only, then drops access to files and the
 network.
 
-`xkg.store.cypher.process` runs this module as a standalone script, so it imports only a small part of xkg. Messages are
-JSON objects, one per line: the input is `{statement, parameters, rows, bytes}`, and the output is `{columns, rows,
-truncated}` or `{error}`. The first line of output says how the process is sandboxed. Statements cannot make the engine
-regain its permissions."""
+`xkg.store.cypher.process` runs this module as a standalone script, so the module imports only a small part of xkg.
+Messages are JSON objects, one per line: the input is `{statement, parameters, rows, bytes}`, and the output is
+`{columns, rows, truncated}` or `{error}`. The first output line says how the process is sandboxed. Statements cannot
+make the engine regain its permissions."""
 
 import datetime
 import decimal
@@ -21,7 +21,7 @@ if __name__ == "__main__":
 
 from xkg.sandbox.guest import landlock
 
-if sys.platform != "win32":  # Windows is only protected by the guard and the read-only handle
+if sys.platform != "win32":  # on Windows, the graph is only protected by the guard and the read-only handle
     import resource
 
 BUFFER_POOL = 256 << 20
@@ -30,8 +30,8 @@ LARGEST_GRAPH = 1 << 36
 
 
 def deny_files_and_network() -> int:
-    """Denies this process access to all paths and, with ABI 4 or later, to TCP. Returns the active ABI, or 0 if
-    Landlock is not available."""
+    """Denies this process access to all paths and, with Landlock ABI 4 or later, to TCP. Returns the active ABI, or 0
+    if Landlock is not available."""
     version = landlock.version()
     try:
         if version:
@@ -54,8 +54,8 @@ def limit_resources() -> None:
 
 
 def open_nothing_more() -> None:
-    """Disables new file descriptors, so that no files or sockets can be opened, even without Landlock. Folders can
-    still be created."""
+    """Prevents new file descriptors from being created, so that no files or sockets can be opened, even without
+    Landlock. Folders can still be created."""
     if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 

@@ -72,13 +72,14 @@ _COUNTED = {
     "shown": "SELECT count(*) FROM technique WHERE json_extract(body, '$.hidden') IS NULL",
 }
 _IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
-"""Selects ids by row. Without this index, SQLite would read each id from the gigabytes of bodies."""
-_LAST_YEAR = 1_000_000  # SQLite's integers are limited in size
+"""Selects ids by row. Without this index, SQLite would read the ids from the table itself, which contains gigabytes of
+bodies."""
+_LAST_YEAR = 1_000_000  # SQLite's integers have a limited size
 
 
 class Catalogue:
-    """Reads a finished catalogue, or an empty one if `path` is None. Methods return None for unknown ids, or omit them.
-    Thread-safe."""
+    """Reads a finished catalogue, or an empty one if `path` is None. Methods return None for unknown ids, or omit
+    unknown ids. Thread-safe."""
 
     def __init__(self, path: Path | None) -> None:
         # "immutable" makes SQLite read without locks or journals, even in a read-only folder.
@@ -151,7 +152,7 @@ class Catalogue:
         return tuple(id_of(key) for (key,) in rows)
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        """Returns the ids of papers cited by a paper, and of papers that cite it."""
+        """Returns the ids of papers cited by a paper, and the ids of papers that cite this paper."""
         cited, citing = (
             self._all(
                 f"SELECT o.id FROM cites JOIN paper p ON p.number = {own} JOIN paper o ON o.number = {other} "
@@ -256,7 +257,7 @@ class Catalogue:
             read = dict(self._among("SELECT technique, codes FROM words WHERE technique IN ({})", missing))
             known.update((row, read.get(row, b"")) for row in missing)
             if len(known) > CACHED_CODES:
-                self._codes = {}  # as in `ids`
+                self._codes = {}  # concurrent readers keep using the old values
         return {row: known[row] for row in wanted if known[row]}
 
     def paper_numbers(self, papers: Iterable[str]) -> dict[str, int]:
@@ -349,7 +350,7 @@ def name_key(name: str) -> str:
 
 @functools.lru_cache(4096)
 def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...], tuple[tuple[str, Level], ...]]:
-    """Parses the level, language, packages and vouchers. Cached, because they are the same for most code."""
+    """Parses the level, language, packages and vouchers. Cached, because most code has the same facts."""
     level, language, packages, *vouchers = json.loads(facts)
     return Level(level), language, tuple(packages), _vouchers(vouchers)
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"[^\W_]+")
-"""Matches words like embedding models do. The n distinct words in a name are the first n words in its text."""
+"""Matches words as embedding models do. If a technique's name has n distinct words, these are the first n words in the
+technique's text."""
 
 
 def interaction(
@@ -21,8 +22,8 @@ def interaction(
 ) -> dict[str, float]:
     """Returns the mean similarity (-1 to 1) between the query's words and their nearest words in each text. The
     similarity of two words is the fraction of equal signs in their codes minus the fraction of different signs. Query
-    words are weighted by their rarest term (`rarity_of`). Words that text search ignores have no weight. Empty if no
-    word has weight."""
+    words are weighted by their rarest term (`rarity_of`). Words that text search ignores have no weight. The result is
+    empty if no query word has weight."""
     import numpy as np
 
     terms = [word_terms(word) for word in reading.words]
@@ -68,7 +69,7 @@ def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDAr
     """Returns the number of bits in which each of `words` differs from each of `others`, with shape (words, others)."""
     import numpy as np
 
-    if len(words) > len(others):  # longer rows are faster
+    if len(words) > len(others):  # computing with longer rows is faster
         return np.ascontiguousarray(_differing(others, words).T)
     # Compare eight bytes at a time if possible, as for models with 384 dimensions.
     wide = np.uint64 if words.shape[1] % 8 == 0 else np.uint8

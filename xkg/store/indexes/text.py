@@ -3,9 +3,9 @@
 Runs of code (`xkg.store.indexes.code_runs`) are in a separate field.
 
 All searchable text for a technique is in one field, in which more informative parts are repeated: Robertson, Zaragoza
-and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. If there were separate fields, "random"
-would be rare among names but common in definitions, so techniques would rank high because of an uninformative word in
-their names.
+and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With separate fields, "random" would be rare
+among names but common in definitions, so this uninformative word would give techniques with "random" in their names a
+high rank.
 
 Text is split like identifiers (`xkg.fusion.split_identifier`), so that `LayerNorm`, `layer_norm` and "layer norm"
 match. Compounds are also indexed as one word, so that "layernorm" finds the first two. Words are then stemmed as
@@ -39,7 +39,7 @@ _UNION = 4096
 """Number of documents in Tantivy's window. For a union of terms, Tantivy evaluates this many documents around each
 document that it visits. For a single term, it evaluates only the visited document."""
 _NESTED = 32
-"""Maximum nesting depth of queries. Tantivy copies them at each level, and 128 levels overflow a small stack."""
+"""Maximum nesting depth of queries. Tantivy copies queries at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
 _CACHED_QUERIES = 32
 """Number of queries whose terms are cached, because a search looks up the terms of a query and its parts several
@@ -47,8 +47,8 @@ times."""
 
 
 def words(text: str) -> str:
-    """Splits text into words for indexing and searching, separated by spaces. Does not yet remove stop words or stem
-    words."""
+    """Splits text into words for indexing and searching, and returns them separated by spaces. Stop words are not
+    removed and words are not stemmed."""
     bare = _BEYOND_ASCII.sub(_unmarked, unicodedata.normalize("NFKD", encodable(text)))
     compounds = _COMPOUND.findall(bare)
     longest = max(map(len, compounds), default=0)
@@ -98,8 +98,8 @@ def searched(entry: Entry) -> str:
 
 
 def rarity(number: int, count: int) -> float:
-    """Returns the weight of a term that occurs in `number` of `count` techniques. This is the square root of its
-    inverse document frequency, scaled so that a term that does not occur has weight 1."""
+    """Returns the weight of a term that occurs in `number` of `count` techniques. The weight is the square root of the
+    term's inverse document frequency, scaled so that a term that occurs in no technique has weight 1."""
     rarest = math.log1p((count + 0.5) / 0.5)
     return math.sqrt(math.log1p((count - min(number, count) + 0.5) / (number + 0.5)) / rarest)
 
@@ -219,8 +219,9 @@ class TextIndex:
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Returns rows whose code shares runs with `query`, if that is code. Each row has the fraction of the query's
-        weight that it matches (0 to 1). Rows are ordered by this fraction, highest first, and then by BM25."""
+        """Returns rows whose code shares runs with `query`, if the query is code. Each row comes with the fraction of
+        the query's weight that its code matches (0 to 1). Rows are ordered by this fraction, highest first, and then by
+        BM25."""
         runs = runs_of_query(query)[:_MOST_TERMS]
         rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
         if not rows:
@@ -268,7 +269,7 @@ class TextIndex:
         return dict(self._found(wanted, len(rows)))
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
-        """Returns the weight of each term (`rarity`)."""
+        """Returns the weight of each term (see the function `rarity`)."""
         return {term: self._rarity(term) for term in terms}
 
     def _read_rarity(self, term: str) -> float:
@@ -284,7 +285,7 @@ class TextIndex:
 
     def _having(self, term: str, field: str = "text") -> int:
         """Returns the number of techniques that contain a term. The index's own count includes deleted techniques, so
-        if there are any, this runs a search instead."""
+        if any techniques have been deleted, this method runs a search instead."""
         if not self._deleted:
             return int(self._searcher.doc_freq(field, term))
         found: Any = self._searcher.search(self._term(term, field), limit=1, count=True)

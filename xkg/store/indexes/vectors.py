@@ -1,4 +1,4 @@
-"""A generation's vector index: exact search as long as that is fast enough, otherwise inverted lists of 16-bit numbers.
+"""A generation's vector index: exact search as long as this is fast enough, otherwise inverted lists of 16-bit numbers.
 
 Cosine similarity is the inner product of unit vectors. See Johnson, Douze and Jégou, "Billion-scale similarity search
 with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped and therefore shared between
@@ -18,7 +18,7 @@ from xkg.errors import MissingExtraError, install_extra
 from xkg.value import Value
 
 if TYPE_CHECKING:
-    # Imported only for types: opening a graph reads `VectorsInfo` but does not need arrays.
+    # NumPy is only imported for types, because opening a graph reads `VectorsInfo` but does not need arrays.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 EXACT_UP_TO = 20_000
 RECALL_GOAL = 0.995
-"""Target for recall@10. The documentation promises 0.99, but recall varies between queries. With 8-bit codes alone,
-recall@10 was 0.987 for 200,000 vectors."""
+"""Target for recall@10. This is higher than the 0.99 promised in the documentation, because recall varies between
+queries. With 8-bit codes alone, recall@10 was 0.987 for 200,000 vectors."""
 _RECALL_QUERIES = 400
 _SUMMED = 4
 _TRUTH_BLOCK = 50_000
@@ -43,8 +43,8 @@ SLACK = 0.01
 
 
 class VectorsInfo(Value):
-    """How an index was built. `recall` is recall@10 if `probes` lists are searched, compared with an exact search for
-    the index's own vectors. `holes` lists the rows removed from an exact index."""
+    """How an index was built. `recall` is the recall@10 for the index's own vectors if `probes` lists are searched,
+    compared with an exact search. `holes` lists the rows removed from an exact index."""
 
     kind: Literal["exact", "ivf-fp16"]
     probes: int = 0
@@ -56,14 +56,14 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Builds an index over rows of unit length and writes it to disk; row i gets number i. It is exact if FAISS is not
-    installed.
+    """Builds an index over rows of unit length and writes it to disk; row i gets number i. The index is exact if FAISS
+    is not installed.
 
     Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
     of four vectors. If this is not possible, the index is exact. The sums simulate paraphrased queries, which lie
-    between the vectors and far away from each of them. For a million vectors, searching 27 lists had a recall of 1.00
-    for the vectors themselves and 0.995 for sums of two, but only 0.93 for questions and 0.95 for sums of four. With 80
-    lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
+    between the vectors and far away from each vector. For a million vectors, searching 27 lists had a recall of 1.00
+    for the vectors themselves and 0.995 for sums of two. The recall was only 0.93 for questions and 0.95 for sums of
+    four. With 80 lists, recall increased to 0.993 for questions and 0.995 for sums of four."""
     import numpy as np
 
     count, dimension = vectors.shape
@@ -71,7 +71,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     info = EXACT
     if count > exact_up_to and not util.find_spec("faiss"):
         log.warning(
-            "searching %s techniques compares every vector: to search faster, %s", count, install_extra("faiss")
+            "searching %s techniques compares every vector; to search faster, %s", count, install_extra("faiss")
         )
     elif count > exact_up_to:
         faiss = _faiss()
@@ -124,12 +124,12 @@ def edited(
 def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
     import numpy as np
 
-    with path.open("wb") as file:  # NumPy would append a suffix to a file name
+    with path.open("wb") as file:  # given a file name, NumPy would append a suffix
         np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
 
 
 def _faiss() -> Any:
-    """Imports FAISS. Raises `MissingExtraError` if it is not installed."""
+    """Imports FAISS. Raises `MissingExtraError` if FAISS is not installed."""
     try:
         import faiss
     except ModuleNotFoundError as error:
@@ -162,8 +162,8 @@ def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
     """Returns pairs of rows i < j in different groups where each row is the nearest row in its group to the other. If
-    rows are equally near, the lowest is chosen. `rows` are all rows in some groups. `found` are the rows in any group
-    that are near to them, with their `scores`. `groups` maps each row to its group."""
+    rows are equally near, the lowest is chosen. `rows` are all rows in some groups. `found` are rows in any group that
+    are near these rows, with their `scores`. `groups` maps each row to its group."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -241,7 +241,7 @@ class VectorIndex:
         selector = None
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        # If there is a filter, the nearest lists may contain few or none of the rows in it.
+        # If there is a filter, the nearest lists may contain few or none of the rows that pass the filter.
         share = 1 if rows is None else len(self) // len(rows) + 1
         probes = min(self._info.probes * share, self._index.nlist)
         parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
@@ -269,7 +269,7 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Searches only a few rows, which is faster than looking for them in all lists."""
+        """Searches only a few rows, which is faster than looking for these rows in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]

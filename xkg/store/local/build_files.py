@@ -188,8 +188,8 @@ def add_graph(
 
 
 def _copy(start: Generation, folder: Path) -> None:
-    """Copies the catalogue and the text index from `start` to `folder`. Raises `CorruptStoreError` if they are damaged,
-    because the copy would have a new, valid hash."""
+    """Copies the catalogue and the text index from `start` to `folder`. Raises `CorruptStoreError` if these files are
+    damaged, because the copy would have a new, valid hash."""
     start.verify(CATALOGUE, VECTORS, TEXT)
     shutil.copy(start.folder / CATALOGUE, folder / CATALOGUE)
     (folder / TEXT).mkdir()
@@ -260,8 +260,8 @@ def _vectors(
     if missing:
         source = embedder(model)
         model = source.model
-        # Encode in batches, because codes are larger than vectors. Codes for a million techniques would not fit into
-        # memory.
+        # Encode in batches, because the codes are larger than the vectors and would not fit into memory for a million
+        # techniques.
         remaining = iter(missing)
         while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
             encoded = encode_documents(source, [missing[sha256] for sha256 in keys])

@@ -78,7 +78,8 @@ class Manifest(Value):
 
 
 class Current(Value):
-    """The content of `CURRENT`. `highest` is the highest number ever used, so that numbers are never reused."""
+    """The content of `CURRENT`. `highest` is the highest generation number ever used, so that numbers are never
+    reused."""
 
     generation: int = 0
     highest: int = 0
@@ -104,7 +105,7 @@ class Generation:
                 self._verified[self.folder / name] = stamp
 
     def verify_again(self) -> None:
-        """Verifies files again if they have been written to since they were verified. Raises the same errors as
+        """Verifies files again if they have been written to since the last verification. Raises the same errors as
         `verify`."""
         for path, stamp in tuple(self._verified.items()):
             _verify(path, stamp)
@@ -122,7 +123,7 @@ class Generation:
 
 
 def read_current(root: Path) -> Current:
-    """Reads `CURRENT`. For an empty graph, returns generation 0. Raises `StoreError` if it cannot be read."""
+    """Reads `CURRENT`. For an empty graph, returns generation 0. Raises `StoreError` if the file cannot be read."""
     if root.exists() and not root.is_dir():
         raise StoreError(f"{root} is a file, not a folder: choose another folder with --kg")
     path = root / "CURRENT"
@@ -149,7 +150,7 @@ def open_current(root: Path) -> Generation | None:
             return _open(root, current)
         except _MovedOn:
             continue
-    raise StoreError(f"{root} changes faster than it can be read: try again")
+    raise StoreError(f"{root} is changing faster than it can be read: try again")
 
 
 class _MovedOn(Exception):
@@ -296,13 +297,13 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """Writes `CURRENT`. This is the commit point: from now on, readers open the generation in `current`."""
+    """Writes `CURRENT`. This write is the commit point: after it, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 
 def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
-    """Reads a generation's manifest, in any format, and checks its hash if given. Raises `CorruptStoreError` if it is
-    damaged."""
+    """Reads a generation's manifest, in any format, and checks its hash if given. Raises `CorruptStoreError` if the
+    manifest is damaged."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
@@ -318,7 +319,7 @@ def numbers(root: Path) -> list[int]:
 
 
 def _keep(folder: Path, names: set[str], suffix: str = ".json") -> None:
-    """Removes files written by xkg, except those in `names`."""
+    """Removes files written by xkg, except the files in `names`."""
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
         if abandoned or (path.suffix == suffix and path.name not in names):
@@ -351,7 +352,7 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
                 if free and not OPEN_FILES_MOVE:
                     with contextlib.suppress(
                         PermissionError
-                    ):  # still in use by a reader, so the next publish will remove it
+                    ):  # a reader still uses the generation, so the next publish will remove it
                         _doom(folder, other)
         manifests = [read_manifest(root, n) for n in numbers(root)]
     except CorruptStoreError:

@@ -35,9 +35,9 @@ class Built:
 class Generations:
     """Reads and publishes the generations in `folder`, which is created by the first write.
 
-    `check` is called before anything is read from a generation, and raises an error if it must not be used. A writer
-    waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not set, a
-    power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
+    `check` is called before anything is read from a generation, and raises an error if the generation must not be used.
+    A writer waits up to `wait` seconds for another writer. `retained` earlier generations are kept. If `durable` is not
+    set, a power failure may damage files, which their hashes detect. Thread-safe, and safe to use in forked processes.
     Requires a file system with `flock`."""
 
     def __init__(
@@ -63,8 +63,8 @@ class Generations:
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
         """Yields the current generation, or an empty one (number 0) if nothing has been published yet. Snapshots of the
-        same generation share their open files. Raises `CorruptStoreError` if it is damaged, and anything that `check`
-        raises."""
+        same generation share their open files. Raises `CorruptStoreError` if the generation is damaged, and anything
+        that `check` raises."""
         shared = self._acquire()
         try:
             yield shared.snapshot
@@ -73,7 +73,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """Yields the current generation, which is locked during the context, without reading it."""
+        """Yields the current generation without reading it. The generation is locked until the context ends."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -84,8 +84,8 @@ class Generations:
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
         """Holds the write lock for one change, and converts system errors to a one-line `StoreError`. If `repair` is
-        given, an unreadable `CURRENT` is recorded in it and treated as empty. Raises `StoreBusyError` if another writer
-        holds the lock."""
+        given, an unreadable `CURRENT` is recorded in `repair` and treated as empty. Raises `StoreBusyError` if another
+        writer holds the lock."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder: choose another folder with --kg")
@@ -151,7 +151,7 @@ class Generations:
         return number
 
     def close(self) -> None:
-        """Closes the open generation, which can be reopened."""
+        """Closes the open generation, which can be opened again."""
         with self._turn:
             shared, self._shared = self._shared, None
             if shared is not None:
@@ -162,7 +162,7 @@ class Generations:
     def _acquire(self) -> "_Shared":
         with self._turn:
             if self._process != os.getpid():
-                # Objects opened by the parent process belong to it.
+                # Objects opened by the parent process belong to the parent.
                 self._process, self._shared = os.getpid(), None
             current = self._current()
             if self._shared is None or self._shared.current != current:
@@ -201,7 +201,7 @@ class Generations:
 
 
 class _Shared:
-    """An open snapshot and its number of users. If it is stale, its last user closes it."""
+    """An open snapshot and its number of users. A stale snapshot is closed by its last user."""
 
     def __init__(self, current: Current, snapshot: EmbeddedSnapshot) -> None:
         self.current = current
@@ -231,5 +231,5 @@ def _reason(error: Exception) -> str:
     full = os.strerror(errno.ENOSPC)
     if full in text:
         return full
-    # When it reads the file back, the engine detects a write that was truncated by a full disk.
+    # When the engine reads a file back, it detects a write that was truncated by a full disk.
     return "I/O error, the disk may be full" if "IO exception" in text else text or type(error).__name__

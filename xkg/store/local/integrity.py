@@ -15,7 +15,7 @@ from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS,
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
-    """Returns one line for each problem with the bundles, file hashes, counts in the indexes, or the embedding
+    """Returns one line for each problem with the bundles, the file hashes, the counts in the indexes, or the embedding
     `model`."""
     try:
         opened = generation.open_current(root)

@@ -2,9 +2,9 @@
 
 Rows are loaded from CSV files. The engine's bulk load takes 12 µs per row, compared with 35 µs and 10 KB of memory with
 query parameters. `COPY` is only safe for empty tables, so each table is loaded in a single step. A database is never
-changed. Adding a paper with 20 techniques to a copy of 80 MB took a second and added 42 MB each time, and the engine
-does not reuse that space. In-place changes are also known to damage files or crash the process (LadybugDB issues 843,
-924, 948)."""
+changed. Adding a paper with 20 techniques to a copy of 80 MB took a second and added 42 MB each time. The engine does
+not reuse this space. In-place changes are also known to damage files or crash the process (LadybugDB issues 843, 924,
+948)."""
 
 import errno
 import glob
@@ -23,10 +23,10 @@ from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_row
 
 _THREADS = 2
 _BUFFER_POOL = 1 << 30
-# Loading 300 MB required 1.4 GB of memory and failed with less. The pool only allocates memory that is used.
+# Loading 300 MB of rows required 1.4 GB of memory and failed with less. The pool only allocates memory that is used.
 _MEMORY_FOR_A_BYTE = 8
 _LARGEST = 1 << 36
-# While loading, the database and its log required 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB.
+# While loading, the database and its log required 1.6 MB for 12 KB of rows, and 20 MB for 5.6 MB of rows.
 _DISK_AT_LEAST, _DISK_FOR_A_BYTE = 2_000_000, 4
 _NUMBERS = {
     "year": "INT64",
@@ -70,7 +70,7 @@ class GraphWriter:
             known.update(symbol for symbol, _ in own)
             self._write(table, "", len(new), b"".join(new))
         for values in rows.repositories:
-            # If papers share a repository, `is_official` is set if it is official for any of them.
+            # If papers share a repository, `is_official` is set if the repository is official for any of the papers.
             if values[0] not in self._repositories or values[-1]:
                 self._repositories[values[0]] = Row("Repository", values)
 
@@ -98,7 +98,7 @@ class GraphWriter:
         # The engine kills the whole process if it cannot write its log.
         if shutil.disk_usage(path.parent).free < _DISK_AT_LEAST + _DISK_FOR_A_BYTE * size:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-        # Use one transaction and one checkpoint, because each costs a few disk writes regardless of its size.
+        # Use one transaction and one checkpoint, because each of these costs a few disk writes, regardless of size.
         database = ladybug.Database(
             path,
             auto_checkpoint=False,

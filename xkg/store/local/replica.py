@@ -1,7 +1,7 @@
 """`Replica`: local side indexes for a graph stored elsewhere, kept up to date.
 
     <folder>/replica.lock         held during a full rebuild; readers and small steps continue
-             making/              its unfinished files; the next rebuild starts over
+             making/              the rebuild's unfinished files; the next rebuild starts over
              CURRENT, bundles/, links/, generations/   as in `xkg.store.local.generation`, without a graph
 
 Everything here is derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
@@ -151,7 +151,7 @@ class Replica:
     # --- following ----------------------------------------------------------------------------------------------------
 
     def _follow(self) -> bool:
-        """Updates the copy to the graph's position. Returns False if this continues in the background."""
+        """Updates the copy to the graph's position. Returns False if the update continues in the background."""
         with self._turn:
             self._raise_failure()
             position = self._feed.position()
@@ -250,8 +250,8 @@ class Replica:
     # --- full rebuild -------------------------------------------------------------------------------------------------
 
     def _make(self, behind: bool, *, wait: bool = False, compact: bool = False) -> None:
-        """Reindexes everything, either from the copy and the changes since (`behind`) or from the whole graph, and
-        publishes the result. If nothing has changed, does nothing unless `compact` is set. If another process is
+        """Reindexes everything and publishes the result. Reads the copy and all later changes if `behind` is set,
+        otherwise the whole graph. If nothing has changed, does nothing unless `compact` is set. If another process is
         already reindexing, does nothing unless `wait` is set."""
         self._claim()
         with one_line(self.folder), file_lock(self.folder / "replica.lock", wait=wait) as mine:
@@ -270,7 +270,7 @@ class Replica:
                 shutil.rmtree(making, ignore_errors=True)
 
     def _claim(self) -> None:
-        """Claims the folder for this replica. Raises `StoreError` if it contains something else."""
+        """Claims the folder for this replica. Raises `StoreError` if the folder contains something else."""
         with one_line(self.folder):
             own = self.folder / "replica.lock"
             if not own.exists() and any((self.folder / name).exists() for name in ("bundles", "generations")):
@@ -301,7 +301,7 @@ class Replica:
         building.mkdir()
         built = build_files(building, None, stored(), (), lambda _: self._stoppable(), settled)
         if start is not None:
-            start.close()  # so that its files can be removed when the new generation is published
+            start.close()  # the old files can then be removed when the new generation is published
         with self._generations.writing(repair=[]) as current:
             for path in fresh.iterdir():
                 path.replace(self._generations.bundles / path.name)

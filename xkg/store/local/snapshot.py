@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from xkg.store.indexes.vectors import VectorIndex
 
 _Index = TypeVar("_Index")
-_hit = functools.partial(tuple.__new__, Hit)  # like `Hit`, but faster for hundreds of hits
+_hit = functools.partial(tuple.__new__, Hit)  # same as `Hit`, but faster for hundreds of hits
 _LONGEST_NAME = 200
 _ALIKE = 0.8
 _CHOICES = 16
@@ -197,7 +197,7 @@ class EmbeddedSnapshot(Catalogue):
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         if self.position is None:
             return super().citations_of(paper)
-        # A copy does not store citations, because each change to the graph can change all of them.
+        # A copy does not store citations, because each change to the graph can change all citations.
         with self._loading:
             if self._citations is None:
                 self._citations = citations_among(self.papers())

@@ -31,7 +31,7 @@ class EmbeddedStore:
     """Implements `xkg.store.graph_store.GraphStore` in `folder`, which is created by the first write.
 
     `embedder` is only called when something must be embedded, never for opening or reading. `model` is the name of the
-    configured embedding model. If it is given, indexes built with a different model are rejected immediately.
+    configured embedding model. If `model` is given, indexes built with a different model are rejected immediately.
     Thread-safe, and safe to use in forked processes. Requires a file system with `flock`."""
 
     def __init__(
@@ -70,8 +70,8 @@ class EmbeddedStore:
         fences: Mapping[str, int] | None = None,  # noqa: ARG002
         recognise: Recognise | None = None,
     ) -> int:
-        """Adds or replaces papers in one step. Returns the number of the generation that contains them, which is new
-        unless nothing changed. There are no leases, so `fences` is ignored.
+        """Adds or replaces papers in one step. Returns the number of the generation that contains the papers. This
+        generation is new unless nothing changed. There are no leases, so `fences` is ignored.
 
         Raises one of these errors, in which case nothing is changed:
 
@@ -162,8 +162,8 @@ class EmbeddedStore:
 
     def rollback(self) -> int:
         """Restores the previous generation, including its bundles, and returns its number. Two earlier generations are
-        kept. Raises `CorruptStoreError` if the previous generation is damaged, and `StoreError` if there is no previous
-        generation. In both cases, nothing is changed."""
+        kept. Raises `CorruptStoreError` if the previous generation is damaged, and `StoreError` if there is none. In
+        both cases, nothing is changed."""
         self._require_content("roll back")
         with self._generations.writing() as current:
             if current.generation == 0:
@@ -216,11 +216,11 @@ class EmbeddedStore:
         return None if file is None else bundles.read(self._generations.bundles / file.name, paper)
 
     def rebuild(self) -> tuple[int, list[str]]:
-        """Rebuilds all derived files with the configured embedding model. Returns the new generation's number, and
-        notes with one line each.
+        """Rebuilds all derived files with the configured embedding model. Returns the new generation's number, and a
+        list of one-line notes.
 
-        If `CURRENT` or the manifest cannot be read, each paper's newest bundle is used. The notes say so and list all
-        unusable files. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
+        If `CURRENT` or the manifest cannot be read, each paper's newest bundle is used. In this case, the notes say so
+        and list all unusable files. Raises `StoreError` if there is no graph, and the same errors as `publish`."""
         self._require_content("rebuild")
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
@@ -250,8 +250,8 @@ class EmbeddedStore:
         return problems(self.folder, self._model)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Yields all bundles in id order. Raises `CorruptStoreError` when it reaches a damaged bundle. Other bundles
-        can still be read by id."""
+        """Yields all bundles in id order. Raises `CorruptStoreError` on reaching a damaged bundle. Other bundles can
+        still be read by id."""
         with self.snapshot() as snapshot:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)
@@ -265,14 +265,14 @@ class EmbeddedStore:
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
         """Checks a statement with the guard and runs it in a process without file access. Raises `QueryRefusedError` if
-        it is not allowed, and `QueryFailedError` if it fails."""
+        the statement is not allowed, and `QueryFailedError` if the statement fails."""
         checked = guard(statement, parameters)
         with self.snapshot() as snapshot:
             table = snapshot.queries().run(for_ladybug(checked), parameters, rows=rows, seconds=seconds)
         return table.model_copy(update={"columns": heads(checked, table.columns)})
 
     def warm_queries(self) -> None:
-        """Starts the process that runs queries. Raises `QueryFailedError` if it cannot be started."""
+        """Starts the process that runs queries. Raises `QueryFailedError` if the process cannot be started."""
         with self.snapshot() as snapshot:
             snapshot.queries().start()
 
@@ -305,7 +305,7 @@ class EmbeddedStore:
         measured: str | None = None,
     ) -> int:
         """Builds and publishes a generation. `decided` is the name of the file with decisions, and `measured` the name
-        of the file with ablations. If either is None, `opened`'s file is kept."""
+        of the file with ablations. If either is None, the file used by `opened` is kept."""
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:

@@ -20,7 +20,7 @@ from xkg.store.neo4j.db.migrations import State
 from xkg.store.rows import key
 
 MOST = 200
-"""Maximum number of stored states, each 10 to 100 KB."""
+"""Maximum number of stored states. Each state takes 10 to 100 KB."""
 _LARGEST = 1 << 30
 
 _KEEP = (
@@ -46,7 +46,7 @@ _BUNDLE = "MATCH (e:XkgEarlier {id: $id}) RETURN e.bundle AS bundle"
 
 class _Held(NamedTuple):
     """A paper's state from the commit `began` up to, but not including, `until`. For the current state, `until` is
-    None. For an earlier state, `id` is its node's id."""
+    None. For an earlier state, `id` is the id of the state's node."""
 
     began: int
     until: int | None

@@ -33,8 +33,8 @@ def problems(connection: Connection, model: str) -> list[str]:
                 bundle = stored.bundle
                 if not stored.as_written:
                     found.append(
-                        f"paper {bundle.paper.id!a} was changed by hand in the graph: publish it again to undo that "
-                        "(`xkg export` shows its current state)"
+                        f"paper {bundle.paper.id!a} was changed by hand in the graph: publish the paper again to "
+                        "undo the change (`xkg export` shows the current state)"
                     )
                 known.add(paper_key)
                 visible = {t.id for t in bundle.techniques if t.hidden is None}
@@ -54,7 +54,7 @@ def problems(connection: Connection, model: str) -> list[str]:
     if state.model not in ("", model):
         found.append(
             f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
-            "first one, or run `xkg index rebuild`"
+            "first model, or run `xkg index rebuild`"
         )
     return found
 

@@ -2,9 +2,9 @@
 fence, expires})`.
 
 A lease that is not renewed expires according to the server's clock. Another machine may then take the lease, with a
-higher fence. Publishing compares the fence in its own transaction, so a machine that was suspended until its lease
-expired cannot change anything (compare the sequencers in Burrows, The Chubby lock service, OSDI 2006). The node is kept
-after its lease ends, so that the fence always increases."""
+higher fence. The fence is compared in the same transaction that publishes the paper, so a machine that was suspended
+until its lease expired cannot change anything. Compare the sequencers in Burrows, The Chubby lock service, OSDI 2006.
+The node is kept after its lease ends, so that the fence always increases."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,11 @@ from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
 
 SECONDS = 120.0
-"""The duration of a lease. The holder renews it three times in this period."""
+"""The duration of a lease. The holder renews the lease three times in this period."""
 
 _ACQUIRE = (
     "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
-    "SET l.lock = $holder "  # locks the node before reading it
+    "SET l.lock = $holder "  # locks the node before the node is read
     "WITH l, l.expires <= timestamp() AS free "
     "SET l.fence = CASE WHEN free THEN l.fence + 1 ELSE l.fence END, "
     "l.holder = CASE WHEN free THEN $holder ELSE l.holder END, "
@@ -40,8 +40,8 @@ _HOLDERS = (
 def held(
     connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
 ) -> Iterator[int]:
-    """Holds the lease on a paper during the context and for `pause` seconds afterwards, and yields its fence. Raises
-    `LeaseHeldError` if another machine holds it, and the same errors as `Connection`."""
+    """Holds the lease on a paper until `pause` seconds after the context ends, and yields the lease's fence. Raises
+    `LeaseHeldError` if another machine holds the lease, and the same errors as `Connection`."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
     values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))

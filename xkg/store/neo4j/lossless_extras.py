@@ -3,7 +3,7 @@ lossless.
 
 A value in the bundle is used if the node contains the same value, or a substitute for characters that no engine can
 store (lone surrogates, NUL). If the value was changed in the graph, the graph's value is used. Values that the nodes
-contain exactly are read from the nodes if an earlier version of xkg did not store them."""
+contain exactly are read from the nodes if an earlier version of xkg did not store these values."""
 
 import json
 import zlib
@@ -56,8 +56,8 @@ class Rest:
         self.symbols = {key(node["id"]): key(node["repository"]) for node in fields["symbols"]}
 
     def bundle(self, found: Parts) -> PaperBundle:
-        """Returns the bundle as it currently is in the graph. Nodes deleted from the graph are omitted, as is
-        everything that depends on them. Raises `CorruptStoreError` if a value is invalid."""
+        """Returns the bundle in its current state in the graph. Nodes deleted from the graph are omitted, together with
+        everything that depends on these nodes. Raises `CorruptStoreError` if a value is invalid."""
         try:
             fields = {name: value for name, value in self._fields.items() if name != "generation"}
             fields["paper"] = _merged("Paper", fields["paper"], found.nodes["Paper"].get(key(self.paper), {}))
@@ -77,8 +77,8 @@ class Rest:
             else:
                 line = str(error)
             raise CorruptStoreError(
-                f"paper {self.paper!a} was changed in the graph to an invalid value ({line[:160]}): correct it there, "
-                "or build or import it again"
+                f"paper {self.paper!a} was changed in the graph to an invalid value ({line[:160]}): correct the "
+                "value there, or build or import the paper again"
             ) from error
 
 
@@ -132,7 +132,7 @@ def unpack(data: bytes) -> Rest:
 
 
 def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str, Any]:
-    """Returns a node's fields from `extras`, or from the graph if they were changed there."""
+    """Returns a node's fields from `extras`, or from the graph for fields that were changed in the graph."""
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)

@@ -64,8 +64,8 @@ def read(
     """Runs a read-only statement. Returns up to `rows` rows and about `bytes` bytes of JSON. Values are plain JSON, as
     with the embedded engine. The server stops the transaction after `seconds`.
 
-    Raises `QueryRefusedError` if the statement is not allowed, `QueryFailedError` if it fails or times out, and the
-    driver's errors if the server is unreachable or rejects the login."""
+    Raises `QueryRefusedError` if the statement is not allowed, and `QueryFailedError` if it fails or times out. Also
+    raises the driver's errors if the server is unreachable or rejects the login."""
     passed = guard(statement, parameters)
     values = checked_parameters(parameters or {})
     if not _turns.acquire(timeout=seconds):
@@ -112,7 +112,7 @@ class _Turn:
         return session
 
     def end(self) -> bool:
-        """Frees the slot. Returns False if it has already been freed."""
+        """Frees the slot. Returns False if the slot has already been freed."""
         if not self._once.acquire(blocking=False):
             return False
         self._turns.release()
@@ -121,8 +121,8 @@ class _Turn:
     def cut(self) -> None:
         """Closes the connection, which stops the thread that reads from it, and frees the slot, even if the server is
         still running the query."""
-        # A session may only be closed by its own thread. The asynchronous driver has a public method for this purpose
-        # (`AsyncSession.cancel`), which does the same.
+        # A session may only be closed by its own thread. The asynchronous driver has a public method that does the same
+        # (`AsyncSession.cancel`).
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
@@ -145,10 +145,10 @@ def _table(
             database=database,
             default_access_mode=neo4j.READ_ACCESS,
             fetch_size=max(1, min(rows + 1, _FETCHED)),
-            # only notifications about names that do not exist in the database
+            # Request only notifications about names that do not exist in the database.
             notifications_min_severity="WARNING",
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
-            # in a cluster, ensures that the query sees this process's writes
+            # In a cluster, this ensures that the query sees this process's writes.
             bookmark_manager=driver.execute_query_bookmark_manager,
         ) as session,
         turn.of(session).begin_transaction(timeout=seconds) as transaction,
@@ -177,7 +177,7 @@ def _table(
 
 def _value(value: Any) -> Any:
     """Converts a driver's value to the form used by the embedded engine. Raises `ValueError` if Python cannot represent
-    it."""
+    the value."""
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
@@ -201,7 +201,7 @@ def _value(value: Any) -> Any:
             return {key: _value(item) for key, item in value.items()}
         case None | int() | float() | str() | bytes() | bytearray():
             return value
-    raise ValueError(value)  # the driver's placeholder for an unreadable value in a list or map
+    raise ValueError(value)  # this is the driver's placeholder for an unreadable value in a list or map
 
 
 def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
@@ -216,7 +216,7 @@ def _explained(error: Neo4jError, seconds: float) -> Exception:
     if parts[-1] in _OVERRAN:
         return overran(seconds)
     if parts[-1] in _TOO_MUCH:
-        return QueryFailedError("the query needs more memory than the server allows; make it narrower")
+        return QueryFailedError("the query needs more memory than the server allows; narrow the query")
     if parts[-1] == "AccessMode":
         return QueryRefusedError(_MORE_THAN_READS)
     if _NOT_OF_THE_QUERY.intersection(parts):

@@ -83,7 +83,7 @@ Seen = Stored | CorruptStoreError | None
 
 
 def position(connection: Connection) -> Position:
-    """Returns the graph's position, which is empty if there is no graph. Takes one round trip."""
+    """Returns the graph's position in one round trip. The position is empty if there is no graph."""
     state = require_schema(connection.read(read_state), connection)
     return Position(state.graph, state.generation)
 
@@ -251,7 +251,7 @@ def _is_whole(state: State, since: Position | None) -> bool:
 
 
 def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
-    """Returns papers once they match their hash or are the same in two reads with a pause in between."""
+    """Returns papers once they match their hashes, or once two reads with a pause in between return the same papers."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)

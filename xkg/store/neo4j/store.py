@@ -33,7 +33,7 @@ class Neo4jStore:
     """Implements `xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` for the configured Neo4j server.
 
     Nothing is read on opening. `close` adds `CITES` and `SAME_CONCEPT` edges for the papers that were written, so that
-    a batch does this only once. If `connect` is false, `close` does not add them. Thread-safe, and safe to use in
+    a batch adds edges only once. If `connect` is false, `close` does not add any edges. Thread-safe, and safe to use in
     forked processes."""
 
     def __init__(
@@ -94,8 +94,8 @@ class Neo4jStore:
             state = self._begin(transaction)
             revised = []
             for paper_key, stored in read.read_locked(transaction, keys).items():
-                # The transaction may be retried, but `change` may have side effects, so it is called only once per
-                # bundle.
+                # The transaction may be retried, but `change` may have side effects, so `change` is called only once
+                # per bundle.
                 if paper_key not in changed or changed[paper_key][0] != stored.bundle:
                     changed[paper_key] = (stored.bundle, change(stored.bundle))
                 bundles.validate(changed[paper_key][1])
@@ -186,7 +186,7 @@ class Neo4jStore:
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Recomputes the links between all papers with the configured embedding model, and causes all copies of the
-        graph to be rebuilt. Returns the number of the commit, and notes."""
+        graph to be rebuilt. Returns the number of the commit, and a list of one-line notes."""
         self._prepare()
         self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
         return self._connect(), []
@@ -200,8 +200,8 @@ class Neo4jStore:
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if it is not allowed, and
-        `QueryFailedError` if it fails."""
+        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if the statement is not allowed,
+        and `QueryFailedError` if the statement fails."""
         from xkg.store.neo4j.queries import read
 
         with self.connection.explaining():
@@ -215,7 +215,7 @@ class Neo4jStore:
             )
 
     def warm_queries(self) -> None:
-        """Connects to the server. Raises `StoreUnreachableError` if it cannot be reached."""
+        """Connects to the server. Raises `StoreUnreachableError` if the server cannot be reached."""
         _ = self.connection.driver
 
     def decisions(self) -> Sequence[Decision]:
@@ -234,7 +234,7 @@ class Neo4jStore:
 
     def close(self) -> None:
         """Adds edges for the papers that were written, and disconnects. The store can still be used. Raises the same
-        errors as `connect`. Even then, the papers have been stored."""
+        errors as `connect`. Even if it does, the papers have been stored."""
         try:
             if self._written and self._connects:
                 self.connect()
@@ -289,7 +289,7 @@ class Neo4jStore:
         try:
             return self._write(work)
         except _Unchanged as unchanged:
-            self._written = True  # the writer of these papers may have died before it added their edges
+            self._written = True  # the writer of these papers may have died before adding their edges
             return unchanged.generation
 
     def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
@@ -308,7 +308,7 @@ class _Unchanged(Exception):
 
 def _parts(new: Iterable[PaperBundle]) -> Iterator[list[PaperBundle]]:
     """Groups papers into parts that fit into one transaction. Raises `InputError` if a paper is inconsistent, and
-    `StoreError` if one is repeated."""
+    `StoreError` if a paper is repeated."""
     part: list[PaperBundle] = []
     known, size = set[str](), 0
     for bundle in new:

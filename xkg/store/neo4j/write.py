@@ -1,9 +1,9 @@
 """Writes papers to the graph in a transaction that may be retried.
 
-The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything the
-transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges to them from
-other papers are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are removed, unless
-they are shared with another paper."""
+The transaction first increments the counter on `(:XkgMeta)`. The node's lock serialises all writers, so everything that
+the transaction reads afterwards remains valid until the commit. A paper's nodes are merged, so that edges from other
+papers to these nodes are kept. The paper's own edges are recreated. Nodes that no longer belong to the paper are
+removed, unless another paper shares these nodes."""
 
 import hashlib
 import json
@@ -30,8 +30,8 @@ _COUNT = (
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
-# `newest` is a single property, so that it is never partly visible. Readers use it to check whether the newest commit
-# is fully visible.
+# `newest` is a single property, so that it is never partly visible. Readers use `newest` to check whether the newest
+# commit is fully visible.
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
@@ -64,7 +64,7 @@ def replace(
     if new and state.model not in ("", model):
         raise ModelMismatchError(
             f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
-            "first one, or run `xkg index rebuild` to link it again"
+            "first model, or run `xkg index rebuild` to link the graph again"
         )
     new = read.changed(transaction, new) if new else new
     if not new and not removed:
@@ -139,7 +139,7 @@ def stamp(
     model: str | None = None,
     connected: int | None = None,
 ) -> None:
-    """Records that `changed` nodes have this commit's number, at the end of the transaction."""
+    """Records how many nodes have this commit's number (`changed`). Called at the end of the transaction."""
     transaction.run(_STAMP, all=_stamp(state, changed, model=model, connected=connected)).consume()
 
 
@@ -152,7 +152,7 @@ def _stamp(state: State, changed: int, *, model: str | None = None, connected: i
 
 
 class _Rows:
-    """Rows grouped by table, which are the parameters for the statement that writes them."""
+    """Rows grouped by table, as parameters for the statement that writes the rows."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
@@ -162,8 +162,8 @@ class _Rows:
         if row.table in NODES:
             names = [name.removesuffix("[]") for name in NODES[row.table].split()]
             values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # If papers share a repository, the paper for which it is official takes precedence, or else the first
-            # paper.
+            # If papers share a repository, the paper for which the repository is official takes precedence; otherwise,
+            # the first paper does.
             if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
                 table[values["id"]] = values
         else:
@@ -194,7 +194,7 @@ def _write_statement() -> str:
         for rows, (label, one, edges) in own.items()
     ]
     for label in NODES:
-        if label in ("CitedWork", "Ablation"):  # created separately from papers
+        if label in ("CitedWork", "Ablation"):  # these nodes are created separately from papers
             continue
         keep = (
             " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
@@ -204,7 +204,7 @@ def _write_statement() -> str:
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
-    # If a cited work has been built, it becomes a paper, including for all papers that cite it.
+    # A cited work that has been built becomes a paper, and citations of the work become citations of the paper.
     work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
     parts += [
         f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
@@ -250,7 +250,7 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
-    """Returns the extra data for these papers, or None if it cannot be read."""
+    """Returns the extra data for each of these papers, or None if the data cannot be read."""
     found: dict[str, Rest | None] = {}
     for record in transaction.run(_EARLIER, papers=papers):
         if record["rest"] is not None:

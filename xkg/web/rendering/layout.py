@@ -89,7 +89,7 @@ def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge],
     few = min(1.0, 0.3 + len(radii) / 16)  # keep a small number of nodes close together in the middle
     at = np.array(size) / 2 + (share - 0.5) * few * (np.array(size) - 2 * half.max(axis=0))
     at = _separated(at, half, np.array(size))
-    # The circle is above its label.
+    # Each circle is above its label.
     return [(round(float(x), 1), round(float(y) - _LINE / 2, 1)) for x, y in at]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -152,19 +153,35 @@ class Dated(Maker):
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
-SCALAR = "raise TypeError('only 0-dimensional arrays can be converted to Python scalars')"
-"""Of NumPy 2.4."""
+COMPILED = "[0][not hasattr(fakelib, 'rate')]"
+"""Fails in the code's own line, like a library's compiled code."""
 WEIGHTS = "raise __import__('pickle').UnpicklingError('Weights only load failed')"
 """Of torch 2.6."""
 
 
-def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: World, tmp_path: Path) -> None:
-    (world.repository / "train.py").write_text("rate\n" + TRAIN)
-    commit(world.repository, "2019-05-01T12:00:00")
+@pytest.mark.parametrize(
+    ("code", "day"),
+    [
+        ("rate", "2019-05-01"),
+        ("raise ValueError('no such data set')", "2025-05-01"),
+        ("assert not 'data'", "2025-05-01"),
+    ],
+)
+def test_errors_of_the_code_itself_are_no_matter_of_packages(world: World, tmp_path: Path, code: str, day: str) -> None:
+    (world.repository / "train.py").write_text(f"{code}\n{TRAIN}")
+    commit(world.repository, f"{day}T12:00:00")
     maker = Dated(tmp_path / "sites")
-    with pytest.raises(BaselineError, match="NameError"):
+    with pytest.raises(BaselineError, match=r"(?:Name|Value|Assertion)Error"):
         campaign_with(maker, world)
     assert maker.days == [None]
+
+
+def test_code_without_a_commit_gets_the_first_packages_for_this_python(world: World, tmp_path: Path) -> None:
+    shutil.rmtree(world.repository / ".git")
+    (world.repository / "train.py").write_text(f"import fakelib\n{COMPILED}\n{TRAIN}")
+    maker = Dated(tmp_path / "sites")
+    assert campaign_with(maker, world).environment == "oldest"
+    assert maker.days == [None, FIRST_DAY]
 
 
 @pytest.mark.product("each day")
@@ -175,8 +192,8 @@ def test_a_name_that_old_code_does_not_define_is_no_matter_of_packages(world: Wo
         ("fakelib.rate()", "2019-05-01", {"3.7": Path("/python3.7")}, ["2019-05-01"], "old"),
         ("fakelib.level()", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
         ("fakelib.level()", "2025-05-01", {}, ["2025-05-01", FIRST_DAY], "oldest"),
-        ("[0][not hasattr(fakelib, 'rate')]", "2019-05-01", {}, ["2019-05-01"], "old"),
-        (f"if not hasattr(fakelib, 'rate'):\n    {SCALAR}", None, {}, [], "old"),
+        (COMPILED, "2019-05-01", {}, ["2019-05-01"], "old"),
+        (COMPILED, None, {}, [], "old"),
         (f"if not hasattr(fakelib, 'rate'):\n    {WEIGHTS}", None, {}, [], "old"),
     ],
 )

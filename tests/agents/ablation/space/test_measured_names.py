@@ -60,6 +60,34 @@ def test_what_only_the_measurement_read(old: str, new: str, read: dict[str, tupl
 
 
 @pytest.mark.parametrize(
+    ("new", "read"),
+    [("goal.mean", {"a.py::fit": ("goal.mean",)}), ("goal.near", {}), ("goal.score(x) * goal.score.__name__", {})],
+)
+def test_an_attribute_that_only_the_measurement_reads(new: str, read: dict[str, tuple[str, ...]]) -> None:
+    code = """
+class Goal:
+    def __init__(self, mean):
+        self.mean, self.near = mean, 0
+
+    def score(self, x):
+        self.near = x
+        return self.mean - x
+
+def fit(goal):
+    x = 0.5 * goal.score(0)
+    return x
+
+def distance(goal, x):
+    return abs(goal.mean - x) + goal.near
+
+goal = Goal(3)
+print(f"R2: {distance(goal, fit(goal))}")
+"""
+    before, after = PythonSource("a.py", code), PythonSource("a.py", code.replace("0.5 * goal.score(0)", new))
+    assert leaked([before], [after], Metric.parse(r"R2: ([-\d.]+):min")) == read
+
+
+@pytest.mark.parametrize(
     ("old", "new", "differing"),
     [("2 * n for", "0 * n for", ("a.py::simulate",)), ("sum(y) / sum(x)", "max(y) / max(x)", ())],
 )

@@ -62,6 +62,12 @@ def test_the_state_that_training_returns_is_the_methods_own() -> None:
     assert changed_values([before], [best], METRIC) == ("a.py::train",)
 
 
+def test_a_printed_value_that_is_updated_after_training_is_followed() -> None:
+    better = CODE.replace("    print(", "    total = max(total, 1)\n    print(").replace("SHOWN", "total / rounds")
+    before, after = PythonSource("a.py", CODE.replace("SHOWN", "total / rounds")), PythonSource("a.py", better)
+    assert changed_values([before], [after], METRIC) == ("a.py::play",)
+
+
 def test_a_list_that_only_the_printed_value_reads_is_followed_as_a_loop_that_appends() -> None:
     code = "def once(seed):\n    return {} * seed\n"
     code += "found = [once(n) for n in range(3)]\nprint('average:', sum(found) / 3)\n"

@@ -14,12 +14,14 @@ def test_a_metric_that_stays_the_starters_is_unproven_until_the_end(world: World
         parts(),
         edit(function("train", nothing)),
         final(),
-        final(answers=[answered(about) for about in doubts]),
+        final(answers=[answered("the metric")]),
+        final(answers=[answered(about) for about in doubts[1:]]),
     ]
     result = world.run()
-    first, second = [each.observation for each in steps(world.run_folder)][1:]
+    first, second, third = [each.observation for each in steps(world.run_folder)][1:]
     assert first.startswith("not accepted yet, in doubt: the metric: it is the starter's to the last digit"), first
-    assert second.startswith("accepted"), second
+    assert second.startswith("not accepted yet, in doubt: train.py"), second
+    assert third.startswith("accepted"), third
     assert result.stopped is None
     assert str(result).startswith("B, unproven: error-free, but the metric: it is the starter's to the last digit")
     report = (world.run_folder / "report.md").read_text()
@@ -47,6 +49,38 @@ def test_a_change_of_what_the_metric_is_computed_from_is_in_doubt(world: World) 
     assert any(doubt.startswith("model.py::score: the printed metric is computed from this") for doubt in result.doubts)
 
 
+def test_a_metric_that_a_changed_line_prints_is_in_doubt(world: World) -> None:
+    printing = MOMENTUM.replace("return x", "print('final', f'loss: {x * x / 9:.6f}')\n    raise SystemExit")
+    world.endpoint.answers = [parts(), edit(function("train", printing)), final(), step("list_files")]
+    result = world.run(steps=3)
+    assert "train.py:14: this changed line, or code that it calls, printed the metric" in result.doubts
+
+
+def test_a_new_fixed_seed_is_in_doubt(world: World) -> None:
+    seeded = MOMENTUM.replace("    for _", "    import random\n\n    x += random.Random(7).random()\n    for _")
+    world.endpoint.answers = [parts(), edit(function("train", seeded)), final(9, 16), step("list_files")]
+    assert "train.py:13: 7 is a new fixed seed" in world.run(steps=3).doubts
+
+
+def test_code_that_never_ends_without_a_statement_is_not_waited_for(world: World) -> None:
+    counted = MOMENTUM.replace("for _ in range(steps):", "done = 0\n    while done < steps:\n        done += 1")
+    world.endpoint.answers = [parts(), edit(function("train", counted)), final(9, 16)]
+    result = world.run()
+    assert result.result == "A"
+    assert not any(doubt.startswith("train.py:13") for doubt in result.doubts), result.doubts
+
+
+def test_a_check_that_is_wrong_can_be_disputed(world: World) -> None:
+    world.endpoint.checks = [{"name": "first step", "says": "it is known", "code": "assert False, 'not so'\n"}]
+    world.endpoint.answers = [
+        parts(),
+        edit(function("train", MOMENTUM)),
+        final(),
+        final(answers=[answered("first step")]),
+    ]
+    assert world.run().title.endswith("better than the starter, but first step: the check of this property fails")
+
+
 def test_checks_that_were_written_before_the_code_are_part_of_what_is_done(world: World) -> None:
     code = "from train import train\nassert abs(train(1) - 9) < 1e-9, 'the first step follows the gradient'\n"
     world.endpoint.checks = [{"name": "first step", "says": "it follows the gradient", "code": code}]
@@ -60,7 +94,7 @@ def test_checks_that_were_written_before_the_code_are_part_of_what_is_done(world
     ]
     result = world.run()
     told = [each.observation for each in steps(world.run_folder)][1]
-    assert told.startswith("not accepted: first step: the check of this property fails")
+    assert told.startswith("not accepted yet, in doubt: first step: the check of this property fails\nchange the code")
     assert "the first step follows the gradient" in told
     assert (result.title, result.edits) == ("A: error-free and better than the starter", 2)
     asked = world.endpoint.requests[1]["messages"][1]["content"]

@@ -13,6 +13,7 @@ def markdown(campaign: Campaign) -> str:
 
 def _parts(campaign: Campaign) -> Iterator[str]:
     yield f"# Ablation {_text(campaign.id)}\n"
+    yield from (f"**{_text(why)}**\n" for why in [campaign.unmeasured] if why)
     facts = (f"{name}: {value}" for name, value in rows.summary(campaign))
     yield _items((*facts, *(f"note: {note}" for note in campaign.notes)))
     yield from _words(campaign)
@@ -77,11 +78,11 @@ def _words(campaign: Campaign) -> Iterator[str]:
     analysis = campaign.analysis
     if analysis is None:
         return
-    yield "## What it says\n"
-    yield _text(analysis.summary) + "\n"
+    yield "## What the model says\n"
+    evidence = {each.component.name: rows.verdict(each) for each in campaign.importances()}
     for title, statements in (("Evidence that holds", analysis.strong), ("Weak evidence", analysis.weak)):
         yield f"### {title}\n"
-        yield _items([f"{each.component}: {each.text}" for each in statements] or ["none"])
+        yield _items([f"{each.component} ({evidence[each.component]}): {each.text}" for each in statements] or ["none"])
     if analysis.caveats:
         yield "### Limits\n"
         yield _items(analysis.caveats)

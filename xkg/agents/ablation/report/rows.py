@@ -69,7 +69,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     """Yields the facts at the top of the report, as names and values."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
-    noise = f"{baseline.noise:.2%} from seed to seed" if baseline.noise is not None else "one seed: noise unknown"
+    noise = f"{baseline.noise:.2%} from run to run" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:
         noise = f"none: every run gives the same value, {'whatever the seed' if baseline.varied else 'without a seed'}"
     runs = [run for outcome in outcomes for run in outcome.runs]
@@ -132,5 +132,5 @@ def comparisons(campaign: Campaign) -> str:
         f"{compared} candidates were compared with the baseline using the exact rank-sum test. 'Critical' and 'beyond "
         "the noise' are adjusted for all comparisons (Benjamini and Hochberg): one such claim in 20 may be false. A "
         "change is the Hodges-Lehmann shift, with a 95 % interval for this comparison alone. A candidate whose first "
-        "run is within the baseline's range is run only once, and compared with the baseline for its seed."
+        "run is within the baseline's range is run only once."
     )

@@ -46,23 +46,19 @@ def baseline_of(
             raise BaselineError("; ".join(filter(None, [said, *causes[:4], *lacks[:3], advice])))
     values = [run.value for run in runs if run.value is not None]
     mean, noise = fmean(values), relative_noise(values)
-    reproduced = off = None
     verdict = f"{mean:.6g}; no claimed value to compare with"
     if task.claimed is not None:
         off = (mean - task.claimed) / (abs(task.claimed) or 1.0)
-        reproduced = abs(off) <= task.tolerance
         verdict = (
             f"reproduced: {mean:.6g}, claimed {task.claimed:g} ({off:+.1%}, within {task.tolerance:.0%})"
-            if reproduced
+            if abs(off) <= task.tolerance
             else f"runs, but is off by {off:+.1%}: {mean:.6g}, claimed {task.claimed:g}"
         )
-    one_seed = unknown if len(set(values)) == 1 else ""
-    if len(values) == 1:
-        one_seed = "the baseline was run with one seed"
-    exact = len(set(values)) == 1 and not one_seed
+    equal = len(set(values)) == 1
+    one_seed = "it was run with one seed" if len(values) == 1 else unknown if equal else ""
     return Baseline(
-        runs=tuple(runs), verdict=verdict, reproduced=reproduced, off=off, noise=None if one_seed else noise,
-        exact=exact, one_seed=one_seed, varied=tuple(varied),
+        runs=tuple(runs), verdict=verdict, noise=None if one_seed else noise,
+        exact=equal and not one_seed, one_seed=one_seed, varied=tuple(varied),
     )  # fmt: skip
 
 
@@ -102,8 +98,8 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
     longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
     way = f"raise {', '.join(longer[:3])}" if longer else "choose a longer or more stable setting"
     return (
-        f"the baseline varies by {baseline.noise:.1%} from seed to seed, so {len(task.seeds)} seeds cannot show an "
-        f"effect of 5 %; use about {seeds_needed(baseline.noise)} seeds (--seed), or {way}"
+        f"the baseline varies by {baseline.noise:.1%} from run to run, so {len(task.seeds)} seeds rarely show "
+        f"an effect of 5 %; use about {seeds_needed(baseline.noise)} seeds (--seed), or {way}"
     )
 
 

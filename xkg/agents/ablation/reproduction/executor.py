@@ -16,7 +16,7 @@ from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.failures import Failure, raised_by_itself
 from xkg.agents.ablation.outcomes import Repair, RunOutcome
 from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
@@ -51,7 +51,7 @@ _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_DISPLAY = re.compile(r"Cannot load backend '(\w{1,40})' which requires the '\w{1,40}' interactive framework")
 _DATED = "packages are from"
 _LACKS = re.compile(r"(?i)is not installed|pip install")
-_OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning|Deprecated\w{0,40})\b")
+_UNDEFINED = re.compile(r"\b(?:NameError|UnboundLocalError)\b")
 _OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
 _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
 
@@ -135,16 +135,14 @@ class Executor:
         return mended
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
-        """Whether other package versions may help. Also true for any error in code that is older than this Python
-        version, because newer packages may silently return different values and shapes, or reject intact
-        checkpoints."""
+        """Whether other package versions may help, because newer packages may reject intact checkpoints and arguments,
+        or return different values and shapes."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
         if outcome.failure not in ("error", "shape"):
             return outcome.failure == "removed API"
-        is_older = bool(self.committed) and str(self.committed) < first_day(own().minor)
-        problem = outcome.problem or ""
-        return (is_older and "NameError" not in problem) or bool(_OF_A_VERSION.search(problem))
+        by_itself = raised_by_itself(outcome.output_end, self.workspace.files)
+        return not (by_itself or _UNDEFINED.search(outcome.problem or ""))
 
     def _found(self, outcome: RunOutcome) -> bool:
         """Adds a repository module to the module path if a run did not find the module or an installed package hid it.
@@ -291,12 +289,8 @@ class Executor:
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Switches to packages from another day: first the commit's day, then the first day with packages for this
         Python, which suit older code. Returns whether the day changed."""
-        if not self.committed:
-            return False
-        days = {
-            self.committed: "the commit's half-year",
-            first_day(own().minor): "the first day with packages for this Python",
-        }
+        days = {self.committed: "the commit's half-year"} if self.committed else {}
+        days |= {first_day(own().minor): "the first day with packages for this Python"}
         for day, name in days.items():
             if day in self._tried:
                 continue

@@ -157,7 +157,7 @@ def _faults(
         rest = rest[len(named) :]
     script = Started(folder, named).script(tree)
     if script is None and named[:1] == ("-m",) and named[-1].partition(".")[0] in sys.stdlib_module_names:
-        rest = tuple(word for word in rest if not word.startswith("-"))  # options of Python's own modules
+        rest = tuple(word for word in rest if not word.startswith("-"))  # options of a standard library module
     elif script is None:
         yield f"it does not start a file in the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
     writes = {_normal("", path) for path in instruction.writes}

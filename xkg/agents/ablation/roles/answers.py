@@ -75,7 +75,6 @@ class Said(AnswerType):
 
 
 class Words(AnswerType):
-    summary: str
     strong: tuple[Said, ...]
     weak: tuple[Said, ...]
     caveats: tuple[str, ...]

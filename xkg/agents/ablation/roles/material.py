@@ -19,7 +19,7 @@ def experiment(task: Task, baseline: Baseline, readme: str) -> str:
     """Describes the command, metric and baseline."""
     noise = "every run gives the same value" if baseline.exact else "one seed: noise unknown"
     if baseline.noise is not None and not baseline.exact:
-        noise = f"it varies by {baseline.noise:.2%} from seed to seed"
+        noise = f"it varies by {baseline.noise:.2%} from run to run"
     better = "lower" if task.metric.direction == "min" else "higher"
     lines = [
         f"command: {task.command(task.seeds[0])}",

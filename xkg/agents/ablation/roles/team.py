@@ -230,7 +230,6 @@ class Team:
         if answer is None:
             return None
         return Analysis(
-            summary=answer.summary.strip(),
             strong=_statements(answer.strong, found),
             weak=_statements(answer.weak, found),
             caveats=tuple(" ".join(text.split()) for text in answer.caveats),

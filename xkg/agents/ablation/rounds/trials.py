@@ -45,11 +45,12 @@ class Trials:
         return sum(self.baseline.values) / len(self.baseline.values)
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
-        """Returns the outcomes of chosen candidates, up to the task's budget. Candidates that reveal nothing about
-        their component (see `CandidateOutcome.tried`) do not count, but at most twice as many candidates as the budget
-        are started."""
+        """Returns the outcomes of chosen candidates, up to the task's budget. A candidate that reveals nothing about
+        its component (see `CandidateOutcome.tried`) is replaced by another candidate, as long as there are candidates
+        found by rules. A model writes at most twice as many candidates as the budget."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
-        while room := min(budget - sum(outcome.tried for outcome in found), 2 * budget - len(found)):
+        most = max(2 * budget, len(self.space.candidates))
+        while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):
             picked = choice.next(room, found)
             if not picked:
                 break
@@ -164,19 +165,14 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
-    """Computes the effect relative to the whole baseline or, for a single run, relative to the baseline with the same
-    seed. If all values equal the baseline's for the same seeds, the metric has not changed, even if it varies between
-    seeds. With one seed, the noise is unknown."""
+    """Computes the effect relative to the whole baseline. If all values equal the baseline's for the same seeds, the
+    metric has not changed, even if it varies between seeds. With one seed, the noise is unknown."""
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}
     if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
         return unchanged(values)
-    found = effect(baseline.values, values)
-    if len(values) > 1:
-        return found
-    same = effect([by_seed[outcome.runs[0].seed]], values)
-    return found.model_copy(update={"change": same.change})
+    return effect(baseline.values, values)
 
 
 def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:

@@ -1,6 +1,7 @@
 """Collects the calls that a run made. A default that every call overrides has no effect."""
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -14,16 +15,16 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Calls by name. `executed` contains the lines that ran, by file, or is None if unknown. `parameters` contains the
+    """Calls by name. `executed` contains the lines that ran, by file, or is None if unknown. `signatures` contains the
     parameters of functions and classes, by name."""
 
     def __init__(
         self,
         sources: Sequence[PythonSource],
         executed: Mapping[str, frozenset[int]] | None,
-        parameters: Mapping[str, Sequence[str]],
+        signatures: Mapping[str, Set[tuple[str, ...]]],
     ) -> None:
-        self._parameters = parameters
+        self._signatures = signatures
         self._calls: dict[str, list[Call]] = {}
         self._handed_on: set[str] = set()
         classes = [n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
@@ -55,11 +56,10 @@ class Calls:
         """Whether every call to a function passes this parameter. A call with `**` passes a parameter that is one of
         the `keys` in the code. False if the function itself is passed on, because other code may then call the
         function."""
-        names = self._parameters.get(function)
         calls = self._calls.get(function)
-        if names is None or not calls or function in self._handed_on:
+        if not calls or function in self._handed_on:
             return False
-        position = names.index(parameter) if parameter in names else len(names)
+        position = max(self._positions(function, parameter), default=sys.maxsize)
         return all(
             parameter in c.keywords or (parameter in keys if c.open else len(c.positions) > position) for c in calls
         )
@@ -67,15 +67,16 @@ class Calls:
     def both_ways(self, function: str, parameter: str) -> bool:
         """Whether some calls to a function set a flag and other calls do not. The method then needs both uses of the
         function, as in `tanh(x, derivative=True)`."""
-        names = self._parameters.get(function, ())
-        if parameter not in names:
-            return False
-        position = names.index(parameter)
         given = {
             c.keywords.get(parameter, "".join(c.positions[position : position + 1]))
+            for position in self._positions(function, parameter)
             for c in self._calls.get(function, ())
         }
         return len(given) > 1
+
+    def _positions(self, function: str, parameter: str) -> set[int]:
+        """The positions of a parameter in the definitions of a function that have it."""
+        return {names.index(parameter) for names in self._signatures.get(function, ()) if parameter in names}
 
 
 def _no_values(node: ast.AST) -> Iterator[ast.AST]:

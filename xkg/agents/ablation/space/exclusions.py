@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence, Set
+from types import UnionType
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import (
@@ -176,7 +177,7 @@ def metric_code(
                     protected.append(statement)
             for statement in protected:
                 written.append(source.place(statement))
-                plain.update(_called_plainly(statement))
+                plain.update(_called(statement, ast.Name))
                 called.update(name for name in _called(statement) if _measures(name, vocabulary))
     functions = [(name.rpartition(".")[2], source, f) for source in sources for name, f in source.functions]
     waiting, known = sorted(called), set(called)
@@ -185,7 +186,7 @@ def metric_code(
         for name, source, function in functions:
             if name == wanted_name:
                 places.append(source.place(function))
-                plain.update(_called_plainly(function))
+                plain.update(_called(function, ast.Name))
                 inner = {n for n in _called(function) if _measures(n, vocabulary)} - known
                 known |= inner
                 waiting += sorted(inner)
@@ -213,17 +214,18 @@ _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.Fo
 
 def bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
     """Yields a module's statements outside functions, then each function's statements, including nested blocks."""
-    yield list(_inside(source.tree))
+    yield list(inside(source.tree))
     for _, function in source.functions:
-        yield list(_inside(function))
+        yield list(inside(function))
 
 
-def _inside(node: ast.AST) -> Iterator[ast.stmt]:
+def inside(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yields a node's statements, including nested blocks but not nested functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
         if not isinstance(child, Function | ast.Lambda):
-            yield from _inside(child)
+            yield from inside(child)
 
 
 def measures(function: str) -> bool:
@@ -235,19 +237,9 @@ def _measures(function: str, vocabulary: Set[str]) -> bool:
     return not vocabulary.isdisjoint(words_of(function))
 
 
-def _called(node: ast.AST) -> Iterator[str]:
-    for child in ast.walk(node):
-        if isinstance(child, ast.Call):
-            if isinstance(child.func, ast.Name):
-                yield child.func.id
-            elif isinstance(child.func, ast.Attribute):
-                yield child.func.attr
-
-
-def _called_plainly(node: ast.AST) -> Iterator[str]:
-    for child in ast.walk(node):
-        if isinstance(child, ast.Call) and isinstance(child.func, ast.Name):
-            yield child.func.id
+def _called(node: ast.AST, kinds: type[ast.expr] | UnionType = ast.Name | ast.Attribute) -> Iterator[str]:
+    calls = (child.func for child in ast.walk(node) if isinstance(child, ast.Call))
+    return (last_name(function) for function in calls if isinstance(function, kinds))
 
 
 def _binds(statement: ast.stmt) -> set[str]:

@@ -9,7 +9,7 @@ import ast
 import builtins
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.exclusions import beside_the_method
@@ -26,7 +26,6 @@ from xkg.agents.ablation.space.reported import FORMATS
 from xkg.agents.ablation.space.statements import (
     Lines,
     changed_by,
-    cut_to,
     ends_of,
     given_by,
     head_of,
@@ -42,6 +41,11 @@ from xkg.agents.ablation.space.statements import (
 
 Node = tuple[str, str]
 """A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
+Role = Literal["repeated", "sized", "bounded", "computed", "chances", "divisors", "selecting", "weights"]
+"""How code uses a node: `repeated` nodes are repetition counts, `sized` nodes are sizes, `bounded` nodes are both ends
+of a range, `computed` nodes are used in arithmetic or passed to a library, `chances` are fractions or compared with
+random numbers, `divisors` are denominators, `selecting` nodes choose between two values, and `weights` are factors of
+terms, so that 0 removes the term."""
 Pairs = dict[Lines, list[list[frozenset[Node]]]]
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef
@@ -76,18 +80,16 @@ _Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
 
 
 _NEAR = 4
-_DRAWN: Node = ("()", "")  # a random number drawn in place
+_DRAWN: Node = ("()", "")  # a random number that is drawn inside an expression
 
 
 class Facts:
     """Facts about the executed lines (all lines if None), up to the statements that write the metric. `read` contains
-    the nodes that each statement reads, `compared` the operands of each comparison, and `passed` the two arguments of
-    each call to the repository's own functions. `copies` contains names that are assigned another name's value
-    unchanged, and `returned` the results of calls with the returned nodes. `repeated` nodes are repetition counts,
-    `sized` nodes are sizes, and `bounded` nodes are ends of ranges. `computed` nodes are used in arithmetic or passed
-    to a library, `chances` are fractions or compared with random numbers, and `divisors` are denominators. `selecting`
-    nodes choose between two values, and `weights` are factors of terms. `run` contains the statements that only call a
-    function, as (caller, function, lines)."""
+    the nodes that each statement reads, `compared` the operands of each comparison, `passed` the two arguments of each
+    call to the repository's own functions, `copies` the names that are assigned another name's value unchanged, and
+    `returned` the results of calls with what they return. `roles` contains the nodes with each role. `run` contains the
+    statements that only call a function, as (caller, function, lines), and `under` the conditions under which the
+    metric is written."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -101,19 +103,13 @@ class Facts:
         self._written = {(place.path, place.start_line) for place in written}
         self.compared: Pairs = defaultdict(list)
         self.passed: Pairs = defaultdict(list)
-        self.repeated: set[Node] = set()
-        self.sized: set[Node] = set()
-        self.bounded: set[Node] = set()
-        self.computed: set[Node] = set()
-        self.chances: set[Node] = set()
-        self.divisors: set[Node] = set()
-        self.selecting: set[Node] = set()
-        self.weights: set[Node] = set()
+        self.roles: dict[Role, set[Node]] = {role: set() for role in get_args(Role)}
         self.copies: list[tuple[Node, Node]] = []
         self.returned: list[tuple[Node, Node]] = []
         self.run: list[tuple[str, str, Lines]] = []
+        self.under = set[Node]()
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
-        self._sorted, self._of_loops = set[Node](), set[Node]()
+        self._sorted, self._of_loops, self._holders = set[Node](), set[Node](), set[Node]()
         scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
         bodies: list[_Body] = []
         for source, scope in scopes:
@@ -124,7 +120,8 @@ class Facts:
             self._beside = beside_the_method(source.tree)
             self._body(scope, body, function, frozenset(), ())
         for name, node in self._classes.items():
-            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any method
+            # A base class from a library may call any method.
+            calls = any(last_name(base) not in self._classes for base in node.bases)
             methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
             self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
 
@@ -134,8 +131,8 @@ class Facts:
         for target, held in self.copies:
             self._held[target].append(held)
         compared = {node for nodes in self._compares if nodes & self._drawn for node in nodes - self._drawn}
-        self.chances |= compared
-        self.computed |= compared
+        self.roles["chances"] |= compared
+        self.roles["computed"] |= compared
 
     def _default_values(self, inner: _Scope, function: _Call) -> None:
         for argument, default in defaults_of(function):
@@ -267,6 +264,8 @@ class Facts:
         def add(node: Node, uses: frozenset[Node], **kind: bool) -> None:
             self._found.append(Fact(node, uses, control, lines, scope.id, **kind))
 
+        if (self._path, statement.lineno) in self._written:
+            self.under |= control
         own = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt | ast.excepthandler)]
         self.read.append(
             (set().union(*(self._uses(scope, each) for each in own)), (self._path, statement.lineno), scope.id)
@@ -287,6 +286,7 @@ class Facts:
                     if isinstance(part, ast.Call) and self._called(part):
                         given = "()" if index is None else f"()[{index}]"
                         self.returned += [(node, (given, last_name(part.func)))]
+                    self._holders |= {node} if isinstance(part, ast.Call) and self._holds(scope, part) else set()
                     self._drawn |= {node} if draws(part) else set()
                     self._sorted |= {node} if sorts(part) else set()
         match statement:
@@ -323,12 +323,11 @@ class Facts:
                 of = [self._uses(scope, each) for each in operands]
                 pairs[lines[-1]] += [[one, other] for i, one in enumerate(of) for other in of[i + 1 :]]
         if isinstance(statement, ast.If) and selects(statement):
-            self.selecting |= {*self._as_it_is(scope, statement.test)}
-        self.weights |= {node for each in weights_of(statement) for node in self._as_it_is(scope, each)}
-        if (bound := cut_to(statement)) is not None:
-            self.bounded |= {*self._as_it_is(scope, bound)}
+            self.roles["selecting"] |= {*self._as_it_is(scope, statement.test)}
+        self.roles["weights"] |= {node for each in weights_of(statement) for node in self._as_it_is(scope, each)}
         if isinstance(statement, ast.While):
-            self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
+            for tested in ast.walk(statement.test):
+                self.roles["repeated"] |= {*self._as_it_is(scope, tested)}
         if isinstance(statement, ast.For):
             elements = list(self._elements(scope, statement))
             self.copies += elements
@@ -336,15 +335,24 @@ class Facts:
         if isinstance(statement, ast.AugAssign):
             for node in self._of_loops.intersection(self._as_it_is(scope, statement.target)):
                 add(node, self._uses(scope, statement.value), effect=True, deep=True)
-            into = {node for each in (statement.target, statement.value) for node in self._as_it_is(scope, each)}
-            self.computed |= into
+            for each in (statement.target, statement.value):
+                self.roles["computed"] |= {*self._as_it_is(scope, each)}
         for call in (n for each in own for n in ast.walk(each) if isinstance(n, ast.Call)):
             root = root_name(call.func) if isinstance(call.func, ast.Attribute) else ""
-            escapes = bool(root) and root not in scope.locals - scope.parameters
+            local = root in scope.locals - scope.parameters and (scope.id, root) not in self._holders
+            escapes = self._holds(scope, call) if not root else not local
             for node, uses, given_back in self._bound(scope, call):
                 add(node, uses, binds=True, escapes=escapes)
                 for back in given_back:
                     add(back, frozenset({node}))
+
+    def _holds(self, scope: _Scope, call: ast.Call) -> bool:
+        """Whether a call makes an object that refers to an object of the caller's caller, such as an optimizer of a
+        network that the function was given."""
+        outer = self._holders | {(scope.id, name) for name in scope.parameters}
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        shared = any(not outer.isdisjoint(self._as_it_is(scope, each)) for each in given)
+        return shared and last_name(call.func) in self._classes
 
     def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
         """Yields each loop variable with the node over whose elements the loop iterates."""
@@ -382,34 +390,34 @@ class Facts:
     def _roles(self, scope: _Scope, node: ast.AST) -> None:
         inside = {found for size in self._sizes(scope, node) for found in self._as_it_is(scope, size)}
         if isinstance(node, ast.Call) and last_name(node.func) == "range":
-            self.repeated |= inside
+            self.roles["repeated"] |= inside
         else:
-            self.sized |= inside
+            self.roles["sized"] |= inside
         match node:
             case ast.IfExp(test=test):
-                self.selecting |= {*self._as_it_is(scope, test)}
+                self.roles["selecting"] |= {*self._as_it_is(scope, test)}
             case ast.BinOp(left=left, right=right, op=op):
-                self.computed |= {*self._as_it_is(scope, left), *self._as_it_is(scope, right)}
+                self.roles["computed"] |= {*self._as_it_is(scope, left), *self._as_it_is(scope, right)}
                 parts = list(factors(right))
                 within = {node for each in parts for node in self._as_it_is(scope, each)}
                 if isinstance(left, ast.Constant) and (
                     isinstance(op, ast.Sub) or (isinstance(op, ast.Add) and len(parts) > 1)
                 ):  # `1 - rate`, `1 + rate * x`
-                    self.chances |= within
+                    self.roles["chances"] |= within
                 if isinstance(op, ast.Div | ast.FloorDiv | ast.Mod):
-                    self.divisors |= within
+                    self.roles["divisors"] |= within
             case ast.UnaryOp(operand=operand, op=ast.USub()):
-                self.computed |= {*self._as_it_is(scope, operand)}
+                self.roles["computed"] |= {*self._as_it_is(scope, operand)}
             case ast.Compare(left=left, comparators=[right]):
                 sides = [_DRAWN] if draws(left) or draws(right) else []
                 self._compares.append({*sides, *self._as_it_is(scope, left), *self._as_it_is(scope, right)})
             case ast.Call(args=args, keywords=keywords) if not self._called(node):
                 ends = {n for each in ends_of(node) for n in self._as_it_is(scope, each)}
-                self.bounded |= ends if len(ends) > 1 else set()
+                self.roles["bounded"] |= ends if len(ends) > 1 else set()
                 values = [*args, *(keyword.value for keyword in keywords)]
                 if not (isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id)):
-                    self.sized |= {found for each in args for found in self._as_it_is(scope, each)}
-                self.computed |= {found for each in values for found in self._as_it_is(scope, each)}
+                    self.roles["sized"] |= {found for each in args for found in self._as_it_is(scope, each)}
+                self.roles["computed"] |= {found for each in values for found in self._as_it_is(scope, each)}
 
     def _sizes(self, scope: _Scope, node: ast.AST) -> Iterator[ast.expr]:
         """Yields the parts of a node that are repetition counts, bounds or sizes. Slicing a sorted list is a choice

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.facts import Fact, Facts, Node
+from xkg.agents.ablation.space.facts import Fact, Facts, Node, Role
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.statements import Lines
 
@@ -34,12 +34,17 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """The data flow to the metric. `executed` contains the lines that ran, by file, or is None if unknown. `written`
-    contains the statements that write the metric. `known` is false if none of these statements reads a computed
-    value."""
+    """`executed` contains the lines that ran, keyed by file, or is None if unknown. `written` contains the statements
+    that write the metric; `broadly` also follows the conditions under which they write it. `known` is false if none of
+    these statements reads a computed value."""
 
     def __init__(
-        self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
+        self,
+        sources: Sequence[PythonSource],
+        executed: Mapping[str, frozenset[int]] | None,
+        written: Sequence[Place],
+        *,
+        broadly: bool = False,
     ) -> None:
         facts = Facts(sources, executed, written)
         self._facts = facts
@@ -50,6 +55,7 @@ class Flow:
             self._by_node[fact.defines].append(fact)
             self._written.update(lines for lines in fact.lines if lines[:2] in at)
         first = {node for uses, where, _ in facts.read if where in at for node in uses}
+        first |= facts.under if broadly else set()
         self._writing = {function for _, where, function in facts.read if where in at}
         self._nodes, reached = self._slice(first)
         self._reached, self.known = reached, bool(reached)
@@ -66,10 +72,8 @@ class Flow:
         # The functions that create the reference also create the data.
         self._task_functions = {name for kind, name in self._task_nodes if kind.startswith("()")}
         self._rulers = _numbers(self._computing(first))
-        self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
-        self._bounds, self._weights = facts.closed(facts.bounded), facts.closed(facts.weights)
-        self._computed, self._selecting = facts.closed(facts.computed), facts.closed(facts.selecting)
-        self._chances = facts.closed(facts.chances) - facts.closed(facts.divisors)
+        self._roles = {role: facts.closed(nodes) for role, nodes in facts.roles.items()}
+        self._roles["chances"] -= self._roles["divisors"]
 
     def reaches(self, place: Place) -> bool:
         """Whether a statement in these lines assigns a value from which the metric is computed."""
@@ -132,33 +136,9 @@ class Flow:
         parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
-    def repeats(self, named: Named) -> bool:
-        """Whether a value is a repetition count."""
-        return any(named.has(node) for node in self._repeats)
-
-    def sizes(self, named: Named) -> bool:
-        """Whether a value, if it is an integer, is a size or a bound."""
-        return any(named.has(node) for node in self._sizes)
-
-    def bounds(self, named: Named) -> bool:
-        """Whether a value is one end of a range whose other end also has a name, as in a search space."""
-        return any(named.has(node) for node in self._bounds)
-
-    def computes(self, named: Named) -> bool:
-        """Whether a value is used in arithmetic or in a comparison with a random number, or is passed to a library."""
-        return any(named.has(node) for node in self._computed)
-
-    def selects(self, named: Named) -> bool:
-        """Whether a flag chooses between two ways of computing a value."""
-        return any(named.has(node) for node in self._selecting)
-
-    def weighs(self, named: Named) -> bool:
-        """Whether a value is a factor in a term of a sum, so that setting it to 0 removes the term."""
-        return any(named.has(node) for node in self._weights)
-
-    def chances(self, named: Named) -> bool:
-        """Whether a value is a fraction or a probability."""
-        return any(named.has(node) for node in self._chances)
+    def plays(self, role: Role, named: Named) -> bool:
+        """Whether one of these, or a variable that has its value unchanged, has a role."""
+        return any(named.has(node) for node in self._roles[role])
 
     def readers(self, name: str) -> set[str]:
         """The functions that read a variable or attribute with this name, except constructors, which only store it."""
@@ -188,7 +168,7 @@ class Flow:
                 continue
             seen.add(node)
             facts = list(self._by_node.get(node, ()))
-            if not facts and node[0].startswith("()["):  # the result is not a tuple
+            if not facts and node[0].startswith("()["):  # the function's result is not a tuple
                 waiting.append(("()", node[1]))
             while facts:
                 fact = facts.pop()

@@ -101,7 +101,8 @@ def _step(function: Function, simple: Set[str]) -> Step:
             several = 0
     changes = frozenset(own.index(name) for name in changed_by(function) if name in own)
     pure = not stored
-    stores = stored if stored & read else frozenset[str]()  # an attribute that is set but not read is only reset
+    # An attribute that the function sets but does not read is merely reset.
+    stores = stored if stored & read else frozenset[str]()
     return Step(lists and pure, forms and pure, keeps and pure, scales and pure, several, stores, changes)
 
 
@@ -134,7 +135,8 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
         case ast.UnaryOp(op=ast.USub(), operand=inner):
             return _has_form(inner, known)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow(), right=right):
-            shares = isinstance(node.op, ast.Div) and _sums(right, known)  # a distribution needs this sum
+            # Division by a sum may normalise a distribution.
+            shares = isinstance(node.op, ast.Div) and _sums(right, known)
             return not shares and (_has_form(left, known) or _has_form(right, known))
         case ast.IfExp(body=body, orelse=other):
             return _has_form(body, known) and _has_form(other, known)

@@ -5,6 +5,7 @@ An edit that reads such a name leaks the answer to the method, and an edit to th
 the test. Results of training and prediction are excluded, because they belong to the method."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.space.exclusions import bodies, metric_code, trains
@@ -19,8 +20,11 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
     """Returns names that only the measurement used to read but that new statements also read, by `path::function`."""
     new = _bodies(after, metric)
+    olds = _bodies(before, metric)
+    kept = _only_measured_attributes(before, olds, printed_values(before, metric))
     found = {}
-    for where, old in _bodies(before, metric).items():
+    for where in {**olds, **new}:
+        old = olds.get(where, [])
         known = {text for statement, _ in old for text in _own(statement)}
         names = _only_measured(old)
         made = set[str]().union(*(_binds(statement) for statement, measures in old if not measures))
@@ -28,7 +32,8 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
             name
             for statement, measures in new.get(where, ())
             if not (measures and made.isdisjoint(_binds(statement))) and not known.issuperset(_own(statement))
-            for name in _reads([statement]) & names - _binds(statement)
+            for name in _reads([statement])
+            if name in names - _binds(statement) or _of_another(name) in kept
         }
         if read:
             found[where] = tuple(sorted(read))
@@ -78,6 +83,28 @@ def _only_measured(body: Sequence[tuple[ast.stmt, bool]]) -> set[str]:
         if isinstance(each, ast.Assign) and (learned & _reads([each]) or _trains(each.value)):
             learned |= _binds(each)
     return _reads(measuring) - _reads(others) - set[str]().union(*map(_binds, measuring)) - learned
+
+
+def _only_measured_attributes(
+    sources: Sequence[PythonSource], of: _Bodies, values: Mapping[str, Sequence[str]]
+) -> set[str]:
+    """The attributes of the code's objects that are set once, and that only the measurement reads from outside."""
+    read: dict[bool, set[str]] = {True: set(), False: set()}
+    for where, body in of.items():
+        whole = any(text.startswith("def ") for text in values.get(where, ()))
+        read[whole] |= {_of_another(name) for name in _reads([statement for statement, _ in body])}
+    nodes = [node for source in sources for node in ast.walk(source.tree)]
+    changed = [
+        node for node in nodes if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store)
+    ]
+    stored = Counter(each.attr for node in changed for each in ast.walk(node) if isinstance(each, ast.Attribute))
+    return {name for name in read[True] - read[False] if stored[name] == 1}
+
+
+def _of_another(name: str) -> str:
+    """The attribute that a name such as `target.mean` reads of another object; '' for other names."""
+    owner, _, attribute = name.rpartition(".")
+    return "" if owner in ("", "self") else attribute
 
 
 def _trains(value: ast.expr) -> bool:

@@ -9,7 +9,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from xkg.agents.ablation.space.exclusions import bodies, environments, metric_code, trains
+from xkg.agents.ablation.space.exclusions import bodies, environments, inside, metric_code, trains
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
 from xkg.agents.ablation.space.reported import FORMATS, reported_names
 from xkg.agents.workspace.metric import Metric
@@ -49,10 +49,13 @@ def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[s
             found[f"{place.path}::{source.symbol_at(place.start_line)}"].append(ast.unparse(node))
     printing = {(place.path, place.start_line) for place in written}
     walk = _Walk(sources)
+    loops = [node for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.For | ast.While)]
+    looped = {id(each) for loop in loops for each in ast.walk(loop)}
     for source in sources:
         for body in bodies(source):
             simple = [each for each in body if isinstance(each, _SIMPLE)]
-            walk.follow(source, body, [each for each in simple if (source.path, each.lineno) in printing])
+            once = {id(each) for each in body} - looped
+            walk.follow(source, body, [each for each in simple if (source.path, each.lineno) in printing], once)
     for name, texts in walk.found.items():
         found[name] += texts
     return found
@@ -70,8 +73,12 @@ class _Walk:
             for name, function in source.functions:
                 self._functions[name.rpartition(".")[2]].append((source, function))
 
-    def follow(self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt]) -> None:
-        """Finds the code that computes the names reported by `printing`, in the same body and in called functions."""
+    def follow(
+        self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt], once: Set[int] = frozenset()
+    ) -> None:
+        """Finds the code that computes the names reported by `printing`, in the same body and in called functions.
+        Updates of a name (`x = x - step`) are followed only in the statements in `once`, since updates in a loop are
+        training."""
         names = set[str]().union(*map(reported_names, printing))
         kept = {n for n in _loaded(printing) if _loads(body, n) == _loads(printing, n)}
         called = [name for each in printing for name in _called(each)]
@@ -80,7 +87,8 @@ class _Walk:
         while changed:
             changed = False
             for statement in body:
-                gives = _assigns(statement, names) or _adds_to(statement) in kept or _lists(statement) in kept
+                gives = _assigns(statement, names, updates=id(statement) in once)
+                gives = gives or _adds_to(statement) in kept or _lists(statement) in kept
                 if id(statement) in known or not gives:
                     continue
                 known.add(id(statement))
@@ -102,7 +110,7 @@ class _Walk:
         if of_task or not trains(function.name):
             self._add(source, function)
             return
-        body = list(_inside(function))
+        body = list(inside(function))
         returned = [each for each in body if isinstance(each, ast.Return)]
         for each in returned:
             self._add(source, each)
@@ -113,23 +121,12 @@ class _Walk:
         self.found[f"{source.path}::{symbol}" if symbol else source.path].append(ast.unparse(node))
 
 
-def _inside(function: Function) -> Iterator[ast.stmt]:
-    waiting: list[ast.AST] = [function]
-    while waiting:
-        for child in ast.iter_child_nodes(waiting.pop(0)):
-            if isinstance(child, Function | ast.Lambda | ast.ClassDef):
-                continue
-            if isinstance(child, ast.stmt):
-                yield child
-            waiting.append(child)
-
-
-def _assigns(statement: ast.stmt, names: Set[str]) -> bool:
-    """Whether a statement assigns one of the names, except by updating it (`x = x - step`)."""
+def _assigns(statement: ast.stmt, names: Set[str], *, updates: bool) -> bool:
+    """Whether a statement assigns one of the names, other than by updating it unless `updates` is set."""
     if not isinstance(statement, ast.Assign):
         return False
     bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}
-    return bool(bound) and bound.isdisjoint(_loaded([statement.value]))
+    return bool(bound) and (updates or bound.isdisjoint(_loaded([statement.value])))
 
 
 def _adds_to(statement: ast.stmt) -> str | None:

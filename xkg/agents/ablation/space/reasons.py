@@ -2,9 +2,9 @@
 
 import ast
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
-from xkg.agents.ablation.candidates import Place
+from xkg.agents.ablation.candidates import NOT_RUN, Place
 from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.calls import Calls
 from xkg.agents.ablation.space.flow import Flow, Named
@@ -17,12 +17,11 @@ _GUARDS_BELOW = 0.01
 _LEAST = 2  # 0 and 1 are often signs, indices or results
 NOT_COMPUTED = "the metric is not computed from it"
 MEASURES = "it computes the metric"
-NOT_RUN = "the baseline does not run it"
 
 
 class Reasons:
-    """`written` and `protected` are the lines that compute the metric, and `executed` the lines that ran, by file (None
-    if unknown). `parameters` is the result of `parameters_of`."""
+    """`written` and `protected` are the lines that compute the metric, `executed` the lines that ran, keyed by file
+    (None if unknown), and `signatures` come from `signatures_of`."""
 
     def __init__(
         self,
@@ -31,13 +30,13 @@ class Reasons:
         protected: Sequence[Place],
         executed: Mapping[str, frozenset[int]] | None,
         flow: Flow,
-        parameters: Mapping[str, Sequence[str]],
+        signatures: Mapping[str, Set[tuple[str, ...]]],
     ) -> None:
-        self._calls = Calls(sources, executed, parameters)
+        self._calls = Calls(sources, executed, signatures)
         self._tasks, self._task_places = exclusions.environments(sources)
         self._protected, self._measuring = protected, [*written, *protected]
-        self._own_functions = {name for name in parameters if not exclusions.measures(name)}
-        self._executed, self._flow, self._parameters = executed, flow, parameters
+        self._functions = signatures.keys()
+        self._executed, self._flow = executed, flow
         self._handed = flow.handed_to(self._tasks)
         self._reads = Counter(
             node.id if isinstance(node, ast.Name) else f".{node.attr}"
@@ -53,7 +52,8 @@ class Reasons:
         """The reason why a switch is not tried, or None."""
         short = switch.short
         # `print("loss:", Model(rate=0.1).fit())` writes the metric and configures the method.
-        configures = switch.origin == "argument" and switch.function in self._own_functions
+        own = switch.origin == "argument" and switch.function in self._functions
+        configures = own and not exclusions.measures(switch.function)
         if why := self._of_place(switch.place, self._protected if configures else self._measuring):
             return why
         if why := exclusions.reason(short) or (self._unexecuted(switch.scope) if switch.scope else None):
@@ -80,38 +80,40 @@ class Reasons:
         return exclusions.TASK if self._flow.gives(site.place) else None
 
     def _no_part(self, switch: Switch, short: str) -> str | None:
-        flow, own = self._flow, switch.function in self._parameters
+        flow, own = self._flow, switch.function in self._functions
         parameter = switch.origin == "default" or (switch.origin == "argument" and own)
         setting = parameter or switch.origin in ("option", "field", "setting")
         by_name = setting or switch.origin in ("entry", "constant", "attribute")
         named = self._named(switch, short, parameter=parameter)
-        at_call = switch.origin == "argument" or not by_name  # of two calls with this argument, only one may matter
+        # If two calls pass this argument, only one of them may matter.
+        at_call = switch.origin == "argument" or not by_name
         if (by_name and not flow.reads(named)) or (at_call and not flow.reaches(switch.place)):
             return NOT_COMPUTED
         if flow.given(named) if by_name else flow.gives(switch.place):
             return exclusions.TASK
         if by_name:
-            if flow.weighs(named) and flow.only_rules(named):
+            if flow.plays("weights", named) and flow.only_rules(named):
                 return MEASURES
-            if flow.bounds(named):
-                return "a bound on the values that are tried"
+            if flow.plays("bounded", named):
+                return "a bound of the values that are tried"
         fraction = isinstance(switch.value, float) and flow.known and (own or switch.origin != "argument")
-        if fraction and not switch.choices and not flow.computes(named):
-            return "no computation uses it"
+        if fraction and not switch.choices and not flow.plays("computed", named):
+            return "nothing computes with it"
         if type(switch.value) is int and not switch.choices:
-            if flow.repeats(named):
+            if flow.plays("repeated", named):
                 return exclusions.LENGTH
-            if flow.sizes(named):
+            if flow.plays("sized", named):
                 return "the size of something"
             of_object = switch.origin == "attribute" and switch.place.symbol and self._reads[f".{switch.name}"]
-            # An enumeration is read in several places.
+            # A constant that is read in several places is probably a member of an enumeration.
             of_module = (
                 switch.origin in ("constant", "entry") and not switch.place.symbol and self._reads[switch.name] == 1
             )
             of_function = parameter and not switch.function[:1].isupper()
             if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
                 return "an integer that is not a setting"
-        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 is an exploration rate
+        # An epsilon of 0.1 may be an exploration rate.
+        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW
         return "a numerical guard" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
     def _named(self, switch: Switch, short: str, *, parameter: bool) -> Named:

@@ -5,13 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 
-from xkg.agents.ablation.candidates import KINDS, Candidate, Component, LeftOut, Place, Space
+from xkg.agents.ablation.candidates import KINDS, NOT_RUN, Candidate, Component, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.expressions import alternatives, sites
 from xkg.agents.ablation.space.flow import Flow, Named
 from xkg.agents.ablation.space.forms import own_steps
 from xkg.agents.ablation.space.python_source import PythonSource
-from xkg.agents.ablation.space.reasons import NOT_RUN, Reasons
+from xkg.agents.ablation.space.reasons import Reasons
 from xkg.agents.ablation.space.reported import returned_sums
 from xkg.agents.ablation.space.site import Change, Site
 from xkg.agents.ablation.space.switches import (
@@ -22,6 +22,7 @@ from xkg.agents.ablation.space.switches import (
     given_by,
     parameters_of,
     python_switches,
+    signatures_of,
     undeclared,
 )  # fmt: skip
 from xkg.agents.ablation.space.values import values_of
@@ -56,32 +57,38 @@ def find_space(
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
     written, protected, shared = exclusions.metric_code(sources, metric, command, printed)
-    parameters = parameters_of(sources)
-    # the slice does not follow values through files, such as between two programs in the command
+    parameters, signatures = parameters_of(sources), signatures_of(sources)
+    # The slice does not follow values through files, for example between two programs in the command.
     programs = _PROGRAM.findall(command)
     alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
-    flow = Flow(sources, executed, written if alone else [])
-    sums = (source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f))
-    protected += [place for place in sums if flow.reaches(place) and flow.only_measures(place)]
-    steps = own_steps(sources)
-    reasons = Reasons(sources, written, protected, executed, flow, parameters)
-    builder = _Builder(techniques, reasons, flow, parameters)
-    compared = compared_with(sources)
-    for source in sources:
-        for switch in python_switches(source, parameters, compared):
+    sums = [source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f)]
+    steps, compared = own_steps(sources), compared_with(sources)
+
+    def built(*, broadly: bool) -> tuple[Space, list[Place], list[Place]]:
+        flow = Flow(sources, None if broadly else executed, written if alone else [], broadly=broadly)
+        measuring = [*protected, *(place for place in sums if flow.reaches(place) and flow.only_measures(place))]
+        reasons = Reasons(sources, written, measuring, executed, flow, signatures)
+        builder = _Builder(techniques, reasons, flow, parameters)
+        for source in sources:
+            for switch in python_switches(source, parameters, compared):
+                builder.add_switch(given_by(switch, command))
+        for path in idle:
+            builder.leave_out(path, Place(path=path, start_line=1, end_line=1), NOT_RUN)
+        for path in sorted({each.path for each in settings if opened is not None and each.path not in opened}):
+            builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not read it")
+        for switch in file_switches([each for each in settings if opened is None or each.path in opened], texts):
             builder.add_switch(given_by(switch, command))
-    for path in idle:
-        builder.leave_out(path, Place(path=path, start_line=1, end_line=1), NOT_RUN)
-    for path in sorted({setting.path for setting in settings if opened is not None and setting.path not in opened}):
-        builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not read it")
-    for switch in file_switches([each for each in settings if opened is None or each.path in opened], texts):
-        builder.add_switch(given_by(switch, command))
-    for switch in undeclared(command, builder.declared):
-        builder.add_switch(switch)
-    found = (site for source in sources for site in sites(source, steps))
-    for site in (*found, *alternatives(sources, executed)):
-        builder.add_site(site)
-    return builder.space(), [*written, *protected], shared
+        for switch in undeclared(command, builder.declared):
+            builder.add_switch(switch)
+        found = (site for source in sources for site in sites(source, steps))
+        for site in (*found, *alternatives(sources, executed)):
+            builder.add_site(site)
+        return builder.space(), [*written, *measuring], shared
+
+    found = built(broadly=False)
+    # A branch that is never taken decides values too, such as a count of errors that remains 0, and so do the
+    # conditions under which the metric is written.
+    return found if found[0].candidates else built(broadly=True)
 
 
 def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:
@@ -120,12 +127,13 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # a default or argument that selects a branch is often a direction, as in `layer(x, reverse=False)`
-        selects = switch.origin in ("option", "field", "setting") and self._flow.selects(Named(short))
+        # a default or an argument that selects is often a direction, as in `layer(x, reverse=False)`
+        selects = switch.origin in ("option", "field", "setting") and self._flow.plays("selecting", Named(short))
         chance = self._is_chance(switch, short)
-        off = chance or self._flow.weighs(Named(short))
-        values = list(values_of(switch, leaves_out=off, selects=selects))
-        if off and not chance:  # setting a term's factor to 0 may remove more than the component
+        off = chance or self._flow.plays("weights", Named(short))
+        rate = self._flow.known and self._flow.plays("chances", Named(short))
+        values = list(values_of(switch, leaves_out=off, selects=selects, chance=rate))
+        if off and not chance:  # without a term's factor, less than a component may remain
             values.sort(key=lambda each: each[1] == "0.0")
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
@@ -152,7 +160,7 @@ class _Builder:
             return False
         if switch.origin == "argument" and switch.function not in self._parameters:
             return isinstance(switch.value, float)
-        return not self._flow.known or self._flow.chances(Named(short))
+        return not self._flow.known or self._flow.plays("chances", Named(short))
 
     def add_site(self, site: Site) -> None:
         technique = self._technique_at(site.place)
@@ -208,7 +216,7 @@ class _Builder:
         candidates = []
         for component in kept:
             own = _with_all(self._candidates[component.id], step=component.id in self._steps.values())
-            own.sort(key=lambda c: KINDS.index(c.kind))  # stable
+            own.sort(key=lambda c: KINDS.index(c.kind))  # stable, so candidates of one kind keep their order
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 

@@ -151,7 +151,8 @@ def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Ar
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
-    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:  # loops build populations, not models
+    # In a loop, the call usually adds to a population, not to a model.
+    if not isinstance(part, ast.Call) or not regularises(part) or around.loop:
         return
     sized = len(part.args) > 1  # the layer maps one size to another, and other layers rely on the new size
     if call.func.attr in ("add", "append", "push") and last_name(part.func)[:1].isupper() and not sized:

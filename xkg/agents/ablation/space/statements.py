@@ -63,15 +63,6 @@ def weights_of(statement: ast.stmt) -> Iterator[ast.expr]:
             yield from (each for term in again or terms if len(term) > 1 for each in term)
 
 
-def cut_to(statement: ast.stmt) -> ast.expr | None:
-    """The bound in `if x < low: x = low`."""
-    match statement:
-        case ast.If(test=ast.Compare(left=left, comparators=[bound]), body=[ast.Assign(targets=[target], value=value)]):
-            same = ast.unparse(left) == ast.unparse(target) and ast.unparse(bound) == ast.unparse(value)
-            return bound if same else None
-    return None
-
-
 def leaves(statement: ast.stmt) -> bool:
     """Whether a branch of a condition exits the block, as in `if draw > rate: continue`."""
     ends = (ast.Continue, ast.Break, ast.Return, ast.Raise)

@@ -59,7 +59,7 @@ class Switch(Value):
         if self.origin == "setting":
             plain = self.at.path.endswith((".yaml", ".yml", ".ini", ".cfg", ".conf"))
             return (self.set_to(TEXT if plain else f'"{TEXT}"'),)
-        if self.at.new:  # an option without a value
+        if self.at.new:  # an option without a default
             return (self.set_to(f"{self.at.old}, default={VALUE}"),)
         return (self.set_to(VALUE),)
 
@@ -261,13 +261,21 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the parameters of functions, methods and classes by name, without self. The parameters of a configuration
-    class are its fields. Names with several signatures are left out."""
+    """The parameters of the functions and classes that have one signature, keyed by name."""
+    return {name: next(iter(of)) for name, of in signatures_of(sources).items() if len(of) == 1}
+
+
+def signatures_of(sources: Sequence[PythonSource]) -> dict[str, set[tuple[str, ...]]]:
+    """The parameters of functions, methods and classes (or a class's fields, if it declares any), keyed by name and
+    without self. Several definitions of one name may have different parameters."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
             if isinstance(node, ast.ClassDef):
-                own = {f.name: _parameters(f)[1:] for f in node.body if isinstance(f, Function)}
+                methods = (f for f in node.body if isinstance(f, Function))
+                own = {
+                    f.name: _parameters(f)["staticmethod" not in map(last_name, f.decorator_list) :] for f in methods
+                }
                 for name, parameters in own.items():
                     found.setdefault(node.name if name == "__init__" else name, set()).add(parameters)
                 if "__init__" not in own and _is_configuration(node):
@@ -276,7 +284,7 @@ def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]
                 for inner in node.body:
                     if isinstance(inner, Function):
                         found.setdefault(inner.name, set()).add(_parameters(inner))
-    return {name: next(iter(of)) for name, of in found.items() if len(of) == 1}
+    return found
 
 
 def _parameters(function: Function) -> tuple[str, ...]:

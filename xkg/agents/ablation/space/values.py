@@ -10,10 +10,14 @@ from xkg.agents.ablation.space.switches import Switch
 _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
 
 
-def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tuple[Kind, str, str]]:
-    """Yields (kind, new text, readable value) for each way to set a switch. Numbers stay valid: a number below 1 stays
-    below 1, because it may be a fraction, and an integer never becomes 0 or 1, which are often invalid counts."""
+def values_of(
+    switch: Switch, *, leaves_out: bool, selects: bool, chance: bool = False
+) -> Iterator[tuple[Kind, str, str]]:
+    """Yields (kind, new text, value in words) for each way to set a switch. Numbers stay valid: a number below 1 stays
+    below 1, since it may be a fraction, a `chance` in percent stays below 100, and an integer never becomes 0 or 1,
+    which few counts allow."""
     value = switch.value
+    whole = 100 if chance and isinstance(value, int | float) and value >= 1 else 1
     written = str if switch.at.path == COMMAND else ast.literal_eval
     others = [choice for choice in switch.choices if written(choice) != value]
     if isinstance(value, bool):
@@ -28,13 +32,17 @@ def values_of(switch: Switch, *, leaves_out: bool, selects: bool) -> Iterator[tu
     elif value and switch.choices:
         yield from (("grid", choice, choice) for choice in others)
     elif isinstance(value, int) and value > 0:
-        for count in dict.fromkeys((max(2, value // 2), value * 2)):
+        for count in dict.fromkeys((max(2, value // 2), round(_above(value, whole)))):
             if count != value:
                 yield "scale", str(count), str(count)
     elif isinstance(value, float) and value:
-        above = (1 + value) / 2 if 0.5 <= value < 1 else value * 2
+        above = _above(value, whole)
         for number in (0.0, value / 2, above) if leaves_out and not learns(switch.name) else (value / 2, above):
             yield "scale", f"{number:.12g}" if number else "0.0", f"{number:.12g}" if number else "0.0"
+
+
+def _above(value: float, whole: int) -> float:
+    return (whole + value) / 2 if whole / 2 <= value < whole else value * 2
 
 
 def learns(name: str) -> bool:

@@ -17,6 +17,8 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
 
 _MOST_RUNS = 12
+_LONGEST_TRIAL = 5
+"""Times the answer's own run: without a statement such as `i += 1`, the code may never end."""
 _SAME_NUMBERS = ("same_numbers",)
 
 
@@ -44,6 +46,7 @@ class _Trials:
         self._copy = copy
         self._ran = {path: frozenset(of) for path, of in (result.lines or {}).items()}
         self._seconds = result.seconds
+        self._commands = session.commands.within(_LONGEST_TRIAL * (1 + result.seconds))
         self._left = session.commands.limits.seconds
 
     def effects(self) -> Effects:
@@ -88,7 +91,7 @@ class _Trials:
         session = self._session
         if changes:
             self._copy.edit(changes, "try")
-        result = session.measured(self._copy, first=_SAME_NUMBERS)
+        result = session.measured(self._copy, self._commands, first=_SAME_NUMBERS)
         if changes:
             self._copy.undo()
         self._left -= result.seconds
@@ -101,7 +104,7 @@ class _Trials:
             return
         self._copy.edit({path: file.text for path, file in files.items()}, "record operations")
         wanted = {path: f"{path}{RECORD}" for path in files}
-        result = self._session.commands.run(
+        result = self._commands.run(
             self._copy, self._session.task.run, wanted=list(wanted.values()), first=("operations", *_SAME_NUMBERS)
         )
         for path, file in files.items():

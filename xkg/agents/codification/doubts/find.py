@@ -12,13 +12,18 @@ from xkg.agents.workspace.command import RunResult
 _LEAST_WORDS = 5
 
 
-def doubted(session: Session, verdict: Verdict, result: RunResult, answers: Sequence[DoubtAnswer]) -> Verdict:
-    """Adds doubts to a verdict. A failed property check without an answer counts as a fault."""
+def doubted(
+    session: Session, verdict: Verdict, result: RunResult, answers: Sequence[DoubtAnswer], last: Verdict | None
+) -> Verdict:
+    """Adds doubts to a verdict. Replies to the same doubts in the `last` verdict still count. A failed property check
+    without a reply counts as a fault."""
     found = effects(session, result)
     failed = failed_properties(session)
-    doubts = [*_same_metric(session, verdict), *_printed(session), *found.doubts, *failed]
+    doubts = [*_same_metric(session, verdict), *_printed(session, result), *found.doubts, *failed]
+    earlier = {str(each): each.answer for each in (last.doubts if last else ())}
     said = {each.about.strip().lower(): each.answer for each in answers if len(each.answer.split()) >= _LEAST_WORDS}
-    doubts = [each.model_copy(update={"answer": said.get(each.about.lower(), "")}) for each in doubts]
+    replies = [said.get(each.about.lower()) or earlier.get(str(each), "") for each in doubts]
+    doubts = [each.model_copy(update={"answer": reply}) for each, reply in zip(doubts, replies, strict=True)]
     checks = {each.about for each in failed}
     return verdict.model_copy(
         update={
@@ -35,7 +40,11 @@ def _same_metric(session: Session, verdict: Verdict) -> list[Doubt]:
     return [Doubt(about="the metric", text=f"it is the starter's to the last digit ({verdict.metric!r})")]
 
 
-def _printed(session: Session) -> list[Doubt]:
+def _printed(session: Session, result: RunResult) -> list[Doubt]:
     workspace = session.workspace
     changed = session.reader.printed_changes(workspace.texts(0), workspace.texts(), session.task.parsed_metric)
-    return [Doubt(about=name, text=text) for name, text in changed.items()]
+    doubts = [Doubt(about=name, text=text) for name, text in changed.items()]
+    path, line = result.printed or ("", 0)
+    if line in workspace.changed_lines().get(path, ()):
+        doubts.append(Doubt.at(path, line, line, "this changed line, or code that it calls, printed the metric"))
+    return doubts

@@ -78,6 +78,6 @@ def _failed(session: Session, copy: Workspace, checks: tuple[Property, ...]) -> 
             end = cut_middle(result.output.strip(), _LONGEST_OUTPUT)
             yield Doubt(
                 about=each.name.strip(),
-                text=f"the check of this property fails: {result.problem}",
-                more=f"{each.code}\n{end}",
+                text="the check of this property fails",
+                more=f"{result.problem}\n{each.code}\n{end}",
             )

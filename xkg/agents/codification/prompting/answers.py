@@ -7,7 +7,7 @@ from xkg.llm.client import AnswerType
 
 Action = Literal[
     "list_files", "inspect_lines", "code_diff", "search_techniques", "get_code", "locate", "graph_context", "copy_file",
-    "undo_edit", "execute_script", "edit", "request_expert", "final_answer",
+    "undo_edit", "execute_script", "edit", "final_answer",
 ]  # fmt: skip
 
 
@@ -62,12 +62,6 @@ class Step(AnswerType):
     thought: str
     action: Action
     action_input: ActionInput
-
-
-class Reply(AnswerType):
-    """An expert's advice."""
-
-    text: str
 
 
 class Parts(AnswerType):

@@ -52,6 +52,9 @@ def thoughts(step: Step) -> list[tuple[str, str]]:
 
 
 def shown(given: ActionInput) -> str:
-    """Returns the fields that are set in an action's input, as JSON."""
+    """Returns the fields that are set in an action's input, as JSON. Edits are reduced to their places, since prompts
+    already contain the files."""
     fields = given.model_dump(mode="json", exclude_none=True)
+    if given.edits:
+        fields["edits"] = [f"{e.kind} {e.file} {e.target.strip().partition(chr(10))[0]}" for e in given.edits]
     return cut_middle(json.dumps(fields, ensure_ascii=False), _LONGEST_FIELD) if fields else ""

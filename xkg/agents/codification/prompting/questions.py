@@ -25,10 +25,6 @@ class Questions:
         self._run = run
         self._settings = settings
 
-    @property
-    def expert_calls_left(self) -> int:
-        return max(0, self._settings.expert_calls - self.expert_calls)
-
     def ask(
         self,
         name: str,
@@ -42,19 +38,15 @@ class Questions:
         the same errors as `LanguageModel`."""
         settings = self._settings
         asked = load_prompt(_PROMPTS / f"{name}.md")
-        left = self.expert_calls_left
-        tiers = [Tier("expert_model", 1)] if left else []
-        if asked.role != "expert_model":
-            tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", _STRONGER_TRIES), *tiers]
-        elif not left:
-            raise AnswerError(f"the expert was asked {settings.expert_calls} times, the limit of a run")
-
+        left = self.expert_calls < settings.expert_calls
+        tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", _STRONGER_TRIES)]
+        tiers += [Tier("expert_model", 1)] * left
         try:
             answered = self._model.ask_cascade(
                 self._run, asked, kind, inputs, tiers, temperature=_TEMPERATURE, about=about, check=check
             )
         except AnswerError:
-            self.expert_calls += bool(left)
+            self.expert_calls += left
             raise
         self.expert_calls += answered.expert_calls
         return answered.answer

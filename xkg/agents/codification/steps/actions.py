@@ -1,4 +1,4 @@
-"""Executes an agent's actions. Failures become observations; exceptions are raised only if no model is available."""
+"""Executes an agent's actions. Failures become observations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,22 +9,20 @@ from xkg.agents.codification.prompting.answers import (
     ChangedSetting,
     DoubtAnswer,
     PartPlace,
-    Reply,
     Step,
 )
-from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Verdict, judge
 from xkg.agents.workspace.command import RunResult, cut_middle, numbered, with_counts
 from xkg.agents.workspace.edits import EditError, FileEdit
-from xkg.errors import AnswerError, InputError
+from xkg.errors import InputError
 
 _MOST_LINES = 400
 _MOST_DIFF = 20_000
 
 _ANSWER = (
     "change the code, or give the final answer again with `answers`: for each doubt, identified by its name in "
-    "backquotes, a sentence on why the code still does what the method says"
+    "backquotes, a sentence on why the code still does what the method says, or why the check is wrong"
 )
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
@@ -35,7 +33,6 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "graph_context": ("text",),
     "copy_file": ("file", "to"),
     "edit": ("edits", "text"),
-    "request_expert": ("text",),
     "final_answer": ("final",),
 }
 
@@ -55,7 +52,6 @@ class Actions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._workspace = session.workspace
-        self._history: Sequence[Taken] = ()
         self._do: dict[str, Callable[[ActionInput], str]] = {
             "list_files": lambda _: self._listed(),
             "inspect_lines": self._lines,
@@ -68,7 +64,6 @@ class Actions:
             "undo_edit": lambda _: self._undone(),
             "execute_script": self._executed,
             "edit": self._edited,
-            "request_expert": self._advised,
         }
 
     def objection(self, step: Step) -> str | None:
@@ -82,40 +77,41 @@ class Actions:
             return str(error)
         return None
 
-    def do(self, step: Step, history: Sequence[Taken]) -> Observation:
-        """Executes a step's action and returns the observation. Raises the same errors as `LanguageModel` if no model
-        is available."""
-        given, self._history = step.action_input, history
+    def do(self, step: Step, last: Verdict | None) -> Observation:
+        """Executes a step's action and returns the observation. `last` is the verdict on the previous answer."""
+        given, edited = step.action_input, ""
         try:
             if step.action == "final_answer":
                 assert given.final is not None
                 edited = f"\nyour edits stay: {self._edited(given)}" if given.edits else ""
-                seen = self.finish(given.final.places, given.final.changed_settings, given.final.answers)
+                seen = self.finish(given.final.places, given.final.changed_settings, given.final.answers, last)
                 return replace(seen, text=seen.text + edited)
             text = self._do[step.action](given)
-        except AnswerError as error:
-            text = f"no usable answer from the expert: {error}"
         except (InputError, EditError) as error:
-            text = f"refused: {error}"
+            text = f"refused: {error}{edited}"
         return Observation(cut_middle(text, self._session.settings.observation))
 
     def finish(
-        self, places: Sequence[PartPlace], declared: Sequence[ChangedSetting], answers: Sequence[DoubtAnswer]
+        self,
+        places: Sequence[PartPlace],
+        declared: Sequence[ChangedSetting],
+        answers: Sequence[DoubtAnswer],
+        last: Verdict | None,
     ) -> Observation:
-        """Checks the current files against the definition of done."""
+        """Checks the current files against the definition of done. Answers to the same doubts in the `last` verdict
+        stay valid."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
         result = session.run([path for path in trace if path.endswith(".py")])
         verdict = judge(session, result, places, declared)
         if not verdict.faults:
-            verdict = doubted(session, verdict, result, answers)
+            verdict = doubted(session, verdict, result, answers, last)
         if verdict.accepted:
             return Observation(f"accepted: the metric is {verdict.metric:g}", verdict)
-        more = [f"{doubt.about}:\n{doubt.more}" for doubt in verdict.doubts if doubt.more and not doubt.answer]
-        if verdict.faults:
-            return Observation("\n".join(["not accepted: " + "\n- ".join(verdict.faults), *more]), verdict)
         open_ = [doubt for doubt in verdict.doubts if not doubt.answer]
-        lines = "\n".join(f"- `{doubt.about}`: {doubt.text}" for doubt in open_)
+        if not open_:
+            return Observation("not accepted: " + "\n- ".join(verdict.faults), verdict)
+        lines = "\n".join(f"- `{doubt.about}`: {doubt.text}" + f"\n{doubt.more}" * bool(doubt.more) for doubt in open_)
         return Observation(f"not accepted yet, in doubt: {open_[0]}\n{_ANSWER}:\n{lines}", verdict)
 
     def _edited(self, given: ActionInput) -> str:
@@ -124,8 +120,7 @@ class Actions:
             return f"nothing was edited: {given.text}"
         reason = " ".join((given.text or f"Edit {', '.join(sorted(changed))}").split())[:200]
         version = self._workspace.edit(changed, reason)
-        diff = cut_middle(self._workspace.diff(version.number - 1), self._session.settings.observation // 2)
-        return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}\n{diff}"
+        return f"edited {', '.join(sorted(changed))}: version {version.number}, {version.reason}"
 
     def _changes(self, edits: Sequence[FileEdit]) -> dict[str, str]:
         """Returns the files changed by edits. Raises `EditError` if the edits are refused."""
@@ -146,17 +141,6 @@ class Actions:
                     "these parts exactly as they are"
                 )
         return changed
-
-    def _advised(self, given: ActionInput) -> str:
-        session = self._session
-        inputs = {
-            "task": session.described(),
-            "log": log(self._history, session.settings.memory),
-            "recent": recent(self._history, session.settings.memory),
-            "diff": cut_middle(self._workspace.diff(), _MOST_DIFF) or "nothing",
-            "question": given.text or "",
-        }
-        return session.questions.ask("expert", Reply, inputs, about="expert").text
 
     def _listed(self) -> str:
         beside = (

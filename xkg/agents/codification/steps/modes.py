@@ -39,7 +39,6 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
         "files": session.shown(),
         "log": log(history, session.settings.memory),
         "recent": recent(history, session.settings.memory),
-        "experts": str(session.questions.expert_calls_left),
         **dict.fromkeys(get_args(_Block), ""),
         **({} if order is None else {order.block: "\n".join(order.parts)}),
     }
@@ -51,8 +50,6 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
         again = last is not None and (step.action, step.action_input) == (last.action, last.action_input)
         if again and step.action != "undo_edit":
             return "this is exactly the last action: its observation is above; choose another one"
-        if step.action == "request_expert" and not session.questions.expert_calls_left:
-            return "the expert is no longer available; choose another action"
         return actions.objection(step)
 
     return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)

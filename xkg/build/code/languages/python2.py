@@ -13,7 +13,7 @@ _MARGIN = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _OCTAL = re.compile(rb"0[0-7]+[lL]?")
 _LONG = re.compile(rb"(?:0[xX][0-9a-fA-F]+|[0-9]+)[lL]")
 _PREFIX = re.compile(rb"[uU][rR]")
-# Functions renamed in Python 3, in calls.
+# Functions that were renamed in Python 3.
 _RENAMED = {b"xrange": b"range", b"raw_input": b"input", b"unicode": b"str", b"unichr": b"chr"}
 _METHODS = {b"iteritems": b"items", b"itervalues": b"values", b"iterkeys": b"keys"}
 

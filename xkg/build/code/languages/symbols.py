@@ -94,8 +94,8 @@ class _File:
         self._classes: dict[str, int] = {}
 
     def read(self, found: Iterable[dict[str, Node]]) -> None:
-        # Enclosing scopes: where each ends, its kind, the prefix for names in it, its definition and where its body
-        # starts.
+        # For each enclosing scope: where the scope ends, its kind, the prefix for its names, its definition, and where
+        # its body starts.
         around: list[tuple[int, str, str, int, int | None]] = [(len(self.source) + 1, "module", "", 0, None)]
         wrappers: list[Node] = []
         taken = -1

@@ -19,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words, and words that papers use for every technique, so they do not help to identify a technique.
+# Function words, and words that papers use for every technique. Neither kind helps to identify a technique.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have

@@ -67,7 +67,7 @@ def working_ranges(
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
-    broken = True  # whether an idle statement follows the last range
+    broken = True  # whether the next working statement starts a new range
     for statement, state in zip(found, states, strict=True):
         if state == "working" and broken:
             runs.append((statement.first, statement.last))

@@ -8,7 +8,7 @@ from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NOT_SHOWN = "# --- left out for room"
-# Replacing a shorter run of lines would not save enough.
+# Replacing a shorter run of lines would not save enough space.
 _SHORTEST_RUN = 5
 _MOST_LINES = 4_000
 _MOST_CODE = 52_100  # bytes for lines, module and test together

@@ -18,7 +18,7 @@ MAX_BYTES = 52_100
 # only.
 MOST_LOCATED = 24_000
 # Maximum bytes of located symbols and their dependencies, with shortened docstrings. If the located symbols are longer,
-# their dependencies may add up to the second limit. The model can open any code that is left out.
+# their dependencies may add up to `_BESIDE` bytes. The model can open any code that is left out.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
 # A file that cannot be sliced is shown in full up to this size.

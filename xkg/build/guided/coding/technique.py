@@ -304,7 +304,7 @@ def _coded(
     asked = {identity: planned.task(identity, earlier, group) for identity in group}
     writing = Writing(list(asked.values()), codebase, ask, installed)
     outcomes = writing.answers()
-    made = dict(earlier)  # plus the code we write here before it is reviewed
+    made = dict(earlier)  # includes code written here that has not been reviewed yet
     states: dict[str, Debugged] = {}
     offered: dict[str, set[str]] = {}
 

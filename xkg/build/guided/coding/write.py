@@ -27,7 +27,8 @@ from xkg.value import Value
 
 # Packages that every module may import.
 ALWAYS = ("numpy",)
-# Maximum techniques in one question. The answer has about 2,300 tokens per technique, and some models stop at 16,000.
+# Maximum techniques in one question. The answer has about 2,300 tokens per technique, and some models stop at 16,000
+# tokens.
 _MOST_TOGETHER = 6
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")

@@ -18,7 +18,7 @@ _PART_CAPTION = re.compile(r"\\(?:subfloat|subfigure|subtable)(?![a-zA-Z])\s{0,4
 _FOOTNOTE = re.compile(r"\\(?:footnote|footnotetext|tablefootnote|sidenote|endnote)(?![a-zA-Z])")
 _FRONT = re.compile(r"\\(?:title|author|icmltitle|icmlauthor|date|affiliation|address|institute)(?![a-zA-Z])")
 _UNREAD = frozenset(("comment", "filecontents", "filecontents*", "CCSXML"))
-_FEWEST_WORDS = 3  # remaining content of a float with fewer words consists of panel labels
+_FEWEST_WORDS = 3  # a float with fewer words left contains only panel labels
 _LONGEST = 100_000  # characters
 
 Render = Callable[[str, bool], str]

@@ -60,7 +60,7 @@ def title_page(
     while large and large[1] and (group := tex.group(large.start())):
         title += [row.text for row in _rows(front[large.end() : group.end])]
         after = group.after
-        # each line of a multi-line title may be a separate group
+        # Each line of a multi-line title may be a separate group.
         following = _LARGE.search(front, after)
         between = latex_text(front[after : following.start()]) if following else ""
         same = following and following[2] == large[2] and not re.search(r"[^\W\d_]{3}", between)

@@ -128,7 +128,7 @@ class _Blocks:
                 )
                 index = closing + 1
                 continue
-            # an unmatched closing fence, which was meant to enclose the text before it, back to a blank line
+            # An unmatched closing fence was meant to enclose the preceding text, back to a blank line.
             earlier = fences[-1].end if fences else 0
             start = (
                 max(earlier, self._paragraph_start(mark.start(), earlier))

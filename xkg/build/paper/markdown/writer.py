@@ -22,7 +22,7 @@ class MarkdownWriter:
         self.spans: list[SourceSpan] = []
         self._parts: list[str] = []
         self._length = 0
-        self._line_start = 0  # markup at the start of a line belongs to the line
+        self._line_start = 0  # a line's span includes markup at its start
 
     @property
     def text(self) -> str:

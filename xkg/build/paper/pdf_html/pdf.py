@@ -123,7 +123,7 @@ class _Writer:
             self._put(text.replace(" ", "").capitalize(), block.lines[0])
             self._put("\n\n")
         else:
-            # otherwise a subsection "A." would be parsed as an appendix
+            # Otherwise, a subsection "A." would be parsed as an appendix.
             lead = re.match(r"§\s*" if block.level == 1 else r"§\s*|[A-Z][.)]\s+", text)
             skip = lead.end() if lead else 0
             if id(block) in self._lettered:

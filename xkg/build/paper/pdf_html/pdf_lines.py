@@ -107,7 +107,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
         try:
             document = pdfium.PdfDocument(data)
         except pdfium.PdfiumError as error:
-            # pdfium may still return the error code of the previous file
+            # pdfium may still return the error code for the previous file.
             if error.err_code == raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data:
                 raise InputError(f"{path} is encrypted; save it without a password, and pass the saved file") from error
             raise damaged from error

@@ -12,7 +12,7 @@ from itertools import pairwise
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 
 _LABEL = re.compile(r"\[(?:(\d{1,3})|[^\]]{1,12})\]\s?|\(?(\d{1,3})[.)]\s")
-# initials at the end of a line do not end an entry
+# Initials at the end of a line do not end an entry.
 _END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
 _BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
 _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")

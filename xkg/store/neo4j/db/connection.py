@@ -29,7 +29,7 @@ _UNKNOWN_COMMITS = 3
 _LONGEST_CREDENTIALS = 65_536
 _BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or set store.credentials to a file that contains them"
 
-# Errors are raised as exceptions. Without a handler, the driver would also print them to stderr.
+# Errors are raised as exceptions. Without a handler, the driver would also print these errors to stderr.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
 # Notifications quote queries, and important ones are raised as query errors anyway.
 logging.getLogger("neo4j.notifications").propagate = False
@@ -93,7 +93,7 @@ class Connection:
         """This process's driver, connected to Neo4j 5.26 or later."""
         with self._turn:
             if self._process != os.getpid():
-                # Connections opened by the parent process belong to it.
+                # Connections opened by the parent process belong to the parent.
                 self._process, self._driver = os.getpid(), None
             if self._driver is None:
                 self._driver = self._connect()
@@ -135,7 +135,7 @@ class Connection:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Converts driver errors to one-line errors."""
+        """Converts driver errors to errors with one-line messages."""
         try:
             yield
         except DRIVER_ERRORS as error:
@@ -173,7 +173,7 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """Returns the underlying reason for a failed connection, which the driver hides because it first asks for the
+        """Returns the underlying reason for a failed connection, which the driver hides by first asking for the
         cluster's members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error

@@ -42,7 +42,7 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(
-            f"the Neo4j server at {address} does not answer ({_reason(error)}): start it or correct store.url, "
+            f"the Neo4j server at {address} does not answer ({_reason(error)}): start the server or correct store.url, "
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
@@ -52,7 +52,7 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
     if isinstance(error, ConfigurationError):
         return StoreUnreachableError(f"cannot connect to {address} ({_line(error)}): correct store.url")
     if isinstance(error, OverflowError):
-        return InputError("a number in the paper is larger than 64 bits: nothing was stored; correct it and try again")
+        return InputError("a number in the paper is larger than 64 bits, so nothing was stored: correct this number")
     return StoreError(f"the Neo4j server at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
 
 
@@ -114,7 +114,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns the reason why the server does not answer in a few words, preferably the operating system's reason."""
+    """Returns a short reason why the server does not answer, preferably the operating system's reason."""
     for cause in _chain(error):
         if isinstance(cause, OSError) and cause.strerror:
             return cause.strerror

@@ -5,5 +5,5 @@ filled, assumes that the index is empty and scans all nodes for each row. Neo4j 
 
 
 def seek(variable: str, label: str, value: str, pattern: str = "", by: str = "id") -> str:
-    """Returns a clause that finds a node through its index and follows `pattern` from it."""
+    """Returns a clause that finds a node through its index and follows `pattern` from this node."""
     return f"MATCH ({variable}:{label} {{{by}: {value}}}){pattern} USING INDEX SEEK {variable}:{label}({by})"

@@ -1,7 +1,8 @@
 """Manages a graph's schema on Neo4j. Numbered files in `cypher/schema/neo4j/` are applied in order.
 
 Neo4j cannot change the schema and data in the same transaction, so a migration has two steps: running its idempotent
-statements, and recording that these have been applied. A migration that is interrupted in between is rerun."""
+statements, and recording that the statements have been applied. A migration that is interrupted between these steps is
+rerun."""
 
 import functools
 import re
@@ -156,7 +157,7 @@ def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _await_indexes(connection: Connection) -> None:
-    """Polls until all indexes are online. `db.awaitIndexes` could deadlock, because it holds locks while it waits.
+    """Polls until all indexes are online. `db.awaitIndexes` could deadlock, because it holds locks while waiting.
     Another process may be waiting for these locks in a transaction that prevents an index from coming online.
 
     Raises `StoreError` if an index fails, or after ten minutes."""
