@@ -79,8 +79,9 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """A repository's requirements. `lines` come from all its files. `declared` lists the runtime requirements from its
-    outermost files, excluding extras, development groups and packages that appear only in a lock file."""
+    """A repository's requirements. `lines` come from all files that declare requirements. `declared` lists the runtime
+    requirements from its outermost files, excluding extras, development groups and packages that appear only in a lock
+    file."""
 
     lines: list[str]
     declared: list[str]

@@ -189,8 +189,8 @@ def _words(link: RepositoryLink) -> str:
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
-    """Appends candidates up to, and including, the first that is certainly the paper's own. Returns whether such a
-    candidate was found."""
+    """Appends candidates up to, and including, the first that is certainly the paper's own. Returns whether there is
+    such a candidate."""
     for candidate in candidates:
         looked_at.append(candidate)
         if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):

@@ -102,11 +102,11 @@ class GitError(InputError):
 
 
 class RedirectedError(GitError):
-    """Raised when a server redirects git to another host. The exception message is that host's name."""
+    """Raised when a server redirects git to another host. The exception message is the name of the other host."""
 
 
 class TooLargeError(GitError):
-    """Raised when a repository exceeds the fetch size limit. The exception message is that limit."""
+    """Raised when a repository exceeds the fetch size limit. The exception message is the limit."""
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:

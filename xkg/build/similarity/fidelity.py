@@ -34,10 +34,10 @@ class Scope(NamedTuple):
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
     """Returns the fraction (0 to 1) of the implementation's statements that have a counterpart in the excerpt, weighted
-    by their number of operations. If `scope` is given, only statements in it count. A counterpart is a statement that,
-    together with its neighbours, has most of the same operations; each operation in the excerpt is matched only once.
-    Returns 1 if the implementation only calls components, and 0 if it computes nothing or if either program does not
-    parse."""
+    by their number of operations. If `scope` is given, only statements in `scope` count. A counterpart is a statement
+    that, together with its neighbours, has most of the same operations; each operation in the excerpt is matched only
+    once. Returns 1 if the implementation only calls components, and 0 if it computes nothing or if either program does
+    not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -70,7 +70,7 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
     """Returns at most `most` statements of the excerpt without a counterpart in the implementation, in order. If
-    `scope` is given, only statements in it are returned. Statements near matched statements are preferred, especially
+    `scope` is given, only statements in `scope` are returned. Statements near matched statements are preferred, especially
     statements that compute a lot."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))

@@ -84,7 +84,7 @@ class KeptLines(ABC):
     @abstractmethod
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
         """Keeps everything reached through the mentioned attributes, on objects of the slice's classes (`own`) or on
-        any object (`other`). Returns whether this keeps more than before."""
+        any object (`other`). Returns whether the kept part has grown."""
 
     @property
     def retained_lines(self) -> int:

@@ -220,8 +220,8 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """The only statement that binds a name, if nothing changes the value later. Returns None if any of this is
-    uncertain."""
+    """The only statement that binds a name, if nothing changes the value later. Returns None if the binding, or the
+    absence of later changes, is uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:

@@ -44,7 +44,7 @@ class FunctionParts(KeptLines):
             self.mentions.add(mentions(part, (), foreign))
 
     def refresh(self, _own: Collection[str], _other: Collection[str]) -> bool:
-        """Keeps everything if the whole function is needed. Returns whether this keeps more than before."""
+        """Keeps everything if the whole function is needed. Returns whether the kept part has grown."""
         grown = self.whole and bool(self.gaps)
         if grown:
             self.gaps, self.mentions = (), mentions(self.node, (), self._foreign)

@@ -24,10 +24,10 @@ class Trials:
 
     `make` finds packages for the imports in the code and test, and for `base`, the imports in the paper's code, so that
     most drafts share an environment. If there are several sets of package versions, the set with the most successful
-    `base` imports is used; ties go to the first set. `installed` returns this environment. If a run fails inside a
-    package, the other versions are tried. `final` becomes False if another run may reach a higher level (because a
-    registry was down). Raises the same errors as the runner and `make`, and `StoreError` if `folder` cannot be written.
-    Thread-safe."""
+    `base` imports is used; ties go to the first set. `installed` returns the resulting environment. If a run fails
+    inside a package, the other versions are tried. `final` becomes False if another run may reach a higher level
+    (because a registry was down). Raises the same errors as the runner and `make`, and `StoreError` if `folder` cannot
+    be written. Thread-safe."""
 
     def __init__(
         self,

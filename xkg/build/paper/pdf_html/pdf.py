@@ -190,8 +190,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A single such
-    heading must follow the references."""
+    """The ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A single
+    appendix heading must follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:

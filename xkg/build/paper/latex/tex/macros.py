@@ -329,7 +329,7 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""The one-argument macros that print nothing. Authors use them to hide text: `\newcommand{\cut}[1]{}`."""
+    r"""The one-argument macros that print nothing. Authors use such macros to hide text: `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 
