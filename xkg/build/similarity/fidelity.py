@@ -61,7 +61,7 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
     """Returns the implementation's statements without a counterpart in the excerpt, in order. If `scope` is given, only
-    statements in it are returned."""
+    statements in `scope` are returned."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = scope.calls if scope is not None else ()
@@ -70,8 +70,8 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
     """Returns at most `most` statements of the excerpt without a counterpart in the implementation, in order. If
-    `scope` is given, only statements in `scope` are returned. Statements near matched statements are preferred, especially
-    statements that compute a lot."""
+    `scope` is given, only statements in `scope` are returned. Statements near matched statements are preferred,
+    especially those that compute a lot."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
 
