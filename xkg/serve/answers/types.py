@@ -42,8 +42,9 @@ UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row"
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, as `notice` says. `paged` is the name of the list that `cursor`
-    continues, if any. `uri` is the address of the complete answer if the answer was cut."""
+    """An answer that quotes papers and repositories, which `notice` points out. `paged` is the name of the paged list,
+    if any, and `cursor` leads to the list's next page. If the answer was cut, `uri` is the address of the complete
+    answer."""
 
     paged: ClassVar[str] = ""
 

@@ -68,8 +68,8 @@ class Issuer:
         self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
-        """Returns the caller identified by the token, or None if the token is invalid. Logs any errors by the issuer,
-        and why correctly signed tokens are rejected."""
+        """Returns the caller identified by the token, or None if the token is invalid. Logs errors by the issuer and
+        the reasons for rejecting correctly signed tokens."""
         if len(token) > LONGEST:
             return None
         try:
@@ -102,7 +102,7 @@ class Issuer:
         return _access(name, claims)
 
     def _problem(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str | None:
-        """Returns the reason to reject a correctly signed token for this server, or None."""
+        """Returns the reason for rejecting a correctly signed token, or None if the token is valid for this server."""
         kind = header.get("typ", "JWT")
         if not isinstance(kind, str) or _plain_type(kind) not in self._types:
             taken = " or ".join(sorted(self._types))

@@ -121,7 +121,7 @@ def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
 
 
 def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
-    """Returns the second technique in each pair, if this technique still exists and is visible."""
+    """Returns the second technique in each pair. Techniques that are hidden or no longer exist are excluded."""
     partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
     return {view.technique.id: view for view in snapshot.techniques(partners) if view.technique.hidden is None}
 

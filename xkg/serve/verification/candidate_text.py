@@ -44,8 +44,8 @@ def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, Tech
 
 
 def described(candidates: Sequence[Candidate], step: str) -> str:
-    """Renders the candidates as text, with the code that best matches the step. Text from papers is always on one line,
-    and code is indented, so that neither can imitate another candidate. Repeated definitions are omitted."""
+    """Renders the candidates as text, with the code that best matches the step. Text from papers is joined into one
+    line and code is indented, so that neither can imitate another candidate. Repeated definitions are omitted."""
     definitions = _Definitions()
     texts = (_described(number, each, step, definitions) for number, each in enumerate(candidates, start=1))
     return "\n\n".join(texts)
