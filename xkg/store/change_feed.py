@@ -35,5 +35,5 @@ class Feed(Protocol):
         """Returns the graph's current position. Called before every answer, so this call takes only one round trip."""
 
     def changes(self, since: Position | None) -> Changes:
-        """Returns the changes since a position. Returns everything if `since` is None or belongs to a different graph,
-        or if tombstones created after that position have been deleted."""
+        """Returns the changes since a position. Returns the whole graph if `since` is None, belongs to a different
+        graph, or is older than tombstones that have been deleted."""

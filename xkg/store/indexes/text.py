@@ -214,8 +214,8 @@ class TextIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Returns up to `k` rows with their BM25 scores, best first, only from `papers` if given. There is no query
-        syntax, so queries cannot be invalid."""
+        """Returns up to `k` rows and their BM25 scores, best first. If `papers` is given, only these papers are
+        searched. There is no query syntax, so queries cannot be invalid."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:

@@ -154,7 +154,7 @@ def open_current(root: Path) -> Generation | None:
 
 
 class _MovedOn(Exception):
-    """The generation was replaced and cleaned up between reading `CURRENT` and locking the generation."""
+    """The generation was replaced and cleaned up after `CURRENT` was read but before the generation was locked."""
 
 
 def _open(root: Path, current: Current) -> Generation:

@@ -56,8 +56,8 @@ class EmbeddedStore:
         return self._generations.snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:  # noqa: ARG002
-        """Does nothing. Leases are not needed, because a folder is used by only one machine, whose batches divide
-        papers among themselves."""
+        """Does nothing. Leases are not needed, because only one machine uses a folder, and batches on the same machine
+        divide papers among themselves."""
         return nullcontext(0)
 
     def counter(self) -> int:
@@ -250,8 +250,8 @@ class EmbeddedStore:
         return problems(self.folder, self._model)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Yields all bundles in id order. Raises `CorruptStoreError` on reaching a damaged bundle. Other bundles can
-        still be read by id."""
+        """Yields all bundles in id order. Raises `CorruptStoreError` when a damaged bundle is reached. The remaining
+        bundles can still be read by id."""
         with self.snapshot() as snapshot:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)
