@@ -52,9 +52,9 @@ class Trust(Value):
         raise InputError(f"no key {name[:80]!a} is trusted; trusted keys: {', '.join(self.names.values()) or 'none'}")
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
-        """Returns the level of code that is stored with `level`, and a text that says who attests the level. The text
-        is `attested by LAB and 2 others` if the level comes from an attestation, `also attested by LAB` if the level
-        was proven here, or '' if nobody attests the level."""
+        """Returns the code's level, which may be higher than the stored `level`, and a text that says who attests the
+        level. The text is `attested by LAB and 2 others` if the level comes from an attestation, `also attested by LAB`
+        if the level was proven here, or '' if nobody attests the level."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
@@ -81,7 +81,7 @@ class Trust(Value):
 
 
 def vouchers(code: Code) -> tuple[tuple[str, Level], ...]:
-    """Returns the keys that attest exactly this code, trusted or not, each with its level."""
+    """Returns all keys, trusted or not, that attest exactly this code, along with the level that each key attests."""
     return tuple((each.key.fingerprint, each.level) for each in attestations_of(code))
 
 

@@ -73,8 +73,8 @@ class Seen:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Locks this library for pulls into this graph until the context ends. Yields False if another process holds
-        the lock."""
+        """Context manager that locks this library for pulls into this graph. Yields False if another process holds the
+        lock."""
         with file_lock(self.folder / "pull.lock", wait=False) as free:
             yield free
 
