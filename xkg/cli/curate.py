@@ -71,8 +71,8 @@ def curate(
 def with_curated(
     settings: "Settings", listed: "PaperList", blacklist: Path | None
 ) -> "tuple[PaperList, tuple[str, ...]]":
-    """Returns the list together with the papers found around each of its papers, and one line for each paper that could
-    not be curated. Prints the tables on stderr."""
+    """Curates each listed paper. Returns the list extended with the papers found, and one line for each paper that
+    could not be curated. Prints the tables on stderr."""
     from xkg.commands import curate
     from xkg.commands.batch.paper_list import paper_list
 

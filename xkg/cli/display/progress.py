@@ -1,4 +1,4 @@
-"""Progress on stderr: one live line or table on a terminal, plain lines elsewhere, or JSON lines."""
+"""Progress on stderr: one live line or table on a terminal, otherwise plain lines or JSON lines."""
 
 import json
 import sys
@@ -47,8 +47,8 @@ def text_lines() -> Iterator[Notify]:
 
 @contextmanager
 def lines_of_papers(papers: int) -> Iterator[Notify]:
-    """Shows the builds of several papers: one line for each finished paper; on a terminal, the papers in progress and a
-    summary below these lines."""
+    """Shows the builds of several papers, with one line for each finished paper. On a terminal, also shows the papers
+    in progress and a summary below these lines."""
     console = stderr_console()
     display = _Papers(console, papers)
     with shown(console, display.table, display.take, display.take) as notify:

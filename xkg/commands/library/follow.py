@@ -33,8 +33,8 @@ class Wanted(NamedTuple):
 
 
 def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, str]:
-    """Maps each wanted paper to a library that has the paper, among the libraries that papers were pulled from before.
-    Skips unreachable libraries."""
+    """Maps each wanted paper to a library that contains the paper. Searches only libraries from which papers have been
+    pulled, and skips unreachable ones."""
     found: dict[str, str] = {}
     for place in known_libraries(settings.kg) if wanted else ():
         try:
