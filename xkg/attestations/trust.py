@@ -26,7 +26,7 @@ Vouchers = Iterable[tuple[str, Level]]
 
 
 class TrustedKey(Value):
-    """A key, the user's name for it, and when it was added and revoked (ISO 8601)."""
+    """A key with the name chosen by the user, and the times at which the key was added and revoked (ISO 8601)."""
 
     name: str
     key: PublicKey
@@ -53,8 +53,8 @@ class Trust(Value):
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
         """Returns the code's level, which may be higher than the stored `level`, and a text that says who attests the
-        level. The text is `attested by LAB and 2 others` if the level comes from an attestation, `also attested by LAB`
-        if the level was proven here, or '' if nobody attests the level."""
+        level. If the level comes from an attestation, the text is `attested by LAB and 2 others`. If the level was
+        proven here, it is `also attested by LAB`. If nobody attests the level, it is ''."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)

@@ -192,7 +192,7 @@ def publish_together(
 
 
 def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequence[Paper]], None]:
-    """Returns a check that raises `OtherFormError` if another form of the paper was published since it was claimed, and
+    """Returns a check that raises `OtherFormError` if another form of the paper has been published since the claim, and
     the same errors as `known_among`."""
     from xkg.commands.claims import OtherFormError, known_among
 

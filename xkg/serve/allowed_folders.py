@@ -31,7 +31,7 @@ def may_be_opened(folder: Path) -> bool:
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:
     """Returns the folder that a caller requested, with links resolved. A relative path is tried under each root. Raises
-    `InputError` if the folder does not exist or lies outside the roots; the message is the same in both cases."""
+    `InputError` if the folder does not exist or lies outside the roots. The message is the same in both cases."""
     return _resolve(named, roots, Path.is_dir, "folder")
 
 

@@ -288,7 +288,7 @@ class Service:
         return known
 
     def _shared(self, snapshot: Snapshot) -> Generation:
-        """Like `_of`, for a snapshot yielded by `snapshot`, which may not be the newest."""
+        """Like `_of`, but for a snapshot that may not be the newest."""
         known = self._generation
         if known is not None and known.shown is snapshot:
             return known

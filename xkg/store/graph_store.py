@@ -291,8 +291,8 @@ class GraphStore(Protocol):
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if it is not allowed, and
-        `QueryFailedError` if it fails."""
+        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if the statement is not allowed,
+        and `QueryFailedError` if it fails."""
 
     def warm_queries(self) -> None:
         """Starts the query process or connection, so that the first query does not have to wait."""

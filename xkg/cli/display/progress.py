@@ -37,8 +37,8 @@ _EVENTS = {
 
 @contextmanager
 def text_lines() -> Iterator[Notify]:
-    """Shows events from a build or an implementation: one line for each step, each finished stage and, if there is no
-    terminal, each technique. On a terminal, also shows the current state below these lines."""
+    """Shows events from a build or an implementation. Prints one line for each step and finished stage. If there is no
+    terminal, also prints one for each technique. On a terminal, also shows the current state below these lines."""
     console = stderr_console()
     display = _Build(console)
     with shown(console, display.line, display.live, display.plain) as notify:
@@ -59,8 +59,8 @@ def lines_of_papers(papers: int) -> Iterator[Notify]:
 def json_lines() -> Iterator[Notify]:
     """Writes events for programs, one JSON object per line, with the calls, tokens and dollars so far (null if a price
     is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after each language model call. If
-    there are several papers, each line contains the `paper` as it was specified, and each paper ends with a `paper`
-    event that contains its row."""
+    there are several papers, each line contains the `paper` as specified by the user, and a `paper` event with the
+    paper's row is written at the end of each build."""
     bill = _Bill()
 
     def notify(event: Any) -> None:

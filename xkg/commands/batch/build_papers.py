@@ -39,8 +39,8 @@ _IMPORTED = (
 
 @dataclass(frozen=True)
 class BuildPapers:
-    """Builds papers one after another. `blacklisted` contains the bytes of the file `blacklist`; `paths` is the result
-    of `local_paths`.
+    """Builds papers one after another. `blacklisted` contains the bytes of the file `blacklist`, and `paths` is the
+    result of `local_paths`.
 
     If the graph is in a folder, built papers are returned unpublished. If the graph is on Neo4j, each paper is
     published by the machine that built the paper. On other machines, a build keeps its files in a local folder. The

@@ -64,7 +64,7 @@ class _Fields(Value):
 
 
 def read_list(path: Path) -> PaperList:
-    """Reads the papers from a file. `#` begins a comment. The columns are paper, repository and id; only the paper is
+    """Reads the papers from a file. `#` begins a comment. The columns are paper, repository and id. Only the paper is
     required. Paths are relative to the list's folder. In a bibliography (BibTeX, CSL-JSON), `line` counts entries.
     Raises `InputError` if the file cannot be read or contains no papers."""
     try:
@@ -149,7 +149,7 @@ def _source(repository: str | None) -> tuple[str, str]:
 
 
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
-    """Whether one line about a paper has all the information that the other line has."""
+    """Whether one line about a paper contains all the information in the other line."""
     same = other.repository is None or _source(one.repository) == _source(other.repository)
     return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 

@@ -24,8 +24,8 @@ _LEAST_TITLE = 24
 
 
 class Finding(Value):
-    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` says whether the graph
-    contains the `paper`, the `repository`, or a `copy` of it, or whether some `text` mentions it."""
+    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` is `paper`,
+    `repository` or `copy` (of a repository) if the graph contains the entry, or `text` if a text mentions the entry."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]

@@ -37,8 +37,8 @@ def diff(
 ) -> DiffResult:
     """Compares two states: generation numbers, folders or files of exported bundles, or ids or titles of papers in the
     graph. `second` is the newer state, by default the current graph. If neither state is given, compares the current
-    generation with the previous one. With `library`, compares the library's version of the paper `first` with the
-    graph's.
+    generation with the previous one. If `library` is given, compares the library's version of the paper `first` with
+    the graph's version.
 
     Raises `InputError` if the two states cannot be compared, `StoreError` if a generation is no longer stored, and
     `UnknownIdError`."""

@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Wanted(NamedTuple):
-    """The sources that a paper should be built from: an arXiv version, such as `v2`, and a commit; None if any will
-    do."""
+    """The sources that a paper should be built from: an arXiv version, such as `v2`, and a commit. None means that any
+    version or commit will do."""
 
     arxiv_version: str | None
     commit: str | None

@@ -37,9 +37,9 @@ _LISTED = 20
 
 class PulledPapers(Value):
     """The result of a pull. `papers` are the papers for which the graph now shows the library's version. `kept` has a
-    line for each paper for which the graph still shows its own version, and `problems` has a line with the reason for
-    each paper that was not pulled. `signer` is the fingerprint of the key that signed the library's head. `sample`
-    describes the results of the code that was run first."""
+    line for each paper for which the graph still shows its own version. `problems` has a line with the reason for each
+    paper that was not pulled. `signer` is the fingerprint of the key that signed the library's head. `sample` describes
+    the results of the code that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()

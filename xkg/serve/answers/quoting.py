@@ -58,7 +58,7 @@ def _marks(text: str) -> tuple[str, str]:
 
 
 def refusal(error: Exception) -> str:
-    """Renders an error as one line, between marks if the error quotes the graph."""
+    """Renders an error as one line. If the error quotes the graph, the line is placed between delimiters."""
     line = one_line(str(error))
     shortened = line if len(line) <= LONGEST_ERROR else line[: LONGEST_ERROR - 1] + "…"
     return framed_line(shortened) if isinstance(error, UnknownIdError | QueryFailedError) else shortened

@@ -172,7 +172,7 @@ class SearchRow(Value):
     - `definition`: the first few lines of the definition
     - `no_code`: the reason why there is no code, if known
     - `without_code`: the components without code
-    - `measured`: the largest relative change of a metric in an ablation of the technique, or None without one
+    - `measured`: the largest relative change of a metric in an ablation of the technique, or None if there is none
     - `reason` and `guidance`: why the technique fits, and how to apply or change it, from a model that verified the
       row"""
 

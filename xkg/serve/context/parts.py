@@ -114,7 +114,7 @@ class Chosen:
         return span(reference.removeprefix(self.paper) if reference.startswith(f"{self.paper}#") else reference)
 
     def head(self, kind: str) -> str:
-        """Returns the document's head: the title, the paper's id, and how to read the rest."""
+        """Returns the document's head: the title, the paper's id, and how to read the document."""
         paper = self.bundle.paper
         return (
             f"# {kind}: {inline(paper.title, 200) or 'untitled'}\n\n"

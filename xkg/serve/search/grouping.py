@@ -76,8 +76,8 @@ def strongest(strength: Mapping[str, float], most: int) -> list[str]:
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """Returns the rows. The leads of all rows after the first `k` are added as relatives to rows from the same paper,
-    because a query that lists a method's steps may match more steps than there are rows."""
+    """Returns the rows. The leads of all rows after the first `k` are added as relatives to rows from the same paper.
+    This helps if a query lists a method's steps and more than `k` steps match."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))

@@ -98,7 +98,7 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
     def curate(paper: _Paper, llm: _Llm = None) -> JobAnswer:
         """Finds at most ten papers with code that are worth building around a paper, including papers that it does not
         cite. Returns a job immediately; jobs take minutes. When the job is done, curated lists the papers with their
-        repositories, and rejected papers with reasons. Builds nothing: call build for the papers you want.
+        repositories, and rejected papers with reasons. Builds nothing; to build papers, call build.
 
         If you are the model (llm=caller), you are also asked to search the web for works that the paper does not
         cite; what you find is checked like any other candidate."""

@@ -89,7 +89,7 @@ def _heads(lines: Sequence[str]) -> list[str]:
 
 
 def terms(text: str) -> AbstractSet[str]:
-    """Returns a text's distinct words, split as in text search."""
+    """Returns a text's distinct words, in the form used for text search."""
     return {term for word in words(text).split() for term in word_terms(word)}
 
 

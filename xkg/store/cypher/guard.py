@@ -1,5 +1,4 @@
-"""Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single statements that do nothing but read the
-graph.
+"""Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single, read-only statements.
 
 A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, and `COPY … TO` and `EXPORT
 DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore

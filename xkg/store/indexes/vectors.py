@@ -56,7 +56,7 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Builds an index over rows of unit length and writes it to disk; row i gets number i. The index is exact if FAISS
+    """Builds an index over rows of unit length and writes it to disk. Row i gets number i. The index is exact if FAISS
     is not installed.
 
     Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
@@ -161,10 +161,10 @@ def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
 def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
-    """Returns pairs of rows i < j in different groups that are mutual nearest neighbours: j is the row in its group
-    nearest to i, and i is the row in its group nearest to j. If rows are equally near, the lowest is chosen. `rows`,
-    `found` and `scores` are parallel arrays: a row, a nearby row in any group, and their similarity. `rows` must cover
-    entire groups. `groups` maps each row to its group."""
+    """Returns pairs of rows i < j in different groups that are mutual nearest neighbours. This means that no other row
+    in j's group is nearer to i, and no other row in i's group is nearer to j. If rows are equally near, the lowest is
+    chosen. `rows`, `found` and `scores` are parallel arrays: a row, a nearby row in any group, and their similarity.
+    `rows` must cover entire groups. `groups` maps each row to its group."""
     import numpy as np
 
     other = groups[rows] != groups[found]

@@ -107,7 +107,7 @@ class _Turn:
         self.session: neo4j.Session | None = None
 
     def of(self, session: neo4j.Session) -> neo4j.Session:
-        """Registers `session`, so that `cut` can abort it, and returns it."""
+        """Registers and returns `session`, so that `cut` can abort the session."""
         self.session = session
         return session
 

@@ -109,7 +109,7 @@ def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, co
 
 
 def implementation(code: Code) -> Sequence[Line]:
-    """Returns the lines of our code, with marks for the lines that the test runs and for surviving mutants."""
+    """Returns the lines of our code, annotated with test coverage and surviving mutants."""
     last = code.evidence[-1] if code.evidence else None
     return lines(code.implementation, code.language, 1, _marks(last), _survivors(last))
 
