@@ -93,10 +93,10 @@ def verify(
 ) -> VerifyResult:
     """Verifies the named papers (default: all), and publishes the results in one step. Papers that were rebuilt in the
     meantime keep their new nodes. If `stale` is given, verifies only code whose last run is older than this duration.
-    An interrupt leaves the graph unchanged. `attest` signs each level from `imported` up with `key`
+    An interrupt leaves the graph unchanged. If `attest` is set, each level from `imported` upwards is signed with `key`
     (`xkg.attestations.keys.signer`), by default the user's own key.
 
-    Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot contain code,
+    Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot sandbox code,
     `UnknownIdError`, and the same errors as `verify` in `xkg.build.verify` and `GraphStore.publish`."""
     holder = signer(key) if attest else None
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)

@@ -220,7 +220,7 @@ class Snapshot(Protocol):
 
 
 class Recognise(NamedTuple):
-    """A check that runs before a paper is published. `check` is called under the write lock. Its arguments are the
+    """A check that runs before a paper is published. `check` is called under the write lock. The arguments are the
     paper, and any other papers (without their texts) published since the graph's `counter` was `since`."""
 
     since: int

@@ -71,8 +71,8 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 
 def vector_text(entry: Entry) -> Text:
     """Returns the text for a technique's vector. The most informative part comes first, because models cut off the end.
-    The names of its ancestors provide context. Identifiers from the code are only in the text index. Adding them here
-    improved no more queries than it made worse."""
+    The names of its ancestors provide context. Identifiers from the code are only in the text index. Adding identifiers
+    to this text helped as many queries as it harmed."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))

@@ -35,10 +35,11 @@ _TOKEN_INPUT = "xkg-token"
 
 @dataclass(frozen=True)
 class _Format:
-    """How a client is configured. `servers` is the table of its servers. `project` and `user` are its files (None: no
-    such file, or only the client may write it). `local` and `remote` are extra fields for each kind of server. `url` is
-    the field for an address (None: the file does not support addresses). `variable` is how a header refers to an
-    environment variable (None: not supported). `check` tells the user how to check that the server works."""
+    """How a client is configured. `servers` is the name of the table of servers. `project` and `user` are the client's
+    files, or None if there is no such file or only the client may write it. `local` and `remote` are extra fields for
+    each kind of server. `url` is the field for an address (None: the file does not support addresses). `variable` is
+    how a header refers to an environment variable (None: not supported). `check` tells the user how to check that the
+    server works."""
 
     name: str
     servers: str

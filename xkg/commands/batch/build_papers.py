@@ -1,4 +1,4 @@
-"""Builds the papers in a list on an engine, on the graph's machine or on another machine."""
+"""Uses an engine to build the papers in a list, on the graph's machine or on other machines."""
 
 import hashlib
 import pickle

@@ -80,8 +80,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Maps each paper to retry to True if another machine holds its lease, otherwise
-    False."""
+    """Builds and publishes papers. Returns the papers to retry as keys. The value is True if another machine holds the
+    paper's lease."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)

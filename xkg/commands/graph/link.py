@@ -45,8 +45,8 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
     """Links the papers in the graph, and asks the model about open pairs. If `llm.model` is `none` or the model's key
     is not set, the pairs stay open.
 
-    Decisions are published before an error is raised: `ModelUnavailableError` or `BudgetError` if the model fails
-    midway, `UnknownIdError` if the graph is empty, and the same errors as `GraphStore.decide`."""
+    Raises `ModelUnavailableError` or `BudgetError` if the model fails midway, `UnknownIdError` if the graph is empty,
+    and the same errors as `GraphStore.decide`. Decisions are published before an error is raised."""
     notes: list[str] = []
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None

@@ -311,6 +311,6 @@ def _is_as_pulled(known: SeenPaper | None, stored: PaperBundle | None) -> bool:
 
 
 def _proof(bundle: PaperBundle) -> int:
-    """Returns the sum of the ranks of all levels that were proven here or by trusted keys."""
+    """Returns the sum of the ranks of all levels that were proven here or attested by trusted keys."""
     trust = trusted()
     return sum(trust.seen(code).level.rank for code in bundle.code)

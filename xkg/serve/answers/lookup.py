@@ -1,4 +1,4 @@
-"""Answers to lookups: papers, techniques, code by id, the schema, and query rows."""
+"""Answers to lookups: papers, techniques, code, the schema, and query results."""
 
 import re
 from collections.abc import Iterable, Sequence

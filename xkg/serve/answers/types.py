@@ -356,8 +356,7 @@ class PaperAnswer(Listing):
     - `cut`: what a concise answer omits
 
     A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. A
-    full answer also adds `nothing_in`: passages and functions that no technique covers and in which a model found no
-    technique."""
+    full answer also adds `nothing_in`: uncovered passages and functions in which a model found no technique."""
 
     paged: ClassVar[str] = "techniques"
 

@@ -62,7 +62,7 @@ def paper_context(
     ablations: Ablations | None = None,
 ) -> ContextAnswer:
     """Returns the context for a paper, given by id or title. With `code="raw"`, the original lines are parsed with
-    `parsers`. They are read from `repository`, a clone or copy of the paper's repository, or by default from the
+    `parsers`. The lines are read from `repository`, a clone or copy of the paper's repository, or by default from the
     graph's folder. A plan includes the measured `ablations`.
 
     Raises `UnknownIdError` if there is no such paper, and `InputError` if a choice is invalid, the budget is too small,

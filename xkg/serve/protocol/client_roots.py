@@ -23,8 +23,8 @@ _OFFERED = ClientCapabilities(roots=RootsCapability())
 
 
 def following(folders: list[Path]) -> ServerMiddleware[Any]:
-    """Returns middleware that adds the client's roots to `folders` before the first `locate`, and again whenever they
-    have changed."""
+    """Returns middleware that adds the client's roots to `folders` before the first `locate`, and again whenever the
+    roots have changed."""
     own = tuple(folders)
     known = False
 

@@ -239,7 +239,7 @@ def _add_jobs(tool: Tool, served: Served, jobs: Jobs) -> None:
         """The state of a job (queued, running, done, partial, failed, cancelled), its finished stages, the progress of
         the current stage, the cost, and once it has ended: result (for a build; result.paper is the id for other
         tools), curated (for a curation), implementation (for an agent; includes its patch), or error, which says what
-        to do. If job is omitted, lists your newest jobs (all callers' if your token has the scope admin)."""
+        to do. If job is omitted, lists your newest jobs (or, with the scope admin, all callers' jobs)."""
         caller = served.caller()
         if job is None:
             return jobs_answer(jobs, LISTED, caller)

@@ -91,8 +91,8 @@ def add(server: MCPServer, service: Service) -> None:
         40 seconds.
 
         Each part has a step and rows, best first, with guidance on applying them; again lists rows from earlier parts
-        that also fit. If note says that nothing fits, write the part yourself. Full adds reasons and code. verified is
-        as in search_techniques; if nothing is verified, the last part has search results for the whole task, grouped by
+        that also fit. If note says nothing fits, write the part yourself. Full adds reasons and code. verified is as in
+        search_techniques; if nothing is verified, the last part has search results for the whole task, grouped by
         paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")

@@ -89,7 +89,7 @@ def is_short_form(short: str, long: str) -> bool:
 
 
 def spelt(text: str) -> str:
-    """Spells out Greek letters, because papers use both letters and spelt-out names."""
+    """Replaces Greek letters with their names, because papers use both."""
     if text.isascii():
         return text
     # skips an unassigned code point in this range

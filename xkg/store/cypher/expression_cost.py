@@ -119,7 +119,7 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """Adds the names that a pattern or YIELD binds. Their values come from the graph."""
+        """Adds the names bound by a pattern or YIELD. The names' values come from the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):

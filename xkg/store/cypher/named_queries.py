@@ -6,7 +6,7 @@ A file contains a comment with a fixed format, followed by one statement (see `c
     //
     // Group: concepts
     // Parameters:
-    //   papers: integer = 2 -- shared by at least so many papers
+    //   papers: integer = 2 -- minimum number of papers that share it
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j and translated for LadybugDB by `embedded`.

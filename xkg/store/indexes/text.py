@@ -219,9 +219,9 @@ class TextIndex:
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Returns rows whose code shares runs with `query`, if the query is code. Each row comes with the fraction of
-        the query's weight that its code matches (0 to 1). Rows are ordered by this fraction, highest first, and then by
-        BM25."""
+        """If the query is code, returns rows whose code has runs in common with `query`. A row's score (0 to 1) is the
+        fraction of the query's weight that the row's code matches. Rows are ordered by score, highest first, and then
+        by BM25."""
         runs = runs_of_query(query)[:_MOST_TERMS]
         rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
         if not rows:

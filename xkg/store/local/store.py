@@ -70,8 +70,8 @@ class EmbeddedStore:
         fences: Mapping[str, int] | None = None,  # noqa: ARG002
         recognise: Recognise | None = None,
     ) -> int:
-        """Adds or replaces papers in one step. Returns the number of the generation that contains the papers. This
-        generation is new unless nothing changed. There are no leases, so `fences` is ignored.
+        """Adds or replaces papers in one step. Returns the number of the generation that contains the papers, which is
+        the current generation if nothing changed. There are no leases, so `fences` is ignored.
 
         Raises one of these errors, in which case nothing is changed:
 
@@ -137,8 +137,8 @@ class EmbeddedStore:
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers with `change(bundle)` under the write lock. Deleted papers are skipped. Returns
-        the number of the generation that contains the result, which is new if anything changed. Raises the same errors
-        as `publish`."""
+        the number of the generation that contains the result, which is the current generation if nothing changed.
+        Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in known.keys() & set(papers):

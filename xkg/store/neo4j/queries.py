@@ -95,8 +95,8 @@ def read(
 
 
 class _Turn:
-    """A slot for a concurrent query, and the query's session. The slot is freed exactly once, when the query ends or is
-    aborted by its caller."""
+    """A slot for a concurrent query, and the query's session. The slot is freed exactly once, when the query ends or
+    the caller aborts it."""
 
     cut_off = 0
     """Number of queries aborted by this process."""

@@ -75,10 +75,12 @@ class Neo4jStore:
         """Adds or replaces papers. Returns the number of the commit, or of the last commit if nothing changed. A batch
         that is too large for one transaction is split between papers.
 
-        Raises `InputError` if a bundle is inconsistent, `LeaseLostError` if another machine has taken the lease on a
-        paper since its fence in `fences` was issued, `ModelMismatchError` if the graph is linked with a different
-        model, `SchemaVersionError` if the schema is outdated or too new, and anything that `recognise.check` raises.
-        Also raises the same errors as `Connection`."""
+        Raises the same errors as `Connection`, anything that `recognise.check` raises, and one of these errors:
+
+        - `InputError` if a bundle is inconsistent
+        - `LeaseLostError` if another machine has taken the lease on a paper since its fence in `fences` was issued
+        - `ModelMismatchError` if the graph is linked with a different model
+        - `SchemaVersionError` if the schema is outdated or too new"""
         self._prepare()
         done = [self._replace(part, (), fences or {}, recognise) for part in _parts(new)]
         return done[-1] if done else self.position().counter
