@@ -56,7 +56,7 @@ class PaperList(Value):
 
 
 class _Fields(Value):
-    """A paper in a list of JSON lines."""
+    """A paper in a list in JSON Lines format."""
 
     paper: str = Field(min_length=1)
     repository: str | None = None

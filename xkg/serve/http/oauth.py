@@ -195,7 +195,7 @@ async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
 
 
 def _safe(issuer: str, address: object) -> str:
-    """Validates the keys' URL from the metadata, like the setting `serve.oauth.jwks`."""
+    """Validates the keys' URL from the metadata in the same way as the setting `serve.oauth.jwks`."""
     try:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:

@@ -143,5 +143,4 @@ def _inlined(schema: Schema) -> Schema:
 
 
 def _flowing(text: str) -> str:
-    """Joins each paragraph into one line."""
     return "\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))

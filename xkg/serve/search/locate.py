@@ -154,7 +154,6 @@ class Known:
         return places, missing, changed
 
     def _retrieved(self, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-        """Searches the copy for the techniques."""
         places = []
         for paper, bundle in self._bundles.items():
             own = [t for t in self._techniques if paper_of(t) == paper]

@@ -114,7 +114,6 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
 
 
 def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
-    """Returns the ids of a paper's visible techniques."""
     ids = [entry.technique.id for entry in entries(snapshot.bundle(paper))]
     known = snapshot.facts(ids)
     return [technique for technique in ids if technique in known]

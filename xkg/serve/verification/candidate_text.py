@@ -122,7 +122,6 @@ def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
 
 
 def _inside(view: TechniqueView) -> str:
-    """Lists a relative's components and the names in its code."""
     lines = _components(view)
     lines += [f"code: {names}"] if view.code and (names := heads(view.code.implementation, _HEADS)) else []
     return "".join(f" | {line}" for line in lines)

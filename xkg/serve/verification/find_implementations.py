@@ -136,7 +136,6 @@ def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str,
 
 
 def _brief(row: SearchRow) -> SearchRow:
-    """Shortens a row for a concise answer."""
     definition = "" if row.guidance else short(row.definition, DEFINITION_CHARACTERS)
     relatives = () if row.guidance else row.relatives
     changed = {"definition": definition, "relatives": relatives, "without_code": (), "reason": ""}
@@ -172,7 +171,6 @@ def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
 
 
 def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code]:
-    """Returns the rows' code, keyed by id."""
     rows = {row.id for answer in answers for row in answer.rows if row.code}
     return {view.code.id: view.code for view in snapshot.techniques(sorted(rows)) if view.code}
 

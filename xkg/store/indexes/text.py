@@ -254,7 +254,6 @@ class TextIndex:
         return self._weights(rarities, rows, "text"), total
 
     def _weights(self, weights: Mapping[str, float], rows: Sequence[int], field: str) -> dict[int, float]:
-        """Returns the total weight of the terms in each of `rows`."""
         build, occur = self._tantivy.Query, self._tantivy.Occur
         among = build.const_score_query(self._any_of("row", rows), 0.0)
         weighed = [

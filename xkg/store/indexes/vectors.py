@@ -129,7 +129,6 @@ def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
 
 
 def _faiss() -> Any:
-    """Imports FAISS. Raises `MissingExtraError` if FAISS is not installed."""
     try:
         import faiss
     except ModuleNotFoundError as error:

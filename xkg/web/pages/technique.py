@@ -233,7 +233,6 @@ def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None
 
 
 def _hidden(site: Site, snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique] | None:
-    """Looks up a hidden technique by its full id."""
     if "#" not in reference:
         return None
     try:
