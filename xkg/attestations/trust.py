@@ -67,7 +67,7 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """Returns the code as seen by a user who trusts these keys: with the level that the keys attest, and the
+        """Returns the code as seen by a user who trusts these keys, with the level that the keys attest and the
         evidence for this level."""
         if not code.attestations:
             return code

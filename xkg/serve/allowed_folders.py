@@ -9,8 +9,8 @@ from xkg.files import lies_under
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     """Returns the folders that may contain working copies, with links resolved. By default, only the folder in which
-    the server was started is allowed. The file system's root and folders that contain the home folder are not allowed
-    by default, so that the home folder is not exposed by accident.
+    the server was started is allowed. To avoid exposing the home folder by accident, the file system's root and folders
+    that contain the home folder are not allowed by default.
 
     Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:

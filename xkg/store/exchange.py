@@ -108,8 +108,8 @@ def _proven(code: Code, stored: Code | None) -> Code:
 
 def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:
     """Atomically writes one file per paper to `folder`, which is created if necessary, and returns the paths. A file
-    name consists of a readable part of the title and a hash of the paper's id, so exporting a paper again replaces its
-    file.
+    name consists of a readable part of the title and a hash of the paper's id. Exporting a paper again therefore
+    replaces its file.
 
     Raises `InputError` if the folder cannot be written."""
     paths = []

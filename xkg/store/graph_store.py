@@ -196,8 +196,8 @@ class Snapshot(Protocol):
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
-        in the query. A word's weight is the square root of its inverse document frequency, relative to the weight of a
-        word that does not occur in the graph."""
+        in the query. A word's weight is the square root of its inverse document frequency, scaled so that a word that
+        does not occur in the graph has weight 1."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without

@@ -59,8 +59,8 @@ def lines_of_papers(papers: int) -> Iterator[Notify]:
 def json_lines() -> Iterator[Notify]:
     """Writes events for programs, one JSON object per line, with the calls, tokens and dollars so far (null if a price
     is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after each language model call. If
-    there are several papers, each line contains the `paper` as specified by the user, and a `paper` event with the
-    paper's row is written at the end of each build."""
+    there are several papers, each line contains the `paper` as specified by the user. At the end of each build, a
+    `paper` event with the paper's row is written."""
     bill = _Bill()
 
     def notify(event: Any) -> None:
@@ -145,8 +145,8 @@ class _Build:
             self._console.print(f"  {event.number:>3}  {event.action:<24}{outcome}{dollars}{metric}")
 
     def line(self) -> Text:
-        """Returns the stage and the techniques in progress, the stage's remaining time if it can be estimated, the
-        cost, and the time since the build began."""
+        """Returns the stage, the techniques in progress, the stage's estimated remaining time (if known), the cost, and
+        the elapsed time."""
         with self._lock:
             names = [printable_line(name) for name in self._working]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

@@ -130,7 +130,7 @@ def key(listed: ListedPaper) -> str:
 
 def inputs(listed: ListedPaper, decided: str) -> str:
     """Returns a digest of the inputs to a paper's build. The digest covers the size and modification time of the
-    paper's and the repository's files, and `decided`, the digest of the inputs that all papers share
+    paper's and the repository's files. The digest also covers `decided`, the digest of the inputs that all papers share
     (`deciding_settings`). Remote sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the
     paper by name."""
     repository = listed.repository and _files(listed.repository)

@@ -77,8 +77,9 @@ MORE_ROWS = "ask for a larger k"
 
 
 class Relative(Value):
-    """A related technique that also matches the query: above or below a search row, with the same name or, for a query
-    with several steps, from the same paper. A concise answer contains only its id and relation."""
+    """A technique that also matches the query and is above or below a search row or has the same name. If the query has
+    several steps, related techniques can also be from the same paper. A concise answer contains only its id and
+    relation."""
 
     id: str
     name: str = ""

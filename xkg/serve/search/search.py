@@ -97,7 +97,7 @@ def search(
 
 @dataclass(frozen=True)
 class _Search:
-    """A query and its scope."""
+    """A query and its filters."""
 
     snapshot: Snapshot
     query: str

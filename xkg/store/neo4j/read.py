@@ -122,8 +122,8 @@ def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
-    """Returns a list for each of these ids: the papers (without their texts) written to the graph after the commit
-    `since`, or an empty list if the id is already in the graph."""
+    """Returns a list of papers (without their texts) for each of these ids. If the id is already in the graph, the list
+    is empty. Otherwise, it contains the papers written to the graph after the commit `since`."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
