@@ -181,8 +181,8 @@ def plain_title(title: str) -> str:
     after = PREPOSITION.match(f" {text[first.end(2) :].strip()} ") if first else None
     if first and (first[2] or (after and words(first[1])[0] in ACTIONS)):
         return ""
-    # "Line search ($S_2^t$)", "Line search for $x^{t+1}$"
-    text = re.sub(r"\s?\(\s?\)", "", text)
+    # "Line search ($S_2^t$)", "Pre-training (all sites, $n = 156$)", "Line search for $x^{t+1}$"
+    text = re.sub(r"\s?\((?:[^()]{0,60},)?\s?\)", "", text)
     return re.sub(rf"{PREPOSITION.pattern}$", "", f"{text} ", flags=re.IGNORECASE).strip()
 
 
