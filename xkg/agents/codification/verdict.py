@@ -22,7 +22,7 @@ MEANING: dict[Class, str] = {
 
 class Doubt(Value):
     """An open question about a faultless answer. `about` identifies the question, and `answer` is the agent's answer,
-    or ''. `more` is shown only to the agent. Line numbers are set if the question concerns lines in a file."""
+    or ''. `more` is shown only to the agent. The line numbers are set if the question is about lines in a file."""
 
     about: str
     text: str
