@@ -65,7 +65,7 @@ class NotConvertedError(Exception):
 
 @dataclass(frozen=True)
 class Share:
-    """The number `found` out of a total `of`."""
+    """A share: `found` out of `of` items were found."""
 
     found: int
     of: int
@@ -78,9 +78,10 @@ class Share:
 
 
 def measures(source: Document, read: Document, labels: str = "", printed: str = "") -> dict[str, Share]:
-    """The shares of `source` that are in `read`. `labels` is TeX's list of labels and their numbers; if it is missing,
-    every number that the source's equations should have is expected. `printed` is all text that TeX printed, in any
-    order: sentences and captions that TeX did not print, such as comments to authors, are not expected."""
+    """Returns the shares of `source` that are in `read`. `labels` is TeX's list of labels and their numbers. If
+    `labels` is empty, every number that the source's equations should have is expected. `printed` is all text that TeX
+    printed, in any order. Sentences and captions that TeX did not print, such as comments to authors, are not
+    expected."""
     shown = Printed(printed)
     found, extra = _references(source.references, read.references)
     in_order, paragraphs = _sentences(source, read, shown)
@@ -134,7 +135,7 @@ def _without_citations(text: str) -> str:
 
 
 def sentence_words(text: str) -> list[str]:
-    """The words to compare in a sentence."""
+    """Returns the words in a sentence that are compared."""
     return _words(_IN_WORD.sub(" ", _without_citations(text)))
 
 
@@ -193,8 +194,8 @@ class Stretches:
             self._at.setdefault(tuple(words[index : index + 2]), []).append(index)
 
     def find(self, words: Sequence[str], after: int = 0) -> int | None:
-        """The position at which nine out of ten of these words occur in order, with gaps no longer than citations, or
-        None. If there are several such positions, the position nearest to `after`."""
+        """Returns the position at which nine out of ten of these words occur in order, or None. Gaps must not be longer
+        than citations. If there are several such positions, returns the position nearest to `after`."""
         votes: Counter[int] = Counter()
         for index in range(len(words) - 1):
             for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:

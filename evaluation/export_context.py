@@ -13,8 +13,8 @@ file contains nothing that the agent may not see. The pairs are code from other 
 paper itself are excluded from the search. Every file written is audited again, and text that still mentions a blacklist
 entry is withheld and reported. The exit status is 1 if the audit of the written files finds an entry.
 
-A pair has a score of at least --least-score, which is roughly the probability that it fits: below .5, the pair probably
-does not fit."""
+A pair has a score of at least --least-score, which is roughly the probability that the pair fits. With a score below
+.5, the pair probably does not fit."""
 
 import json
 import sys
@@ -107,7 +107,7 @@ def export(
     task: Path, kg: Path, out: Path, *, k: int, least_score: float, budget_tokens: int, llm: str | None
 ) -> dict[str, Any]:
     """Writes the files for one task into `out/<task>`, and returns the audit. The target is built into `out/.targets`;
-    an unchanged paper is not rebuilt. Raises anything that building or searching raises."""
+    an unchanged paper is not rebuilt. Raises any error from building or searching."""
     folder = out / task.name
     folder.mkdir(parents=True, exist_ok=True)
     settings = load(kg=out / ".targets" / task.name, **({"llm": {"model": llm}} if llm else {}))
@@ -159,8 +159,8 @@ def export(
 
 
 def pairs(graph: KnowledgeGraph, technique: Technique, k: int, least_score: float, tainted: set[str]) -> Iterator[Pair]:
-    """At most `k` code nodes for a technique with at least this score, best first, excluding the papers in
-    `tainted`."""
+    """Yields at most `k` code nodes for a technique, best first. The score is at least `least_score`, and papers in
+    `tainted` are excluded."""
     for row in graph.search(f"{technique.name}. {technique.definition[:1000]}", k, with_code=True).rows:
         if row.code is None or row.score < least_score or row.id.partition("#")[0] in tainted:
             continue

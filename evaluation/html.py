@@ -1,8 +1,8 @@
 r"""Compares a paper parsed from HTML with the same paper parsed from its LaTeX source: `python -m evaluation.html
 FOLDER…`.
 
-Each folder contains one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts it in a
-temporary folder. LaTeXML reads the source's .bbl, so a paper without a .bbl has no references to compare. The
+Each folder contains one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts the source in
+a temporary folder. LaTeXML reads the source's .bbl, so a paper without a .bbl has no references to compare. The
 comparison covers the items of `evaluation.beside_latex`, displayed equations by their formulas, and the techniques
 found without a model, if their names are similar (`evaluation.techniques`)."""
 

@@ -63,7 +63,8 @@ def prints_references(folder: Path, main: str, source: Document) -> bool:
 
 
 def printed(data: bytes) -> str:
-    """All text in a PDF in file order, independent of xkg's parser; words hyphenated at line ends are joined."""
+    """Returns all text in a PDF, in file order, without using xkg's parser. Words hyphenated at line ends are
+    joined."""
     with pdfium.PdfDocument(data) as document:
         text = "\n".join(page.get_textpage().get_text_range() for page in document)
     return re.sub(r"(?:[-\xad\ufffe\x02])\s*\n?(?=[^\W\d_])|[\x02\ufffe]", "", text)

@@ -3,14 +3,15 @@
 A gold file contains JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
 {reader, file, start, end}; all places count as right. `open` and `closed` were labelled by two readers independently;
 the other files were labelled by one reader before any output was seen. A technique without places is not in the
-repository. Each technique is located on its own, as `xkg locate` does (`--together`: all techniques for a repository at
-once, as in a build).
+repository. Each technique is located separately, as with `xkg locate`. With `--together`, all techniques for a
+repository are located at once, as in a build.
 
-Columns: `place` @1 and @5, whether the first symbol, or any of the first five, shares a line with a place; `lines` @1
-and @5, the same for the ranges in the symbol's focus; `share`, the fraction of lines in the first right focus that
-belong to the place (median, mean); `certain`, the fraction of techniques whose first place is certain; `right`, the
-fraction of these techniques whose first symbol shares a line with a place; and `called`, the fraction that is certain
-among techniques whose first place is right. `--names` searches by name alone, without the definition."""
+The columns `place` @1 and @5 say how often the first symbol, or any of the first five symbols, shares a line with a
+place. `lines` @1 and @5 say the same about the ranges in the symbol's focus. `share` is the fraction of lines in the
+first right focus that belong to the place (median, mean). `certain` is the fraction of techniques whose first place is
+certain. `right` is the fraction of these techniques whose first symbol shares a line with a place. `called` is the
+fraction of techniques with a certain first place, among techniques whose first place is right. `--names` searches by
+name alone, without the definition."""
 
 import json
 import statistics
@@ -53,7 +54,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """A method's answer for one technique: all lines and the focus for each of up to five places; `certain` is true if
+    """A method's answer for one technique: all lines and the focus for each of up to five places. `certain` is true if
     the first place is certain."""
 
     whole: tuple[Lines, ...]
@@ -63,8 +64,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class Figures:
-    """Fractions in 0..1 over `count` techniques. `share` is (median, mean), NaN without a hit; `right` is NaN if
-    nothing is certain."""
+    """Fractions (0 to 1) over `count` techniques. `share` is (median, mean), or NaN if there are no hits. `right` is
+    NaN if no place is certain."""
 
     count: int
     place_at: tuple[float, float]
@@ -161,7 +162,7 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 def measure(
     labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
-    """Each technique for one repository, with the places found for the technique. Raises `EmbeddingError`."""
+    """Yields each technique for one repository, with the places found for the technique. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:
@@ -216,8 +217,8 @@ def main(gold: Sequence[Path], *, mirrors: Path | None = None, together: bool = 
 
 
 def open_codebase(name: str, mirrors: Path | None) -> Codebase:
-    """A repository (URL@commit). If `mirrors` is given, reads it from this folder, which contains repositories as
-    OWNER+NAME/repo. Raises `XkgError`."""
+    """Opens a repository (URL@commit). If `mirrors` is given, the repository is read from this folder, which contains
+    repositories as OWNER+NAME/repo. Raises `XkgError`."""
     source = name
     if mirrors is not None:
         address, _, commit = name.rpartition("@")

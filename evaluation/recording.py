@@ -22,23 +22,23 @@ _MARK = re.compile(r"^<<<.*>>>$", re.MULTILINE)
 
 
 def kind(body: Mapping[str, Any]) -> str:
-    """The answer fields that a request asks for; empty if it does not ask for structured output."""
+    """The answer fields that a request asks for. Empty if the request does not ask for structured output."""
     shape = body.get("response_format", {}).get("json_schema", {}).get("schema", {})
     return ", ".join(shape.get("properties", ()))
 
 
 def lines(body: Mapping[str, Any]) -> list[int]:
-    """Checksums of the distinct lines in the conversation after the system message, sorted; marker lines (`<<<…>>>`) do
-    not count."""
+    """Returns sorted checksums of the distinct lines in the conversation after the system message. Marker lines
+    (`<<<…>>>`) are ignored."""
     text = "\n".join(str(message["content"]) for message in body["messages"][1:])
     text = _MARK.sub("", text)
     return sorted({zlib.crc32(line.strip().encode("utf-8", "surrogatepass")) for line in text.splitlines()} - {0})
 
 
 def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> str | None:
-    """The answer to the recorded question of the same kind and turn that shares the most lines with this one, or None
-    if the two questions share less than half of the shorter question's lines. A prompt with revised wording, or a slice
-    that changed by a line, therefore still gets the recorded answer."""
+    """Returns the answer to the recorded question of the same kind and turn that shares the most lines with the
+    question in `body`. Returns None if the two questions share less than half of the shorter question's lines. A prompt
+    with revised wording, or a slice that changed by a line, therefore still gets the recorded answer."""
     own = set(lines(body))
 
     def shared(entry: Mapping[str, Any]) -> float:

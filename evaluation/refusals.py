@@ -3,12 +3,12 @@ are.
 
     python -m evaluation.refusals [--kg DIR] [QUERIES.jsonl …]
 
-The queries come from `evaluation/gold/search` and are for the shared graphs; without --kg, these are imported into a
-temporary graph. Each query searches all papers. A query without gold techniques is right if nothing is returned (the
-query is refused). For a query with gold techniques, rows or `nearest` should include a gold technique. The threshold
-that loses 3% of the answers is computed afterwards, to compare rankings of scores. Reliability is the share of queries
-that have an answer, among queries whose best score is in a given range. Both outcomes are weighted as if half of all
-queries had an answer."""
+The queries come from `evaluation/gold/search` and are for the shared graphs. Without --kg, the shared graphs are
+imported into a temporary graph. Each query searches all papers. A query without gold techniques is right if nothing is
+returned (the query is refused). For a query with gold techniques, the rows or `nearest` should include a gold
+technique. The threshold that loses 3% of the answers is computed afterwards, to compare rankings of scores. Reliability
+is the share of queries that have an answer, among queries whose best score is in a given range. Both outcomes are
+weighted as if half of all queries had an answer."""
 
 import math
 from collections.abc import Sequence

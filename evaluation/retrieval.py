@@ -1,18 +1,18 @@
 """Measures how well `search_techniques` finds the techniques that a query means, and how well it recognises that
-nothing fits, compared with BM25, vectors and their plain fusion over the same indexes.
+nothing fits. BM25, vectors, and a plain fusion of both over the same indexes serve as baselines.
 
     python -m evaluation.retrieval [--kg DIR] [--queries FILE] [--failures]
 
 Without --kg, the shared graphs are imported into a temporary graph. `--failures` lists techniques that were not found,
 or that should not have been found.
 
-A query specifies its gold techniques by paper title and path of names. `groups` lists what must be found; any technique
-in a group satisfies it. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the share of groups
-found in the first k rows, MRR the reciprocal rank of the first gold row; nDCG@10 counts each group at its first match.
-A row counts for its own technique; "with relatives", it also counts for the techniques listed inside it. "As an agent
-sees it" is a server's default answer over stdio, with all techniques that it mentions; the last line is
-`find_implementations` for the tasks, where all rows count. If nothing is returned, a negative query is right, and any
-other query is lost."""
+A query specifies its gold techniques by paper title and path of names. `groups` lists the groups to find. Any technique
+in a group satisfies the group. A query from `evaluation/gold/search` contains groups of ids. Recall@k is the share of
+groups found in the first k rows, and MRR is the reciprocal rank of the first gold row. nDCG@10 counts each group at its
+first match. A row counts for its own technique. "With relatives" means that a row also counts for the techniques listed
+inside the row. "As an agent sees it" is a server's default answer over stdio, with all techniques that the answer
+mentions. The last line is for `find_implementations` on the tasks, where all rows count. If nothing is returned, a
+negative query is right, and any other query is lost."""
 
 import math
 import os
@@ -52,7 +52,8 @@ QUERY = {"search_techniques": "query", "find_implementations": "task"}
 
 
 def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
-    """The ids of the techniques at each gold entry's path; siblings may share a name."""
+    """The ids of the techniques at each gold entry's path. There may be several ids per path, because siblings may
+    share a name."""
     by_title: dict[str, list[str]] = defaultdict(list)
     for paper in snapshot.papers():
         by_title[slug(paper.title)].append(paper.id)
@@ -101,7 +102,8 @@ def ask_server(kg: Path, tool: str, queries: Sequence[str]) -> list[dict[str, An
 
 
 def seen_rows(snapshot: Snapshot, answer: dict[str, Any]) -> list[list[str]]:
-    """The full ids of the techniques in an answer, one list per row, the row's own id first."""
+    """Returns one list for each row in an answer, with the full ids of the row's techniques. The row's own id comes
+    first."""
     found = [row for part in answer.get("parts", [answer]) for row in part["rows"]]
     return [[technique_id(snapshot, node["id"]) for node in (row, *row.get("relatives", ()))] for row in found]
 

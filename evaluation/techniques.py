@@ -2,8 +2,8 @@
 FOLDER`.
 
 A gold file contains JSON lines {paper, source, main_file, kind, name, aliases, section, file, first, last}, written by
-someone who read the paper before seeing any output. `source` says where the paper's files come from (repository@commit,
-or an arXiv id), `FOLDER/<paper>` contains these files, and the paper describes the technique in lines `first` to `last`
+someone who read the paper before seeing any output. `source` is the origin of the paper's files (repository@commit, or
+an arXiv id), and `FOLDER/<paper>` contains these files. The paper describes the technique in lines `first` to `last`
 (1-based, inclusive) of `file`. `kind` is
 
 - `main`: the paper's own contribution or a part of it,
@@ -12,14 +12,14 @@ or an arXiv id), `FOLDER/<paper>` contains these files, and the paper describes 
 
 An extracted technique and a gold technique match if the similarity of their names is at least `ALIKE`. If an excerpt of
 the extracted technique starts within the gold technique's lines, a similarity of `NEAR` is enough. Similarity is the
-Dice coefficient of the words in two names, ignoring plurals and function words, the best over all aliases. Matches are
-one to one, most similar first, so a technique found twice is right once and wrong once; `mentioned` techniques may
-match several times.
+Dice coefficient of the words in two names, ignoring plurals and function words. The most similar aliases count. Matches
+are one to one, most similar first, so a technique found twice is right once and wrong once. Only `mentioned` techniques
+may match several times.
 
 Recall is computed over `main`, and over `main` and `supporting` together. Precision is computed over all extracted
 techniques that are not hidden, and over the first five in each paper. `--papers` is a folder with a subfolder of
-sources for each paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from the PDF
-typeset from its source (as in `evaluation.pdf`), where only names can match; papers that TeX cannot typeset are
+sources for each paper. `--details` lists missed and wrong techniques. With `--pdf`, each paper is read from a PDF
+typeset from its source (as in `evaluation.pdf`). Only names can match in a PDF. Papers that TeX cannot typeset are
 skipped."""
 
 import json
@@ -60,8 +60,8 @@ class Gold:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of extraction on one paper: for each gold technique its match or None, and the unmatched extracted
-    techniques. `first` says whether each of the first five extracted techniques matched."""
+    """The result of extraction on one paper: the match for each gold technique (or None), and the extracted techniques
+    without a match. `first` says for each of the first five extracted techniques whether it matched."""
 
     found: tuple[tuple[Gold, Technique | None], ...]
     wrong: tuple[Technique, ...]
@@ -102,8 +102,8 @@ def likeness(one: str, other: str) -> float:
 
 
 def _score(technique: Technique, gold: Gold) -> tuple[float, bool]:
-    """How well a technique matches a gold technique by name, and whether the places match; (0, False) if the two do not
-    match."""
+    """Returns how well a technique matches a gold technique by name, and whether the places match. Returns (0, False)
+    if the techniques do not match."""
     alike = max(likeness(a, b) for a in (technique.name, *technique.aliases) for b in gold.names)
     there = any(
         excerpt.path == gold.file and excerpt.line is not None and gold.first <= excerpt.line <= gold.last

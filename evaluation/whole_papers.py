@@ -8,8 +8,8 @@ lines, table rows, and sentences (with captions and footnotes):
 - repeated: more often in the passages than in the source;
 - displaced: equations that come before an equation that they follow in the source.
 
-`leaks` are commands, lengths and layout options in the passages; `dangling` are words such as "in" or "Equation"
-followed by nothing where the source has a reference. `--examples` prints that many errors for each paper."""
+`leaks` are commands, lengths and layout options in the passages. `dangling` are words such as "in" or "Equation" after
+which a reference in the source is missing from the passages. `--examples` prints that many errors for each paper."""
 
 import re
 from collections import Counter
@@ -94,7 +94,8 @@ KINDS = ("equations", "formulas", "lines", "rows", "sentences")
 
 
 def bare(text: str, document: Document) -> str:
-    """The text reduced to letters and digits: macros are expanded, commands, references and citations dropped."""
+    """Returns only the text's letters and digits, with macros expanded and without commands, references and
+    citations."""
     text = re.sub(r"\\includegraphics\*?\s*(?:\[[^\[\]]*\])?\s*\{[^{}]*\}", " ", text)
     text = expand(text, document.macros, document.macro_defaults)
     text = re.sub(r"\\(?:text|mbox|textrm|mathrm)\s*\{([^{}$]*)\$([^$]*)\$", r"\1\2", text)
@@ -185,7 +186,7 @@ def sentences_in(body: str) -> Iterator[tuple[str, ...]]:
 
 
 def measure(document: Document) -> tuple[Counter[str], list[str]]:
-    """The counts for one paper (each of `KINDS`, `<kind>_lost` and so on), and examples of errors."""
+    """Returns the counts for one paper (each of `KINDS`, `<kind>_lost` and so on), and examples of errors."""
     body = body_of(document)
     shown, text = read_text(document)
     remarks: list[str] = []
@@ -260,8 +261,8 @@ def measure(document: Document) -> tuple[Counter[str], list[str]]:
 
 
 def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
-    """Whether the source has a reference or citation after these words, and never has the text that follows them
-    here."""
+    """Whether the source has a reference or citation after these words, and never has these words followed by the text
+    that follows here."""
     words = re.findall(r"[^\W\d_]+\.?", text[max(0, match.start() - 30) : match.start()])[-1:]
     words += re.findall(r"[^\W\d_]+", match[0])
     phrase = r"[\s~]+".join(re.escape(w) for w in words[:2])

@@ -1,4 +1,4 @@
-"""The Python API for a graph, without a server.
+"""The Python API for using a graph without a server.
 
 >>> import xkg
 >>> kg = xkg.open("storage/default")
@@ -47,9 +47,9 @@ def open(folder: Folder | None = None, *, url: str | None = None, **settings: An
     """Opens the graph in `folder`, or in the Neo4j database at `url`, whose user and password come from the
     environment.
 
-    As with the commands, other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working folder.
-    `settings` override sections of that file, such as `llm={"model": "none"}`. Nothing is read until the graph is first
-    used, so a missing graph does not raise an error before then. Raises `ConfigError` if a setting is invalid.
+    As with the commands, all other settings come from the environment (`XKG_*`) and from `xkg.yaml` in the working
+    folder. `settings` override sections of that file, such as `llm={"model": "none"}`. Nothing is read until the graph
+    is first used, so a missing graph raises no error before then. Raises `ConfigError` if a setting is invalid.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -105,10 +105,10 @@ class KnowledgeGraph(GraphChanges):
         state: "State | None" = None,
         field: str = "",
     ) -> "PapersAnswer":
-        """Returns at most `k` papers, ordered by title. The filters are `text` (words in the title, id or authors),
-        `years` (first and last; either may be None), `with_code`, `tested` (only papers with tested code), `state`
-        ("complete" or "partial") and `field` (an arXiv category such as "cs" or "cs.LG"). With `years`, papers without
-        a year are left out. The answer can be iterated and indexed like a list of rows.
+        """Returns at most `k` papers, ordered by title. `text` filters by words in the title, id or authors, and
+        `years` by first and last year (either may be None). `with_code` and `tested` select papers with code or tested
+        code. `state` is "complete" or "partial", and `field` is an arXiv category such as "cs" or "cs.LG". With
+        `years`, papers without a year are omitted. Iterating over or indexing the answer accesses its rows.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -142,8 +142,8 @@ class KnowledgeGraph(GraphChanges):
         return self._service.technique(technique, full=True)
 
     def code(self, code: str) -> "CodeAnswer":
-        """Looks up code by its own id or its technique's id. Returns the implementation, the test, the packages, and
-        the evidence for its level."""
+        """Looks up code by code id or technique id. Returns the implementation, the test, the packages, and the
+        evidence for its level."""
         return self._service.code(code, full=True)
 
     def search(
@@ -152,12 +152,12 @@ class KnowledgeGraph(GraphChanges):
         """Returns at most `k` techniques for one implementation step, best first. Near misses are listed separately, in
         `nearest`.
 
-        The filters are `papers` (ids or titles), `years` (first and last year of publication, either may be None),
-        `level` (the minimum level of the code), `packages` (only code that needs all of these packages), `language`,
-        `exclude` (ids of papers, techniques or code), `attested_by` (the name of a trusted key that attests the code's
-        level) and `with_code`. With `verify`, the language model keeps only the rows that fit and explains how to apply
-        them; the answer notes if the model did not reply. Raises `InputError` if the query is empty or the key is not
-        trusted."""
+        `papers` (ids or titles), `years` (first and last year of publication; either may be None), `language` and
+        `with_code` restrict the results; `exclude` lists ids of papers, techniques or code to omit. `level` is the
+        minimum level of the code, and `packages` are packages that the code must use. `attested_by` is the name of a
+        trusted key that must attest the code's level. With `verify`, the language model keeps only the techniques that
+        fit and explains how to apply them. If the model does not reply, the answer says so. Raises `InputError` if the
+        query is empty or the key is not trusted."""
         from xkg.serve.search.filters import Filters
 
         return self._service.search(query, number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
@@ -199,11 +199,11 @@ class KnowledgeGraph(GraphChanges):
         `view` is "planning" (components with their definitions and dependencies, and whether they have code) or
         "implementation" (each technique with its full code, in build order, up to the budget).
 
-        For studies, `include` selects kinds of nodes (`xkg.serve.context.context.KINDS`; None: all), and `code` is
-        "raw" (source lines from the repository), "rewritten" (code nodes at any level) or "verified" (code nodes at
-        level `executed` or above). Raw lines are read from the build's files, or from a clone at `repository`; the last
-        line of the Markdown explains why any lines are missing. Raises `InputError` if the budget is too small, or if
-        the clone does not contain the paper's commit.
+        For studies, `include` selects kinds of nodes (`xkg.serve.context.context.KINDS`; None: all). `code` is "raw"
+        (source lines from the repository), "rewritten" (code nodes at any level) or "verified" (code nodes at level
+        `executed` or above). Raw lines are read from the build's files, or from a clone at `repository`; the last line
+        of the Markdown explains why any lines are missing. Raises `InputError` if the budget is too small, or if the
+        clone does not contain the paper's commit.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -216,9 +216,9 @@ class KnowledgeGraph(GraphChanges):
 
     def ablations(self, paper: str, k: int = 5, repository: Folder | None = None) -> "AblationPlan":
         """Plans at most `k` ablations of a paper, most informative first. Each ablation has a component, an action, a
-        replacement, a measure, a reason and the lines to change. The lines are those stored in the graph or, if
-        `repository` is set, the current lines in that folder. The language model plans the ablations from the graph;
-        without a model, fixed rules are used (see `planned_by`). Nothing is run or changed.
+        replacement, a measure, a reason and the lines to change. The lines come from the graph or, if `repository` is
+        set, from the current files in that folder. The language model plans from the graph; without a model, the plan
+        follows fixed rules (see `planned_by`). Nothing is run or changed.
 
         >>> import xkg
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:

@@ -1,5 +1,5 @@
-"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each method works like the
-command with the same name."""
+"""Methods that change a graph or take a long time, such as builds, imports, checks and runs. Each method corresponds to
+the command with the same name."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -81,14 +81,15 @@ class GraphChanges:
         first: bool = False,
         progress: Progressed | None = None,
     ) -> "BuildResult":
-        """Builds a paper (a file or folder, an arXiv id or address, or a title) and its repository (a folder or
-        address, optionally with @commit, or "auto" for the paper's own repository), publishes it, and returns the
-        result. Creates the graph's folder if it is missing. Repeating the call resumes an interrupted build.
+        """Builds a paper and its repository, publishes the paper, and returns the result. `paper` is a file or folder,
+        an arXiv id or address, or a title. `repository` is a folder or address, optionally with @commit; "auto" finds
+        the paper's own repository. Creates the graph's folder if it is missing. Repeating the call resumes an
+        interrupted build.
 
         `paper_id` sets the paper's id. Papers and repositories listed in the file `blacklist` are refused. If several
-        papers match the title, `first` selects the best match. If the model fails midway, the paper is published
-        partially, and the result's `unfinished` explains why. Raises `InputError` if the paper or repository is missing
-        or unreadable, and `ModelUnavailableError` if the model needs a key that is not set.
+        papers match the title, `first` selects the best match. If the model fails midway, the finished part of the
+        paper is published, and the result's `unfinished` explains why. Raises `InputError` if the paper or repository
+        is missing or unreadable, and `ModelUnavailableError` if the model needs a key that is not set.
 
         >>> import xkg
         >>> with xkg.open("storage/mine", llm={"model": "none"}) as kg:
@@ -110,8 +111,8 @@ class GraphChanges:
     def plan_build(
         self, paper: Folder, repository: Folder | None = None, *, paper_id: str | None = None
     ) -> "BuildPlan":
-        """Estimates how many questions `build` would ask a language model, and their cost, without asking any. Raises
-        the same errors as `build`, and `ConfigError` if no model is configured."""
+        """Estimates how many questions `build` would ask a language model, and the cost, without asking any questions.
+        Raises the same errors as `build`, and `ConfigError` if no model is configured."""
         from xkg.commands.build import plan
 
         return plan(self._settings, *_inputs(paper, repository), paper_id=paper_id)
@@ -126,10 +127,10 @@ class GraphChanges:
         progress: Progressed | None = None,
         **where: "Unpack[EngineFields]",
     ) -> "BatchReport":
-        """Builds several papers, `jobs` at a time. `papers` is a list file as for `xkg build --papers`, or pairs of a
-        paper and its repository. Skips unchanged papers and, unless `retry_failed` is set, papers that failed before. A
-        failure does not stop the other builds; the report has a row for each paper. `progress` receives `PaperEvent`s.
-        Raises `InputError` if the list cannot be read."""
+        """Builds several papers, `jobs` at a time. `papers` is a list file, as for `xkg build --papers`, or a sequence
+        of (paper, repository) pairs. Skips unchanged papers and, unless `retry_failed` is set, papers that failed
+        before. A failure does not stop the other builds; the report has a row for each paper. `progress` receives
+        `PaperEvent`s. Raises `InputError` if the list cannot be read."""
         from xkg.commands.batch.paper_list import paper_list, read_list
         from xkg.commands.batch.run import run
         from xkg.commands.engines import engine_of
@@ -158,9 +159,9 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "CuratedSet":
-        """Finds at most `most` papers with repositories that are worth building alongside a target paper, with reasons;
-        `build_papers(curated.pairs())` builds them. Queries arXiv, OpenAlex and GitHub. Raises `InputError` if the
-        target cannot be read, and `ConfigError` if the `curation` extra is not installed."""
+        """Finds at most `most` papers with repositories that are worth building alongside a target paper, with reasons.
+        To build these papers, pass the result's `pairs()` to `build_papers`. Queries arXiv, OpenAlex and GitHub. Raises
+        `InputError` if the target cannot be read, and `ConfigError` if the `curation` extra is not installed."""
         from xkg.commands.curate import curate
 
         return curate(
@@ -233,8 +234,8 @@ class GraphChanges:
     ) -> "PushedPapers":
         """Adds the given papers (default: all) to the library at `place`: a folder, or an https, s3, git or other
         fsspec address. The result's `left_out` lists papers that were not pushed; unless `allow_unlicensed` is set,
-        this includes papers whose code has an unknown licence. If `claims_only` is set, pushes definitions and code
-        locations, but no code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        this includes papers whose code has an unknown licence. With `claims_only`, pushes definitions and code
+        locations, but not the code. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
@@ -266,10 +267,10 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "PulledPapers":
         """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
-        with every word of `topic` in their title or technique names, or to papers with code at the claimed `level` or
-        above. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any of these nodes
-        fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
-        version stays in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        whose title or technique names contain every word of `topic`, or to papers whose code has a claimed level of at
+        least `level`. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any code
+        node fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
+        version remains in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -307,10 +308,10 @@ class GraphChanges:
         key: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "VerifyResult":
-        """Reruns the code of the given papers (default: all) and its tests, `jobs` at a time, and updates the levels.
-        If `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with
-        `key`: a private key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg
-        key`). Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
+        """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. If
+        `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`:
+        a private key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`).
+        Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -319,7 +320,7 @@ class GraphChanges:
 
     def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
         """Trusts attestations signed with a key (the contents of a `.pub` file, or its path) in all of the current
-        user's graphs. `name` defaults to the name in the key. A revoked key is only trusted again if `again` is set.
+        user's graphs. `name` defaults to the name in the key. A revoked key is trusted again only if `again` is set.
         Raises `InputError`."""
         from xkg.attestations.keys import read_public_key
         from xkg.attestations.trust import add
@@ -340,7 +341,7 @@ class GraphChanges:
 
     def link(self) -> "LinkResult":
         """Finds techniques from different papers that are the same concept. The language model decides unclear pairs;
-        without a model, unclear pairs stay undecided. Raises `UnknownIdError` if the graph is empty, and
+        without a model, unclear pairs remain undecided. Raises `UnknownIdError` if the graph is empty, and
         `BudgetError`."""
         from xkg.commands.graph.link import link
 
@@ -413,7 +414,7 @@ class GraphChanges:
         return implement(self._settings, read_task(None, {**fields, **more}), progress or ignore)
 
     def start_build(self, paper: str, repository: str | None = None, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Starts a build of a paper (a file, an arXiv id or address) and its repository (a folder or address) in a
+        """Starts building a paper (a file, or an arXiv id or address) and its repository (a folder or address) in a
         separate process, and returns the job immediately. With `llm="caller"`, or without a configured model, the
         caller answers the build's questions, using `questions` and `answer`. Repeating the request returns the running
         job, or resumes a job that ended. Closing the graph ends the job.
@@ -428,9 +429,9 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Starts a search, in a separate process, for papers with code that are worth building alongside a paper (a
-        file, an arXiv id or address). Returns the job immediately. Accepts the same `llm` and raises the same errors as
-        `start_build`. With `llm="caller"`, one question asks for a web search."""
+        """In a separate process, starts a search for papers with code that are worth building alongside a paper (a
+        file, or an arXiv id or address). Returns the job immediately. Accepts the same values for `llm`, and raises the
+        same errors, as `start_build`. With `llm="caller"`, one question asks for a web search."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 

@@ -32,8 +32,6 @@ def open_async(folder: Folder | None = None, *, url: str | None = None, **settin
 def _coroutine(
     method: Callable[Concatenate[KnowledgeGraph, P], R],
 ) -> Callable[Concatenate["AsyncKnowledgeGraph", P], Coroutine[Any, Any, R]]:
-    """Wraps the method in a coroutine that runs the method in a thread."""
-
     @functools.wraps(method)
     async def call(self: "AsyncKnowledgeGraph", /, *args: P.args, **kwargs: P.kwargs) -> R:
         from xkg.errors import StoreError
@@ -51,7 +49,7 @@ def _coroutine(
 
 class AsyncKnowledgeGraph:
     """Like `xkg.KnowledgeGraph`, but its methods are coroutines that run in threads. A call that is cancelled before it
-    starts never runs. If a running call is cancelled, its result is discarded."""
+    starts never runs; if the call is already running, its result is discarded."""
 
     def __init__(self, settings: "Settings") -> None:
         self._graph = KnowledgeGraph(settings)

@@ -38,8 +38,8 @@ class Blacklist(Value):
         return {_widely(name): name for name in self.repositories}
 
     def repository(self, url: str) -> str | None:
-        """Returns the reason why the repository at this address, or a repository that contains it, is excluded, or None
-        if the repository is allowed."""
+        """Returns the reason why the repository at this address, or an enclosing repository, is excluded, or None if it
+        is allowed."""
         address = repository_address(url)
         if address is None:
             return None
@@ -84,8 +84,8 @@ def parse_blacklist(text: str) -> Blacklist:
 
 
 def read_blacklist(path: Path) -> Blacklist:
-    """Reads a blacklist from a file. Raises `InputError` if the file cannot be read or has no entries, so that a
-    mistyped path does not allow everything."""
+    """Reads a blacklist from a file. Raises `InputError` if the file cannot be read or has no entries; otherwise, a
+    mistyped path would allow everything."""
     try:
         blacklist = parse_blacklist(read_regular(path, _LARGEST).decode("utf-8", "replace"))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Clock for pauses and time limits. Tests pass a fake clock that never waits."""
+"""A clock for pauses and time limits. Tests use a fake clock that never waits."""
 
 import asyncio
 import time

@@ -87,8 +87,8 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 class EmbeddingSettings(_Section):
     """The model that embeds texts. Choose a different model for other languages, a GPU or an existing server.
 
-    `provider`: `onnx` runs MiniLM and similar models on the CPU; `sentence-transformers` (extra `st`) runs any
-    sentence-transformers model, on a GPU if there is one; `openai` sends texts to any compatible server at `base_url`,
+    As the `provider`, `onnx` runs MiniLM and similar models on the CPU. `sentence-transformers` (extra `st`) runs any
+    sentence-transformers model, on a GPU if there is one. `openai` sends texts to any compatible server at `base_url`,
     with the key in `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and
     `model.safetensors` or `.onnx`; None searches for an installed model."""
 
@@ -100,7 +100,7 @@ class EmbeddingSettings(_Section):
 
     @property
     def vectors(self) -> str:
-        """The name of the vector space: vectors with the same name are comparable. Local runtimes produce the same
+        """The name of the vector space. Vectors with the same name are comparable. Local runtimes produce the same
         vectors for a model, but a server's model with the same name may produce different vectors."""
         return f"openai:{self.model}" if self.provider == "openai" else self.model
 
@@ -112,7 +112,7 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """The sandbox that runs untrusted code, and the limits of one run.
+    """The sandbox for untrusted code, and the limits for each run.
 
     `auto` tries bubblewrap, then Landlock, then a podman or docker container. `unsafe-subprocess` runs untrusted code
     with your own permissions; it is never chosen automatically. `seconds` and `memory_mb` limit one run."""
@@ -126,13 +126,14 @@ class EnvironmentSettings(_Section):
     """Packages for code from papers, in one folder shared by all of a user's graphs.
 
     `folder` defaults to `xkg/environments` in the user's cache folder. `max_mb` limits the size of one environment on
-    disk; 0 installs nothing. `total_mb` limits all environments together: the least recently used environments are
-    removed first, but never an environment in use. By default, all environments together may use half of the free disk
-    space, and each environment at most 12,000 MB of that. `cpu_index` is the index for PyTorch builds without CUDA,
-    which are installed if this machine has no NVIDIA GPU and the index can be reached: `auto` is PyTorch's own index,
-    unless pip or uv is configured for a registry other than PyPI; `none` always uses the registry's builds.
-    `python_downloads` lets uv download a Python version that a repository needs. `packages` are requirement lines
-    (`h5py>=3`) for additional packages, beyond those that the code imports. With `cpu`, CUDA code runs on the CPU."""
+    disk; if it is 0, nothing is installed. `total_mb` limits the total size of all environments. The least recently
+    used environments are removed first, but never an environment in use. By default, all environments together may use
+    half of the free disk space, and each environment may use at most 12,000 MB. `cpu_index` is the index for PyTorch
+    builds without CUDA. These builds are installed if this machine has no NVIDIA GPU and the index can be reached.
+    `auto` is PyTorch's own index, unless pip or uv is configured for a registry other than PyPI; with `none`, the
+    registry's builds are always used. `python_downloads` lets uv download a Python version that a repository needs.
+    `packages` are requirement lines (`h5py>=3`) for packages to install in addition to the packages that the code
+    imports. With `cpu`, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -167,19 +168,20 @@ class Price(_Section):
 class LlmSettings(_Section):
     """The language model, its endpoint, and its spending limits.
 
-    `model` is any model at an OpenAI-compatible endpoint; a program on this machine (`claude-code`, `codex`, `gemini`
-    or `opencode`, each optionally with `:MODEL`; `command:…` runs any other program, but is not allowed in a settings
-    file); `caller` for the agent that requests a job; or `none` for static analysis only.
+    `model` is any model at an OpenAI-compatible endpoint, or a program on this machine: `claude-code`, `codex`,
+    `gemini` or `opencode`, each optionally with `:MODEL`. `command:…` runs any other program, but is not allowed in a
+    settings file. `caller` means that the agent that requests a job answers the questions, and `none` means static
+    analysis only.
 
-    A cheaper or stronger model can do part of the work: `paper_model` reads papers, `code_model` writes code,
-    `verifier_model` verifies search results and plans ablations, `stronger_model` is asked if an agent's usual model
-    fails, and `expert_model` if all others fail; any role without a model of its own uses `model`. If `base_url` is
-    None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the context length of
-    the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` the number of parallel
-    calls. `max_cost` is the spending limit in dollars for one paper (all its builds together), and for one day's
-    questions. `max_total_cost` is the limit for all papers and questions of a graph. `prices` extend and override the
+    Cheaper or stronger models can do parts of the work. `paper_model` reads papers, `code_model` writes code, and
+    `verifier_model` verifies search results and plans ablations. `stronger_model` is asked if an agent's usual model
+    fails, and `expert_model` is asked if all other models fail. A role without its own model uses `model`. If
+    `base_url` is None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the
+    context length of the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` is the
+    number of parallel calls. `max_cost` is the spending limit in dollars for all builds of one paper, and for one day's
+    questions; `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the
     built-in prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and
-    `headers` to the request's headers, such as Entra tokens for an Azure endpoint. `base_url` may end in Azure's
+    `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's
     `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
@@ -239,10 +241,10 @@ class HttpSettings(_Section):
     """Addresses and load limits of the HTTP server; each worker counts separately.
 
     `url` is the address that clients use, if it differs from the bound address, for example behind a proxy. `hosts`
-    lists other names allowed in the Host header, and `origins` the web pages (`https://app.example.org`) that may call
-    the server. `per_minute` limits the requests per token, or per address if there is no token (0: unlimited). At most
-    `concurrency` requests run, `queue` requests wait and `connections` are open at a time; requests beyond these limits
-    are refused. A request must arrive within `request_seconds`."""
+    lists other names allowed in the Host header, and `origins` lists the web pages (`https://app.example.org`) that may
+    call the server. `per_minute` limits the requests per token, or per address if there is no token (0: unlimited). At
+    most `concurrency` requests run, `queue` requests wait and `connections` are open at a time; requests beyond these
+    limits are refused. A request must arrive within `request_seconds`."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     hosts: Names = ()
@@ -258,9 +260,9 @@ class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
-    keys, if the issuer's metadata does not include this address. `types` lists the accepted values of the `typ` token
-    header. Add `JWT` if the issuer's access tokens have that type or no type at all, but only if none of the issuer's
-    other tokens have this audience and the `read` scope."""
+    keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
+    `JWT` if the issuer's access tokens have that type or no type, but only if no other kind of token from the issuer
+    has this audience and the `read` scope."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
@@ -279,7 +281,8 @@ class OAuthSettings(_Section):
 class ServeBuildSettings(_Section):
     """Builds requested by the server's clients. `allowed` enables these builds; over HTTP, a caller also needs a token
     with the `build` scope. Repositories are fetched only from `hosts`, because the server may reach networks that its
-    callers cannot. Each caller may request `per_day` builds a day, and each build may spend `llm.max_cost`."""
+    callers cannot. Each caller may request up to `per_day` builds a day, and each build may spend up to
+    `llm.max_cost`."""
 
     allowed: bool = False
     hosts: Names = (
@@ -295,7 +298,7 @@ class ServeBuildSettings(_Section):
 class ServeAgentSettings(_Section):
     """Runs of `xkg implement` requested by the server's clients. `allowed` enables these runs; over HTTP, a caller also
     needs a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a folder under
-    `serve.roots`. Each caller may request `per_day` runs a day, each of which may spend `llm.max_cost`."""
+    `serve.roots`. Each caller may request up to `per_day` runs a day, and each run may spend up to `llm.max_cost`."""
 
     allowed: bool = False
     per_day: int = Field(default=8, ge=1)
@@ -303,8 +306,9 @@ class ServeAgentSettings(_Section):
 
 class ServeRunSettings(_Section):
     """Scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables these scripts;
-    over HTTP, a caller also needs a token with the `run` scope. Each caller may start `per_day` runs a day, one at a
-    time, each limited to `seconds`. A worker runs at most `at_once` scripts at a time, for all callers together."""
+    over HTTP, a caller also needs a token with the `run` scope. Each caller may start up to `per_day` runs a day, one
+    at a time, and each run is limited to `seconds`. A worker runs at most `at_once` scripts at a time for all callers
+    together."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)
@@ -313,7 +317,7 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions for the language model while a caller waits, as with `verify`. A caller waits `wait_seconds` for the
+    """Questions to the language model that a caller waits for, as with `verify`. A caller waits `wait_seconds` for the
     model, or twice as long for a task, because most clients time out after a minute or more. A call that takes longer
     continues for at most `llm.seconds`, and its answer is stored for the next request."""
 
@@ -322,7 +326,7 @@ class ServeQuestionSettings(_Section):
 
 class ServeSettings(_Section):
     """`roots`: folders whose working copies clients may use (`/a:/b` in the environment); an empty list allows no
-    folder. None allows no folder over HTTP; over stdio, it allows the folder in which `xkg serve` was started, unless
+    folder. None allows no folder over HTTP; over stdio, None allows the folder in which `xkg serve` was started, unless
     that folder contains a home folder. `exclude`: a file that lists papers and repositories, one per line (ids,
     addresses or titles); answers never contain these papers, or papers built from these repositories. `graphs`: folders
     of additional graphs to serve (`xkg serve --kg A --kg B`)."""
@@ -345,10 +349,10 @@ class ServeSettings(_Section):
 
 
 class ImplementSettings(_Section):
-    """Limits for `xkg implement`. The agent takes at most `steps` steps. A question is asked `tries` times with
-    `llm.code_model`, then with `llm.stronger_model`, and finally with `llm.expert_model`, at most `expert_calls` times
-    a run. The prompt contains the last `memory` steps in full, and one line for each older step. An observation of more
-    than `observation` characters is cut in the middle.
+    """Limits for `xkg implement`. The agent takes at most `steps` steps. A question is first put to `llm.code_model`,
+    up to `tries` times, then to `llm.stronger_model`, and finally to `llm.expert_model`, at most `expert_calls` times
+    per run. The prompt contains the last `memory` steps in full, and one line for each older step. An observation of
+    more than `observation` characters is cut in the middle.
 
     `seconds`, `memory_mb` and `disk_mb` limit each run of the code."""
 

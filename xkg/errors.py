@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 
 class XkgError(Exception):
-    """An error with a one-line message for the user that explains what happened and what to do. The command line prints
-    the message and exits with `exit_code`."""
+    """An error with a one-line message that tells the user what happened and what to do. The command line prints the
+    message and exits with `exit_code`."""
 
     exit_code = 1
 
 
 class InputError(XkgError):
-    """The input (paper, repository, archive, graph file) cannot be used."""
+    """The input (a paper, repository, archive or graph file) cannot be used."""
 
 
 class UnsafeInputError(InputError):
@@ -23,7 +23,7 @@ class UnreachableError(InputError):
 
 
 class SomeFailedError(XkgError):
-    """Some of several papers failed; the others succeeded."""
+    """Some papers failed, and all other papers succeeded."""
 
     exit_code = 3
 
@@ -49,7 +49,7 @@ class EmptyGraphError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """Another process is writing to the graph."""
+    """Another process is already writing to the graph."""
 
 
 class LeaseHeldError(StoreBusyError):
@@ -57,7 +57,7 @@ class LeaseHeldError(StoreBusyError):
 
 
 class LeaseLostError(StoreBusyError):
-    """The lease on a paper expired during the paper's build, and another machine took the lease."""
+    """The lease on a paper expired during its build, and another machine took over the lease."""
 
 
 class StoreUnreachableError(StoreError):
@@ -93,7 +93,7 @@ class BaselineError(XkgError):
 
 
 class MetricError(XkgError):
-    """The metric of a run cannot be read: it is missing or not a finite number."""
+    """A run's metric is missing or is not a finite number."""
 
 
 class PackagesError(XkgError):
@@ -122,12 +122,12 @@ class LanguageModelError(XkgError):
 
 
 class AnswerError(LanguageModelError):
-    """The language model returned no usable answer after all attempts, so the subject of the question is left out."""
+    """The language model returned no usable answer after all attempts, so the subject of the question is omitted."""
 
 
 class ModelUnavailableError(LanguageModelError):
-    """The language model cannot be called: the key is missing, the endpoint is down, the model is unknown, or the quota
-    is exhausted."""
+    """The language model cannot be called because the key is missing, the endpoint is down, the model is unknown, or
+    the quota is exhausted."""
 
 
 class MissingKeyError(ModelUnavailableError):

@@ -50,8 +50,8 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
 
 @contextlib.contextmanager
 def said_when_full(folder: Path, advice: str) -> Iterator[None]:
-    """Raises `InputError` with `advice` if code in the context fails because the disk is full or read-only, or because
-    a file exceeds the system's size limit."""
+    """Context manager that raises `InputError` with `advice` if the code inside fails because the disk is full or
+    read-only, or because a file exceeds the system's size limit."""
     try:
         yield
     except OSError as error:  # shutil.Error contains the reasons for many files as text, but no error number
@@ -105,9 +105,8 @@ def private_file(path: Path) -> None:
 
 
 def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
-    """Reads a file whose path or contents are untrusted. Raises `OSError` if the file cannot be read, has more than
-    `most` bytes, is not a regular file (so reading never waits for a pipe), or is a symbolic link and `links` is not
-    set."""
+    """Reads a file whose path or contents are untrusted. Never waits for a pipe. Raises `OSError` if the file cannot be
+    read, has more than `most` bytes or is not a regular file, or if it is a symbolic link and `links` is not set."""
     if not links and not system.NO_LINK and path.is_symlink():
         raise OSError(errno.ELOOP, "it is a symbolic link", str(path))
     flags = os.O_RDONLY | system.BYTES | system.NO_WAITING | system.CLOSED_IN_CHILDREN
@@ -144,7 +143,8 @@ def blake3_of(path: Path) -> str:
 
 @contextlib.contextmanager
 def writing(folder: Path, wait: float) -> Iterator[None]:
-    """Holds a graph's write lock. Waits up to `wait` seconds for the lock, then raises `StoreBusyError`."""
+    """Context manager that holds a graph's write lock. Raises `StoreBusyError` if the lock is not free within `wait`
+    seconds."""
     with _lock_file(folder / "write.lock") as descriptor:
         deadline = time.monotonic() + wait
         while not try_lock(descriptor):
@@ -164,16 +164,16 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
-    """Holds an inter-process lock on a file, which is created if it is missing. Yields False if another process holds
-    the lock and `wait` is not set. Raises `OSError`."""
+    """Context manager that holds an inter-process lock on a file; creates the file if it is missing. Yields False if
+    another process holds the lock and `wait` is not set. Raises `OSError`."""
     with _lock_file(path) as descriptor:
         yield system.lock(descriptor, shared=shared, wait=wait)
 
 
 @contextlib.contextmanager
 def unheld(path: Path) -> Iterator[bool]:
-    """Yields True if no process is reading `path`. In that case, no process can start reading `path` until the context
-    ends."""
+    """Context manager that yields True if no process is reading `path`, in which case no process can start reading
+    `path` while the context is active."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Rank fusion, and the word splitting used by text search over code and prose."""
+"""Rank fusion, and word splitting for text search over code and prose."""
 
 import re
 import unicodedata

@@ -28,11 +28,12 @@ _LEAST_SHARE = 0.5
 
 
 class Node(Value):
-    """Base class for all stored values: immutable, and rejects unknown fields so that a typo is never stored."""
+    """Base class for all stored values. Values are immutable, and unknown fields are rejected so that a typo is never
+    stored."""
 
 
 class Level(StrEnum):
-    """What has been proven about a code node, from weakest to strongest. Compare levels by `rank`, never as strings.
+    """What was proven about a code node, from weakest to strongest. Compare levels by `rank`, never as strings.
     `claimed` code was imported and has not been checked on this machine; its evidence contains the sender's claims."""
 
     NONE = "none"
@@ -52,8 +53,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """A bibliography entry. `title` is None if the title could not be separated from the rest of `text`. `cited_as` is
-    how running text refers to the entry, such as "Liu and Wang (2016)"."""
+    """A bibliography entry. `title` is None if the title could not be found in `text`. `cited_as` is the form in which
+    running text cites the entry, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -84,13 +85,13 @@ Name = Annotated[str, AfterValidator(_cut)]
 
 
 class Paper(Node):
-    """`incomplete` lists the reasons why `state` is `partial`, one per line. `claims` contains data from an imported
-    file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is the version that
-    was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are arXiv's
-    primary category, or a category that a model chose, such as `cs` and `cs.LG`. `nothing_in` lists passages (by their
-    first words) and functions (`path::name`) that no technique covers and in which the model found no technique.
-    `packages` are requirement lines added to the repository's own; `cpu` means that the repository's CUDA code ran on
-    the CPU."""
+    """A paper. `incomplete` lists the reasons why `state` is `partial`, one per line. `claims` contains data from an
+    imported file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is the
+    version that was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are
+    arXiv's primary category, or a category that a model chose, such as `cs` and `cs.LG`. `nothing_in` lists passages
+    (by their first words) and functions (`path::name`) that no technique covers and in which the model found no
+    technique. `packages` are requirement lines added to the repository's own; `cpu` means that the repository's CUDA
+    code ran on the CPU."""
 
     id: str
     title: Name
@@ -127,8 +128,8 @@ class Paper(Node):
 
 
 class Technique(Node):
-    """`parent` is the parent technique's id, or None at the top; siblings keep their order in the bundle. `hidden` is
-    the reason why the technique is left out of the published graph, or None if the technique is shown."""
+    """A technique. `parent` is the parent technique's id, or None at the top; siblings keep their order in the bundle.
+    `hidden` is the reason why the technique is omitted from the published graph, or None if the technique is shown."""
 
     id: str
     name: Name
@@ -151,7 +152,7 @@ class Survivor(Node):
 
 
 class Fault(Node):
-    """A language model's objection to an implementation: the implementation omits logic in the sources that the
+    """A language model's objection to an implementation. The implementation omits logic from the sources that the
     definition requires (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition
     (`beyond`), or does something else altogether (`unrelated`)."""
 
@@ -161,11 +162,11 @@ class Fault(Node):
 
 class Departure(Node):
     """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
-    from. Either the code and the source lines both implement the statement differently (`differs`), neither implements
-    it (`absent`), only the code implements it (`added`), or only other lines in the repository, which the remark
-    specifies, implement it (`elsewhere`). `searched` says whether other lines in the repository were examined first.
-    `component` is the name of the component whose code differs from the definition, or empty for the technique's own
-    code."""
+    from. `differs` means that both the code and the source lines implement the statement differently, `absent` that
+    neither implements the statement, and `added` that only the code does. `elsewhere` means that only other lines in
+    the repository, listed in the remark, implement the statement. `searched` is true if other lines in the repository
+    were examined first. `component` is the name of the component whose code differs from the definition, or empty for
+    the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -188,11 +189,11 @@ class Departure(Node):
 
 class Fidelity(Node):
     """How faithful an implementation is to its source. `share` is the fraction of the implementation's statements that
-    have a counterpart in the source lines. `by_definition` is the fraction of statements that lack a counterpart
-    because only the definition requires these statements; 0 unless a model agreed. `faults` lists a language model's
-    objections, or is None if no model was asked. `statements` is the number of statements in the definition that the
-    model compared with the code and the source lines, or None if the model compared no statements. `departures` lists
-    the statements on which the paper and the repository differ."""
+    have a counterpart in the source lines. `by_definition` is the fraction of statements without a counterpart because
+    only the definition requires them; it is 0 unless a model agreed. `faults` lists a language model's objections, or
+    is None if no model was asked. `statements` is the number of statements in the definition that the model compared
+    with the code and the source lines, or None if the model compared no statements. `departures` lists the statements
+    on which the paper and the repository differ."""
 
     share: float
     by_definition: float = 0.0
@@ -202,9 +203,8 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart for the implementation to be faithful. This requires either 0.7
-        of all statements, or 0.5 of all statements and 0.7 of the statements that were not written from the
-        definition."""
+        """Whether enough statements have a counterpart in the source lines: at least 0.7 of all statements, or at least
+        0.5 of all statements and 0.7 of the statements not written from the definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
@@ -216,20 +216,21 @@ class Fidelity(Node):
 
     @property
     def unrelated(self) -> str | None:
-        """The reason why the implementation does something else entirely, or None if it does not."""
+        """The reason why the implementation does something else entirely, or None if the implementation does what it
+        should."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
 
 
 class Evidence(Node):
     """How a level was reached, or why the next level was not reached.
 
-    `missing` lists packages that the code needs but that could not be installed or imported on this machine, so a low
-    level may not be the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the
-    test did and did not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and
-    `mutation_score` is the fraction that made the test fail. `survivors` lists the undetected mutants, and the
-    functions whose body the test does not need. `excused` counts the mutants that are ignored because they compute the
-    same result. `repairs` is the number of times that a language model repaired the code or test. `distributions` maps
-    the code's imports to the name==version used in the run."""
+    `missing` lists required packages that could not be installed or imported on this machine, so a low level may not be
+    the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the test did and did
+    not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and `mutation_score` is the
+    fraction that made the test fail. `survivors` lists the undetected mutants, and the functions whose body the test
+    does not need. `excused` is the number of mutants that are ignored because they compute the same result. `repairs`
+    is the number of times that a language model repaired the code or test. `distributions` maps the code's imports to
+    the name==version used in the run."""
 
     level: Level
     runner: str | None = None
@@ -276,10 +277,10 @@ def describe_package(name: str, pin: str) -> str:
 
 
 class Code(Node):
-    """`test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code was repaired,
-    the first entry is for the first run. `claims` contains claims from an imported file, which are stored but not
-    trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase that says
-    who attests the level. The phrase depends on the reader's trusted keys, and is never stored."""
+    """A code node. `test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code
+    was repaired, the first entry is for the first run. `claims` contains claims from an imported file, which are stored
+    but not trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase
+    that says who attests the level; it depends on the reader's trusted keys and is never stored."""
 
     id: str
     technique: str
@@ -319,11 +320,12 @@ class Code(Node):
 
 
 class Repository(Node):
-    """`reference` is the requested branch, tag or commit, or None for the default branch. `stars`, `archived` and
-    `default_branch` are as GitHub reported them when the repository was found, or None if GitHub was not queried.
-    `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there is none. `file_licenses`
-    maps paths to licences for source files that state a different licence or are in a folder with its own licence.
-    `license_texts` maps paths to the licences and notices that a copy of the code must include."""
+    """A repository. `reference` is the requested branch, tag or commit, or None for the default branch. `stars`,
+    `archived` and `default_branch` are as GitHub reported them when the repository was found, or None if GitHub was not
+    queried. `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there is no licence.
+    `file_licenses` maps the paths of source files to their licences, if these files state a different licence or are in
+    a folder with its own licence. `license_texts` maps paths to the licences and notices that a copy of the code must
+    include."""
 
     id: str
     url: str
@@ -339,8 +341,8 @@ class Repository(Node):
 
     @property
     def name(self) -> str:
-        """Canonical name of the repository, which is the same for all spellings of its address. A folder's name is its
-        id."""
+        """The canonical name, which is the same for all spellings of the repository's address. For a folder, the name
+        is the id."""
         address = repository_address(self.url)
         return self.id if address is None else address.name
 
@@ -376,9 +378,9 @@ WEAK = 0.25
 
 class Location(Node):
     """`(Technique)-[:LOCATED_AT {score, rank, focus, twins, doubtful}]->(Symbol)`; rank 1 is best, score is in 0..1.
-    `focus` lists the lines within the symbol that implement the technique, best first. The list is empty if the lines
-    are unknown. `twins` are the ids of symbols whose code is nearly the same. A place is certain unless it is
-    `doubtful`; a doubtful place with a low score is weak."""
+    `focus` lists the lines within the symbol that implement the technique, best first; it is empty if the lines are
+    unknown. `twins` are the ids of symbols with nearly the same code. A place is certain unless it is `doubtful`; a
+    doubtful place with a low score is weak."""
 
     technique: str
     symbol: str
@@ -404,7 +406,7 @@ class Derivation(Node):
 
 
 class Finding(Node):
-    """`description` is None if the source was not in the form `name: description`."""
+    """A finding. `description` is None if the source did not have the form `name: description`."""
 
     id: str
     name: Name
@@ -419,9 +421,9 @@ class Resource(Node):
 
 class Ablation(Node):
     """A measurement of how much a technique matters. `baseline` is the metric's value without the change, and `value`
-    is its value with `diff` applied at `commit`. `change` is relative to the baseline; `low` and `high` are its 95 %
-    confidence bounds, or None if the spread is unknown. `seeds` is the number of candidate runs. `kind` is the kind of
-    change (toggle, scale, replace, grid)."""
+    is the metric's value with `diff` applied at `commit`. `change` is relative to the baseline; `low` and `high` are
+    its 95 % confidence bounds, or None if the spread is unknown. `seeds` is the number of candidate runs. `kind` is the
+    kind of change (toggle, scale, replace, grid)."""
 
     id: str
     technique: str
@@ -461,7 +463,8 @@ class PaperBundle(Node):
     resources: tuple[Resource, ...] = ()
 
     def children(self, parent: str | None) -> Iterator[Technique]:
-        """Yields a technique's components in order; for None, the techniques at the top of the hierarchy."""
+        """Yields a technique's components in order or, if `parent` is None, the techniques at the top of the
+        hierarchy."""
         return (t for t in self.techniques if t.parent == parent)
 
     def code_of(self, technique: str) -> Code | None:
@@ -494,7 +497,8 @@ def unique_slugs(names: Iterable[str]) -> list[str]:
 
 
 def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
-    """Returns `arxiv:…` without the version (also for a DOI issued by arXiv), else `doi:…`, else `title:<slug>`."""
+    """Returns `arxiv:…` without the version (also for a DOI issued by arXiv), otherwise `doi:…` or, failing that,
+    `title:<slug>`."""
     known = arxiv.arxiv_id(arxiv_id or "") or arxiv.arxiv_id(doi or "")
     if known is not None or arxiv_id:
         number = re.sub(r"v[0-9]+$", "", (arxiv_id or "").strip()) if known is None else known.number

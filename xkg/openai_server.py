@@ -37,8 +37,8 @@ each time."""
 
 @dataclass(frozen=True)
 class Access:
-    """A server's address and key; the key is empty if the server has no key. `section` is the server's settings
-    section; `variables` are the environment variables that may contain the key."""
+    """A server's address and key; the key is empty if no key is set. `section` is the server's settings section;
+    `variables` are the environment variables that may contain the key."""
 
     base_url: str
     section: str
@@ -171,6 +171,6 @@ class Patience:
         return pause
 
     def give_up(self, line: str, requested: float) -> str:
-        """Returns `line` with a note that there are no more retries."""
+        """Returns `line` with a note that the client gave up retrying."""
         waits = f"; it requested a pause of {requested:.0f} s" if requested > self._wait else ""
         return f"{line}; gave up after {self._clock.monotonic() - self._begin:.0f} s of trying{waits}"

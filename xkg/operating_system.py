@@ -1,5 +1,5 @@
-"""Operations that differ between Linux, macOS and Windows: inter-process locks, file owners, folder syncs, process
-groups and limits on open files. Outside the sandbox, no other module imports platform-specific modules.
+"""Operations that differ between Linux, macOS and Windows, such as inter-process locks, file owners, folder syncs,
+process groups and limits on open files. Outside the sandbox, no other module imports platform-specific modules.
 
 On Windows, a lock covers one byte far beyond the end of the file, because locked bytes cannot be read."""
 
@@ -117,8 +117,8 @@ def yield_processor(process: int, niceness: int) -> None:
 
 
 def files_allowed(wanted: int) -> int | None:
-    """Raises the limit on open files to `wanted`, as far as the system allows. Returns the limit, or None if there is
-    no limit."""
+    """Raises the limit on open files to `wanted`, as far as the system allows. Returns the new limit, or None if there
+    is no limit."""
     if sys.platform == "win32":
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -4,8 +4,8 @@ import email.utils
 
 
 def seconds_to_wait(header: str | None, now: float) -> float:
-    """Returns how many seconds to wait according to a header, which contains a number or a date. `now` is in seconds
-    since 1970. Returns 0 if the header is missing, invalid or in the past."""
+    """Returns the number of seconds to wait according to a header, which contains a number or a date. `now` is in
+    seconds since 1970. Returns 0 if the header is missing, invalid or in the past."""
     try:
         seconds = float(header or "")
     except ValueError:

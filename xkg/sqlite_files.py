@@ -16,17 +16,17 @@ _BUSY_SECONDS = 30.0
 
 
 def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL") -> sqlite3.Connection:
-    """Returns a connection in autocommit mode that any thread may use. Creates the file if needed, and any missing
-    parts of `schema`, which maps table and index names to the statements that create them. Raises `sqlite3.Error` and
-    `OSError`."""
+    """Returns a connection in autocommit mode that any thread may use. Creates the file, and any missing parts of
+    `schema`, if needed. `schema` maps table and index names to the statements that create them. Raises `sqlite3.Error`
+    and `OSError`."""
     with _file_lock(path, shared=True):  # otherwise, a new write-ahead log could be moved away with a damaged file
         return _connect(path, schema, synchronous)
 
 
 @contextmanager
 def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlite3.Connection]:
-    """Calls `open_wal` in a private folder. Turns every error inside the context into a `StoreError` with a remedy;
-    `remedy` is the remedy for a damaged file."""
+    """Context manager that calls `open_wal` in a private folder. Every error inside the context becomes a `StoreError`
+    with a suggested remedy; `remedy` is the remedy for a damaged file."""
     try:
         private_folder(path.parent)
         with closing(open_wal(path, schema)) as db:
@@ -43,9 +43,9 @@ def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlit
 def set_aside(
     path: Path, schema: Mapping[str, str], synchronous: Synchronous = "FULL"
 ) -> Iterator[tuple[sqlite3.Connection, Path | None]]:
-    """Moves a damaged file away. Yields a connection to a new file and the new path of the damaged file, or None if
-    another process has already replaced the file. No other process opens the file until the context ends. Raises the
-    same errors as `open_wal`."""
+    """Context manager that moves a damaged file away. Yields a connection to a new file, and the damaged file's new
+    path, or None if another process has already replaced the file. No other process opens the file until the context
+    ends. Raises the same errors as `open_wal`."""
     with _file_lock(path, shared=False):
         if _is_sound(path, schema, synchronous):
             yield _connect(path, schema, synchronous), None
@@ -60,7 +60,7 @@ def set_aside(
 
 @contextmanager
 def transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Runs the statements in the context as one atomic transaction, which locks out other writers."""
+    """Context manager that runs its statements as one atomic transaction and locks out other writers."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -73,7 +73,8 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def _file_lock(path: Path, *, shared: bool) -> Iterator[None]:
-    """Locks the file. If the lock file cannot be written, the file cannot be replaced either, so no lock is needed."""
+    """Context manager that locks the file. If the lock file cannot be written, no process can replace the file, so no
+    lock is needed."""
     lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
         with suppress(OSError):

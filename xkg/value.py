@@ -1,4 +1,4 @@
-"""Base class for most values: frozen, and rejects unknown fields."""
+"""The base class for most values, which are frozen and reject unknown fields."""
 
 import functools
 
@@ -11,5 +11,6 @@ class Value(BaseModel):
 
 @functools.cache
 def fields_of(model: type[BaseModel]) -> tuple[tuple[str, bool], ...]:
-    """Returns each field's name and whether it is required. Cached, since pydantic recomputes the fields each time."""
+    """Returns each field's name and whether the field is required. The result is cached, since pydantic recomputes the
+    fields each time."""
     return tuple((name, field.is_required()) for name, field in model.model_fields.items())

@@ -2,11 +2,11 @@
 interact, and runs have noise and costs. Everything is determined by a seed.
 
 A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
-are inert: they change the metric by less than 0.5%. The others change it by 2 to 40% (log-uniform). Two pairs interact
-like redundant parts: while one part is present, half of the other part's effect is hidden. A candidate reveals part of
-its component's importance: all of it if the component is switched off, less if it is scaled. Runs have noise of 0.5 to
-4% of the metric and cost 0.02 to 2 device hours; 6% of the candidates fail. Prior weights and hierarchy order correlate
-with the truth, but far from perfectly.
+are inert: they change the metric by less than 0.5%. The other components change the metric by 2 to 40% (log-uniform).
+Two pairs interact like redundant parts: while one part is present, half of the other part's effect is hidden. A
+candidate that switches off a component reveals the component's full importance, and a candidate that scales a component
+reveals only part of the importance. Runs have noise of 0.5 to 4% of the metric and cost 0.02 to 2 device hours; 6% of
+the candidates fail. Prior weights and hierarchy order correlate with the truth, but far from perfectly.
 
 DEVELOPMENT seeds are for choosing an order; FINAL seeds are run only once."""
 
@@ -24,9 +24,9 @@ _KINDS = (("toggle", 1.0), ("scale .5", 0.5), ("replace", 0.7), ("scale 2", 0.3)
 
 @dataclass(frozen=True)
 class Method:
-    """`importance` is the largest relative change in the metric by any candidate for each component, without noise.
-    `changes` is the signed change for each candidate, or None if it fails; `hours` is the cost of one run of each
-    candidate."""
+    """`importance` maps each component to the largest relative change in the metric by any of its candidates, without
+    noise. `changes` maps each candidate to its signed change, or to None if the candidate fails. `hours` maps each
+    candidate to the cost of one run."""
 
     space: Space
     importance: dict[str, float]
@@ -41,7 +41,7 @@ class Method:
         return len(self.changes)
 
     def run(self, candidate: str) -> float | None:
-        """The metric from one run, or None if it fails. The same candidate always has the same outcome."""
+        """Returns the metric from one run, or None if the run fails. The same candidate always has the same outcome."""
         change = self.changes[candidate]
         if change is None:
             return None
@@ -106,7 +106,8 @@ def _effect(draw: random.Random) -> float:
 def known_beforehand(
     draw: random.Random, names: list[str], importance: dict[str, float], correlation: float
 ) -> dict[str, float]:
-    """Numbers in 0..1 whose ranks have this `correlation` with the truth."""
+    """Returns a number from 0 to 1 for each name. The ranks of the numbers have this `correlation` with the ranks by
+    importance."""
     ranks = sorted(names, key=lambda name: importance[name])
     exact = {name: (ranks.index(name) + 0.5) / len(names) for name in names}
     loose = math.sqrt(1 - correlation**2)

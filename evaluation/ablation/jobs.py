@@ -3,9 +3,9 @@
     python -m evaluation.ablation.jobs [--seconds 4] [--budget 25] [--rounds 1] [--wait]
     python -m evaluation.ablation.jobs --repo ./repo --run "python train.py --seed {seed}" --metric "loss ([0-9.]+):min"
 
-Each arm starts with only the repository's packages and uses one thread per job, like every run in the sandbox. Arms
-alternate. `--wait` replaces training with waiting, so that the ratio reflects only the run order, independently of
-cores and other load on the machine. The ideal is half of the total run time."""
+Each arm starts with only the repository's packages installed, and uses one thread per job, like every run in the
+sandbox. Arms alternate. `--wait` replaces training with waiting, so that the ratio reflects only the run order,
+independently of cores and other load on the machine. The ideal is half of the total run time."""
 
 import tempfile
 import time
@@ -59,7 +59,7 @@ def main(
 
 
 def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
-    """Writes a training script that takes about this many seconds. The error varies between seeds, and the script has
+    """Writes a training script that takes about `seconds` seconds. The error varies between seeds, and the script has
     twelve components that matter."""
     folder.mkdir(parents=True)
     names = [f"part_{letter}" for letter in "abcdefghijkl"]

@@ -19,7 +19,7 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 
 def _listed(value: Any) -> Any:
-    """The list in a field that contains a list or its JSON text, as in the data sets."""
+    """Returns the list in a field, which may contain either a list or JSON text, as in the data sets."""
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -32,8 +32,8 @@ def _golds(value: Any) -> Any:
 
 
 class Instance(BaseModel):
-    """A paper with its reference data: `golds` for the author task, `reviews` and `suggestions` (the number of
-    ablations that they suggest) for the reviewer task. `paper` is a file or a folder."""
+    """A paper with its reference data. `golds` is for the author task. `reviews`, and `suggestions` (the number of
+    ablations that the reviews suggest), are for the reviewer task. `paper` is a file or a folder."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -55,8 +55,9 @@ class Loaded:
 
 
 def load(path: Path, task: TaskName) -> Loaded:
-    """The instances in a file of JSON lines. Paths to papers are relative to the file's folder or to the shell's
-    working folder, as in a clone of the benchmark, and must be inside one of these folders. Raises `OSError`."""
+    """Reads the instances in a JSON lines file. Paths to papers are relative to the file's folder or, as in a clone of
+    the benchmark, to the shell's working folder. The papers must be inside one of these two folders. Raises
+    `OSError`."""
     problems: Counter[str] = Counter()
     instances: dict[str, Instance] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -80,8 +81,8 @@ def load(path: Path, task: TaskName) -> Loaded:
 
 
 def _paper(where: str, folder: Path) -> Path | str:
-    """The paper's file or folder, or an error. A third-party data set must not be able to make us read arbitrary
-    files."""
+    """Returns the paper's file or folder, or an error message. A third-party data set must not be able to make us read
+    arbitrary files."""
     try:
         found = next((base / where for base in (folder, given_path(".")) if (base / where).exists()), None)
     except (OSError, ValueError):
@@ -102,7 +103,8 @@ def _beginning(file: Path) -> bytes:
 
 
 def texts_of(paper: Path) -> list[Path]:
-    """The file itself, or the text files in a folder in order, excluding links that lead out of the folder."""
+    """Returns the text files in a folder, in order, or the file itself if `paper` is a file. Links that lead out of the
+    folder are excluded."""
     if paper.is_file():
         return [paper]
     root = paper.resolve()
@@ -111,8 +113,9 @@ def texts_of(paper: Path) -> list[Path]:
 
 
 def source(paper: Path) -> str:
-    """A paper's text: its file, or the text files in its folder, each between tags with its name. Omits links that lead
-    out of the folder, and text beyond `MOST_BYTES` in total. Raises `OSError`."""
+    """Returns the text of a paper's file, or of the text files in a paper's folder. Each file in a folder is enclosed
+    in tags with the file's name. Omits links that lead out of the folder, and text beyond `MOST_BYTES` in total. Raises
+    `OSError`."""
     root = paper.parent if paper.is_file() else paper
     texts, room = [], MOST_BYTES
     for file in texts_of(paper):

@@ -2,8 +2,8 @@
 the reference data.
 
 The judge is the model with the `judge` role (`--model-role judge=…`). If no model has this role, the model under
-evaluation judges its own plans. The author judge sees two sides without knowing which is the paper's. The order of
-sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
+evaluation judges its own plans. The author judge sees two sides without knowing which side is from the paper. The order
+of sides and entries is shuffled with a seed that depends only on the instance, so that a run can be repeated."""
 
 import random
 from collections import Counter
@@ -30,7 +30,7 @@ Matches = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sides:
-    """The entries of both sides as JSON lines; `plan_is_a` says whether the plan is side A."""
+    """Both sides' entries as JSON lines. `plan_is_a` says whether the plan is side A."""
 
     a: str
     b: str
@@ -112,8 +112,9 @@ def blinded(golds: Sequence[PlanEntry], plan: Sequence[PlanEntry], seed: str) ->
 def author_matches(
     answer: str, sides: Sides, golds: Sequence[str], plan: Sequence[str]
 ) -> tuple[Matches, Counter[str]]:
-    """For each gold ablation, the plan entries that jointly match it (empty if there are none), and the errors in the
-    answer. Errors are unknown names, golds without a line, and golds with several matches (the first counts)."""
+    """Returns the plan entries that jointly match each gold ablation (empty if there are none), and the errors in the
+    answer. Errors are unknown names, golds without a line, and golds with several matches, of which only the first
+    counts."""
     rows, problems = predictions(answer)
     gold_key, plan_key = ("name_in_B", "name_in_A") if sides.plan_is_a else ("name_in_A", "name_in_B")
     matches: Matches = {}
@@ -135,7 +136,8 @@ def author_matches(
 
 
 def reviewer_labels(answer: str, plan: Sequence[str]) -> tuple[dict[str, bool], Counter[str]]:
-    """Whether a review asks for each plan entry (False if the answer has no line for it), and the errors."""
+    """Returns, for each plan entry, whether a review asks for the entry (False if the answer has no line for the
+    entry), and the errors in the answer."""
     rows, problems = predictions(answer)
     labels: dict[str, bool] = {}
     for row in rows:

@@ -1,10 +1,10 @@
-"""Metrics for an ablation plan for one paper; the benchmark's figures are means over papers (macro averages).
+"""Computes metrics for an ablation plan for one paper. The benchmark's figures are means over papers (macro averages).
 
 `author_scores` uses the definitions from the paper (arXiv 2507.08038): an entry that matches several gold ablations
 counts once, and nDCG is computed over the plan. `program_scores` counts like the benchmark's own program, which
 produced its leaderboard: precision counts found golds instead of entries, and nDCG is computed over the golds in their
-order. Except for nDCG, the two agree if each entry matches at most one gold. In the reviewer task, program and paper
-agree."""
+order. Except for nDCG, both functions agree if each entry matches at most one gold. In the reviewer task, program and
+paper agree."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,8 @@ Scores = dict[str, float]
 def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
     """Scores for the first `k` entries in a plan (names, best first). `matches` contains, for each gold ablation, the
     entries that jointly match it; a gold is found if all of these entries are among the first `k`. Unknown golds and
-    entries are ignored. Precision: distinct matched entries over entries; recall: golds found over golds."""
+    entries are ignored. Precision is the number of distinct matched entries divided by the number of entries, and
+    recall is the share of golds found."""
     shown = list(dict.fromkeys(plan))[:k]
     known = set(shown)
     found = [matches[gold] for gold in dict.fromkeys(golds) if matches.get(gold) and known.issuperset(matches[gold])]
@@ -29,8 +30,9 @@ def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[st
 
 
 def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
-    """Like `author_scores`, but counted like the benchmark's program. Precision: golds found over golds found plus
-    shown entries without a match. nDCG: over the first golds, at most as many as the shown entries."""
+    """Like `author_scores`, but counted like the benchmark's program. Precision is the number of golds found, divided
+    by that number plus the number of shown entries without a match. nDCG is computed over only as many golds as there
+    are shown entries."""
     shown = list(dict.fromkeys(plan))[:k]
     found = [bool(matches.get(gold)) and set(matches[gold]) <= set(shown) for gold in dict.fromkeys(golds)]
     unmatched = set(shown).difference(*matches.values())

@@ -125,8 +125,8 @@ async def _ask_product(state: TaskState, material: Material, view: str, k: int) 
 
 
 def _stored(plans: Path, paper: str, k: int) -> Plan:
-    """For an id PLANNER/PAPER, as in JudgeEval, looks in the planner's folder first, then for a file named after the
-    paper alone. There is no plan for an id that leads out of the folder."""
+    """Reads a stored plan. For an id PLANNER/PAPER, as in JudgeEval, looks in the planner's folder first, and then for
+    a file named after the paper alone. Ids that lead out of the folder have no plan."""
     for name in (paper, Path(paper).name):
         file = plans / f"{name}.jsonl"
         if file.is_file() and file.resolve().is_relative_to(plans.resolve()):
@@ -148,7 +148,7 @@ def _material(graph: Path, title: str) -> tuple[Material, str] | None:
 
 
 def _in_words(material: Material, view: str) -> str:
-    """The planning view, and the components with possible replacements from other papers."""
+    """Combines the planning view with the components and their possible replacements from other papers."""
     return f"{view}\n\n# Components, with what other papers do\n\n{with_model.describe(material.components)}"
 
 

@@ -19,8 +19,8 @@ _ACTIONS = ("REMOVE", "REPLACE", "ADD")
 
 
 def read_results(path: Path) -> tuple[Results, str]:
-    """A log's results, and a table of the scores at each k. A paper whose planner or judge failed scores 0. Raises
-    `InputError` for a file that is not a log, or for a log that was not scored."""
+    """Returns a log's results, and a table of the scores at each k. A paper whose planner or judge failed scores 0.
+    Raises `InputError` for a file that is not a log, or for a log that was not scored."""
     log = read_log(path)
     task, known = log.eval.task.rpartition("/")[2], log.eval.metadata or {}
     samples = list(log.samples or ())
@@ -83,8 +83,8 @@ def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: in
 
 
 def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
-    """Precision and recall for each action, over all papers together: the matching plan entries and the found golds
-    that have this action."""
+    """Precision and recall for each action, computed from the plan entries and golds with this action in all papers
+    together."""
     figures = []
     for action in _ACTIONS:
         entries: list[bool] = []
@@ -106,7 +106,7 @@ def _by_action(papers: Sequence[dict[str, Any]], k: int) -> list[Figure]:
 
 
 def _dollars(samples: Sequence[EvalSample]) -> list[Figure]:
-    """Dollars per paper; no value if a price is unknown."""
+    """Dollars per paper, without a value if a price is unknown."""
     whole: dict[str, float | None] = {}
     judges: dict[str, float | None] = {}
     for sample in samples:

@@ -1,6 +1,6 @@
 """The small benchmark: papers cut off before their experiments, and a graph of the remaining text.
 
-The gold ablations are facts from the papers in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
+The gold ablations are facts from the papers, in our own words (`evaluation/data/ablations/golds.jsonl`). The papers
 themselves are read from a folder of `<id>/paper.md` files and are not in the repository. A paper's graph is built from
 the cut text alone, without a repository or findings; `leaks` checks that the graph contains nothing from the rest of
 the paper. Two papers also have reviews, which we wrote (`reviews.jsonl`): the repository does not contain any venue's
@@ -31,8 +31,8 @@ _WORD = re.compile(r"\w++")
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of searching a paper's graph for text from the part that was cut off. `shared` counts runs of
-    `SHINGLE` words that occur in the graph and in the part that was cut off, but not in the text that was kept. `texts`
+    """The result of searching a paper's graph for text from the part that was cut off. `shared` counts sequences of
+    `SHINGLE` words that occur in both the graph and the part that was cut off, but not in the remaining text. `texts`
     and `words` count the compared material; `withheld` counts nodes that the graph should not contain (repositories,
     code, findings)."""
 
@@ -132,7 +132,8 @@ def _without_findings(settings: Settings, paper: str) -> PaperBundle:
 
 
 def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
-    """Compares every text in a paper's graph with the text that it was built from and with the removed text."""
+    """Compares every text in a paper's graph with the text from which the graph was built, and with the text that was
+    removed."""
     texts = [text for text in _texts(bundle.model_dump(mode="json")) if _WORD.search(text)]
     known, hidden = set(_shingles(cut)), set(_shingles(rest))
     shared = [run for text in texts for run in _shingles(text) if run in hidden and run not in known]
@@ -147,8 +148,8 @@ def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Every string in a value at any depth, so that new kinds of nodes are also compared. An id combines the paper's
-    and the technique's names, which are not adjacent in any text."""
+    """Yields every string in a value, at any depth, so that new kinds of nodes are also compared. An id combines the
+    paper's and the technique's names, which are not adjacent in any text."""
     if isinstance(value, str):
         yield from value.split("#")
     elif isinstance(value, Mapping | list | tuple):

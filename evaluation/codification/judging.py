@@ -57,7 +57,8 @@ class Judgement(Value):
 
 
 def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
-    """One judge's judgement, made independently of other judges. Raises anything that `LanguageModel` raises."""
+    """Returns one judge's judgement, which is independent of other judges. Raises the same errors as
+    `LanguageModel`."""
     workspace = Workspace.open(run.folder)
     edited = run.edited()
     inputs = {
@@ -95,7 +96,7 @@ def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
 
 
 def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) -> list[Judgement]:
-    """All judges' judgements on all runs with changes, made by the configured models."""
+    """Returns all judges' judgements on all runs with changes. The configured models are the judges."""
     pairs = [(run, name) for run in runs if run.result.changed_files for name in judges]
     graphs = {run.folder.parents[1] for run, _ in pairs}
     with ExitStack() as opened:
@@ -128,8 +129,8 @@ def write(judgements: Iterable[Judgement], file: Path) -> None:
 
 
 def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
-    """One line for each judgement, one for each mode, one for all judgements, and one that says how often all judges of
-    a run agree. Raises `InputError` for a judgement on an unknown run."""
+    """Returns one line for each judgement, one line for each mode, one line for all judgements, and one line that says
+    how often all judges of a run agree. Raises `InputError` for a judgement on an unknown run."""
     if unknown := [each.run for each in judgements if each.run not in runs]:
         raise InputError(f"unknown run {unknown[0]}: it is not among the given runs")
     lines = [

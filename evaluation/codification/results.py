@@ -22,7 +22,8 @@ CLASSES: tuple[Class, ...] = ("A", "B", "C", "D")
 
 
 class Run:
-    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` says its mode and whether it had the graph."""
+    """A finished run. `folder` is `<graph>/runs/<name>`; `arm` contains the run's mode and says whether the run had
+    access to the graph."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -35,7 +36,7 @@ class Run:
         self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
 
     def tokens(self) -> Cost:
-        """The run's model calls; empty if its graph's ledger contains none."""
+        """The run's model calls. Empty if the graph's ledger contains no calls for the run."""
         name = f"run:{self.folder.name}"
         try:
             return costs(self.folder.parents[1], LlmSettings(), papers=[name]).total

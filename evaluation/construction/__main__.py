@@ -39,7 +39,7 @@ def measure(
     alike: float = ALIKE,
     problems: Sequence[str] = (),
 ) -> tuple[Results, list[str]]:
-    """A graph's results, and the tables to print before the results."""
+    """Returns a graph's results, and the tables to print before the results."""
     bundles = graph.bundles
     lost = [*graph.problems, *problems]
     techniques = [t for bundle in bundles for t in bundle.techniques]
@@ -104,9 +104,9 @@ def measure(
 
 
 def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequence[str], folder: Path) -> list[Path]:
-    """Lets models judge with Inspect, one after another, and returns their logs. Raises `InputError` if Inspect does
-    not know a model or has no key for it, or if a judge could not finish. The judge's answers are kept in its log, and
-    `inspect eval-retry` resumes from there."""
+    """Lets models judge with Inspect, one after another, and returns the logs. Raises `InputError` if Inspect does not
+    know a model or has no key for a model, or if a judge could not finish. An unfinished judge's answers stay in the
+    log, from which `inspect eval-retry` resumes."""
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import get_model
     from rich.text import Text

@@ -23,8 +23,8 @@ are for orientation only. That study's papers, models and judges differ from our
 
 @dataclass(frozen=True)
 class Matched:
-    """One paper in a graph with its hierarchy, matched with all techniques found (`all`) and with the techniques shown
-    (`shown`)."""
+    """A paper in a graph, with the paper's hierarchy matched with all techniques found (`all`) and with the techniques
+    shown (`shown`)."""
 
     gold: GoldHierarchy
     bundle: PaperBundle
@@ -125,9 +125,9 @@ def papers_table(papers: Sequence[Matched]) -> str:
 
 
 def validity(bundles: Sequence[PaperBundle], papers: Sequence[Matched], judged: Verdicts) -> list[Figure]:
-    """The share of invalid techniques before pruning (all found) and after it (shown). Judges' verdicts take
-    precedence; without a verdict, a technique is invalid if it has no counterpart in a human-made hierarchy. Techniques
-    with neither a verdict nor a hierarchy are left out."""
+    """The shares of invalid techniques before pruning (all techniques found) and after pruning (techniques shown).
+    Judges' verdicts take precedence. Without a verdict, a technique is invalid if it has no counterpart in a human-made
+    hierarchy. Techniques with neither a verdict nor a hierarchy are left out."""
     said = {item: verdict for item, verdict in judged.majority().items() if verdict in ("valid", "invalid")}
     invalid = {item: float(verdict == "invalid") for item, verdict in said.items()}
     sources = [*judged.judges] if said else []

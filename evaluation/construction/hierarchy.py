@@ -3,8 +3,8 @@
     {"paper": "<id or title>", "labelled_by": "a reader of the paper, before any output was seen",
      "techniques": [{"name": "Tent", "aliases": ["test entropy minimization"], "weight": 1.0, "components": [...]}]}
 
-`weight` is how important it is that a graph contains the technique (any positive number, default 1). 0 marks an
-optional technique, such as a baseline or background."""
+`weight` is how important it is that a graph contains the technique (any positive number, 1 by default). A weight of 0
+marks an optional technique, such as a baseline or background."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ from xkg.value import Value
 
 
 class GoldTechnique(Value):
-    """A technique in a hierarchy; `path` contains the names from the top of the hierarchy down to it."""
+    """A technique in a hierarchy. `path` contains the names from the top of the hierarchy down to the technique."""
 
     path: tuple[str, ...]
     aliases: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class GoldTechnique(Value):
 
 
 class GoldHierarchy(Value):
-    """One paper's techniques as a preorder walk."""
+    """One paper's techniques in preorder."""
 
     paper: str
     labelled_by: str

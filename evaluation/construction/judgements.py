@@ -42,7 +42,8 @@ class Verdicts:
     judges: tuple[str, ...]
 
     def majority(self) -> dict[str, str]:
-        """The verdict of more than half of an item's judges, or `SETTLED_BY_NONE` if there is no majority."""
+        """The majority verdict on each item, or `SETTLED_BY_NONE` if no verdict is shared by more than half of the
+        item's judges."""
         return {item: _majority(list(verdicts.values())) for item, verdicts in self.by_item.items()}
 
 
@@ -89,7 +90,7 @@ def figures_of(verdicts: Verdicts, names: Mapping[str, str], published: Mapping[
 
 
 def agreement(verdicts: Verdicts) -> list[Figure]:
-    """The judges' agreement as a figure; empty if there is only one judge."""
+    """Returns the judges' agreement as a figure. Returns an empty list if there is only one judge."""
     if len(verdicts.judges) < 2:
         return []
     twice = [list(given.values()) for given in verdicts.by_item.values() if len(given) > 1]

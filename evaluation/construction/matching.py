@@ -1,10 +1,10 @@
 """Matches a graph's techniques with those in a human-made hierarchy, and computes precision and recall.
 
-Pairs are one to one and chosen greedily, surest first: equal names; then a name or alias that is a variant of the other
-(abbreviations, plurals, spelling: `xkg.store.concepts.names`); then the names most similar by the cosine of their
-embeddings, if it is at least `ALIKE`; then pairs that judges call the same. In `evaluation/gold/techniques`, an `ALIKE`
-of 0.8 matches 1% of 1,714 pairs of different techniques from the same paper, and 22% of 330 pairs of a name and its
-alias."""
+Pairs are one to one and chosen greedily, surest pairs first. Equal names are paired first, then names or aliases that
+are variants of each other (abbreviations, plurals, spelling: `xkg.store.concepts.names`). Names whose embeddings have a
+cosine of at least `ALIKE` follow, most similar first, and finally pairs that judges call the same. In
+`evaluation/gold/techniques`, an `ALIKE` of 0.8 matches 1% of 1,714 pairs of different techniques from the same paper,
+and 22% of 330 pairs of a name and its alias."""
 
 import re
 import unicodedata
@@ -123,13 +123,14 @@ def _how(
 
 
 def _plain(name: str) -> str:
-    """The case-folded letters and digits of a name; the name itself if it has none."""
+    """The case-folded letters and digits of a name, or the name itself if it contains neither."""
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).casefold()) or name
 
 
 def quality(matching: Matching, *, weighted: bool = True) -> Quality:
-    """Precision is over the graph's techniques and recall is over the gold techniques, each with its own weight (or a
-    weight of 1, unless `weighted` is set). Gold techniques with weight 0 count only for precision."""
+    """Returns precision over the graph's techniques and recall over the gold techniques. Every technique counts with
+    its weight if `weighted` is set, and otherwise with a weight of 1. Gold techniques with weight 0 count only for
+    precision."""
 
     def of(technique: Technique) -> float:
         return max(technique.weight, 0.0) if weighted else 1.0
@@ -145,8 +146,8 @@ def quality(matching: Matching, *, weighted: bool = True) -> Quality:
 
 
 def edges(matching: Matching) -> tuple[int, int]:
-    """Counts the pairs whose gold technique has a matched parent. Returns how many of their techniques are also below
-    that parent in the graph, directly or indirectly, and the total."""
+    """Considers the pairs whose gold technique has a matched parent. Returns the number of pairs whose technique is
+    also below that parent in the graph, directly or indirectly, and the total number of pairs considered."""
     by_gold: Mapping[tuple[str, ...], Technique] = {pair.gold.path: pair.technique for pair in matching.pairs}
     above = {t.id: t.parent for t in (*(p.technique for p in matching.pairs), *matching.unmatched)}
     agree = total = 0

@@ -37,7 +37,8 @@ _NEAREST = 3
 @task
 @checked
 def exact_pairs(graph: str, papers: str = "") -> Task:
-    """One sample per code node in a graph (only for the named papers, separated by '|', if given)."""
+    """One sample per code node in a graph. If `papers` (separated by '|') is given, only code from these papers is
+    included."""
     bundles = read_graph(given_path(graph), _split(papers)).bundles
     return judged("pair", [pair_sample(b, code) for b in bundles for code in b.code])
 
@@ -53,7 +54,7 @@ def valid_techniques(graph: str, papers: str = "") -> Task:
 @task
 @checked
 def same_techniques(graph: str, gold: str) -> Task:
-    """One sample for each unmatched gold technique and each of the unmatched techniques nearest to it."""
+    """One sample for each pair of an unmatched gold technique and one of the nearest unmatched techniques."""
     hierarchies, _ = read_hierarchies(given_path(gold))
     return judged("same", open_questions(matched(read_graph(given_path(graph)).bundles, hierarchies)[0]))
 
@@ -98,7 +99,7 @@ def verdict(question: Question) -> Scorer:
 
 
 def read_verdict(answer: str, question: Question) -> str:
-    """The verdict in the answer's last tag, or `UNUSABLE` if it is not a verdict."""
+    """The verdict in the answer's last tag, or `UNUSABLE` if the tag does not contain a verdict."""
     found = _VERDICT.findall(answer[-_LONGEST:])
     given = found[-1].lower() if found else ""
     return given if given in VERDICTS[question] else UNUSABLE

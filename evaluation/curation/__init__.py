@@ -1,1 +1,2 @@
-"""Measures curation on a local web server: how many of the papers that people selected for a target does it find?"""
+"""Measures curation with local web servers: how many of the papers that people selected for a target does curation
+find?"""

@@ -4,14 +4,14 @@
     python -m evaluation.curation FOLDER [--target NAME] [--llm none] [--most 10]
 
 The folder's format is in `evaluation.curation.world`. `prepare` fills the folder from targets, graphs in the published
-format (titles, abstracts, references) and git mirrors (README, licence, dates). It also uses
-`evaluation/gold/curation`, which contains only facts: arXiv ids, titles, authors, and which titles belong to which
-target. `prepare` sends no requests to the internet.
+format (titles, abstracts, references) and git mirrors (README, licence, dates). `prepare` also uses
+`evaluation/gold/curation`, which contains only facts: arXiv ids, titles, authors, and each target's titles. `prepare`
+sends no requests to the internet.
 
 The test servers serve the folder on loopback. The servers speak the protocols of arXiv, OpenAlex and GitHub, and search
 by words. Requests are sent without pauses, and their number is printed. For each target, the output includes recall@10
-for its expected papers and for the expected papers that it cites, the chosen papers with reasons, and the step at which
-each missed paper was lost."""
+for all expected papers and for the expected papers that the target cites. The output also lists the chosen papers with
+reasons, and the step at which each missed paper was lost."""
 
 import tempfile
 import time
@@ -36,7 +36,8 @@ _SAME = 0.9
 
 
 class Missed(NamedTuple):
-    """A paper that was missed. `is_cited` says whether the target cites it, and `step` says where it was lost."""
+    """A missed paper. `is_cited` says whether the target cites the paper, and `step` is the step at which the paper was
+    lost."""
 
     title: str
     is_cited: bool

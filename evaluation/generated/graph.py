@@ -35,8 +35,8 @@ _PARENTS = (None, 0, 0, 1, 1, 2, 3, 3, 4, 5, None, 10, 10, 11, 12, 13, None, 16,
 
 
 def bundles(papers: int, first: int = 0, edition: int = 0) -> Iterator[PaperBundle]:
-    """Papers, starting with number `first`. A different `edition` contains different definitions and code for the same
-    techniques."""
+    """Yields `papers` papers, starting with number `first`. Each `edition` has different definitions and code for the
+    same techniques."""
     return (bundle(number, edition) for number in range(first, first + papers))
 
 
@@ -113,10 +113,10 @@ def bundle(number: int, edition: int = 0) -> PaperBundle:
 
 
 class SeededVectors:
-    """A replacement for an embedding model, used to time only the code that calls the model. A text's vector is a unit
-    vector drawn with the text as the seed, so equal texts have equal vectors. Texts are divided into subjects, within
-    which cosines are near 0.4. Without subjects, an index with inverted lists would have to search all lists, which it
-    does not with real texts."""
+    """A replacement for an embedding model, used to time only the code that calls the model. A text's vector is a
+    random unit vector whose seed is the text, so equal texts have equal vectors. Texts are divided into subjects,
+    within which cosines are near 0.4. Without subjects, an index with inverted lists would have to search all lists,
+    unlike with real texts."""
 
     model = "seeded-384"
     dimension = 384

@@ -62,7 +62,8 @@ _NO_CODES = np.empty((0, 0), np.uint8)
 
 @dataclass(frozen=True)
 class Source:
-    """The source material: papers with their visible techniques, the unit vector of each, and all their words."""
+    """The source material: papers with their visible techniques, the techniques' unit vectors, and all words in the
+    papers."""
 
     papers: tuple[PaperBundle, ...]
     visible: tuple[tuple[Entry, ...], ...]
@@ -269,7 +270,8 @@ def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
 
 
 def _renamed(words: random.Random, of: Source, name: str) -> str:
-    """A name with a word from another technique's name, which either replaces one of its words or precedes it."""
+    """Returns a name with a word from another technique's name. The word either replaces a word in the name or precedes
+    the name."""
     other = words.choice(words.choice(of.names).split())
     parts = name.split()
     if len(parts) > 2:
@@ -290,7 +292,7 @@ def _reworded(words: random.Random, of: Source, text: str) -> str:
 
 @functools.cache
 def _parts(text: str) -> tuple[list[str], list[int]]:
-    """Text split into pieces, and which of these pieces are words."""
+    """Splits text into pieces. Returns the pieces, and the indices of the pieces that are words."""
     parts = _WORD.split(text)
     return parts, [place for place, part in enumerate(parts) if place % 2]
 

@@ -14,7 +14,7 @@ _WORKS = 12
 
 
 def write_short_paper(folder: Path, number: int) -> tuple[Path, Path]:
-    """Writes `paper.tex` and, next to it, `code`; returns both paths."""
+    """Writes `paper.tex` and the folder `code` next to each other, and returns both paths."""
     words = random.Random(number)
     names = technique_names(TECHNIQUES, number)
     folder.mkdir(parents=True)

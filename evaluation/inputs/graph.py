@@ -20,8 +20,8 @@ from xkg.store.exchange import graph_files, import_files, read_file
 
 @dataclass(frozen=True)
 class MeasuredGraph:
-    """The papers in a graph. `settings` are the settings for opening it, or None for files; `problems` lists unreadable
-    files, one line each."""
+    """The papers in a graph. `settings` are the settings for opening the graph, or None for files. `problems` lists
+    unreadable files, one line each."""
 
     path: Path
     bundles: tuple[PaperBundle, ...]
@@ -49,8 +49,8 @@ def shared() -> Path:
 
 @contextmanager
 def graph_or_shared(kg: Path | None) -> Iterator[Path]:
-    """The folder of a graph with papers. If none is given, imports the shared graphs into a temporary folder. Raises
-    `XkgError`."""
+    """Yields the folder of a graph with papers. If `kg` is None, imports the shared graphs into a temporary folder.
+    Raises `XkgError`."""
     with tempfile.TemporaryDirectory() as folder:
         if kg is None:
             kg = Path(folder) / "kg"
@@ -60,8 +60,8 @@ def graph_or_shared(kg: Path | None) -> Iterator[Path]:
 
 
 def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
-    """The named papers (by id or title), or all papers if none are named. Raises `InputError` if `path` contains no
-    graph or no such paper, and `XkgError` if a stored graph cannot be opened."""
+    """Reads the given papers (ids or titles), or all papers if `papers` is empty. Raises `InputError` if `path`
+    contains no graph or no such paper, and `XkgError` if a stored graph cannot be opened."""
     if (path / "bundles").is_dir():
         settings = load(kg=path)
         with open_store(settings) as store, store.snapshot() as snapshot:

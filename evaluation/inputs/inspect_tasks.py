@@ -34,8 +34,9 @@ def given_path(text: str) -> Path:
 
 
 def checked(make: Callable[P, Task]) -> Callable[P, Task]:
-    """Wraps a task function; place it below `@task`. Checks parameters against their types, turns a `ValueError` into
-    an `InputError`, and makes Inspect's command print one line for an `XkgError` instead of a traceback."""
+    """A decorator for task functions, to be placed below `@task`. Checks parameters against their types, turns a
+    `ValueError` into an `InputError`, and makes Inspect's command print one line for an `XkgError` instead of a
+    traceback."""
     hints = get_type_hints(make)
     signature = inspect.signature(make)
 
@@ -76,7 +77,8 @@ def _end_in_one_line() -> None:
 
 
 def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
-    """As many of a paper's first sections as fit, and a line about omitted sections ('' if nothing was cut)."""
+    """Returns as many of a paper's first sections as fit, and a line about omitted sections ('' if nothing was
+    omitted)."""
     room = most_tokens * _CHARACTERS_A_TOKEN
     if len(text) <= room:
         return text, ""
@@ -87,8 +89,8 @@ def cut_paper(text: str, most_tokens: int) -> tuple[str, str]:
 
 
 def graph_tools(kg: str, exclude: Path | None = None) -> ToolSource:
-    """The tools of a graph's server, which excludes the papers on a blacklist. The server does not ask a model or open
-    a folder, because withheld material may be stored next to the benchmark."""
+    """Returns the tools of a graph's server, which excludes the papers on a blacklist. The server neither asks a model
+    nor opens other folders, because withheld material may be stored next to the benchmark."""
     given = {name: value for name, value in os.environ.items() if name.startswith(("XKG_", "NEO4J_"))}
     given |= {"XKG_SERVE__ROOTS": os.pathsep, "XKG_LLM__MODEL": "none"}  # "" would mean the working folder
     return mcp_server_stdio(
@@ -100,7 +102,7 @@ def graph_tools(kg: str, exclude: Path | None = None) -> ToolSource:
 
 
 def read_log(path: Path, *, header_only: bool = False) -> EvalLog:
-    """An Inspect log. Raises `InputError` for any other file."""
+    """Reads an Inspect log. Raises `InputError` for any other file."""
     try:
         return read_eval_log(str(path), header_only=header_only)
     except Exception as error:  # the library does not catch exceptions from its dependencies

@@ -18,8 +18,8 @@ V = TypeVar("V", bound=Value)
 
 
 def read_rows(path: Path, kind: type[V]) -> tuple[list[V], list[str]]:
-    """The valid rows in a file, and a one-line message for each row of a different kind. Raises `InputError` if the
-    file cannot be read."""
+    """Returns the valid rows in a file, and a one-line message for each invalid row. Raises `InputError` if the file
+    cannot be read."""
     rows: list[V] = []
     problems: list[str] = []
     for number, line in enumerate(_read(path).splitlines(), start=1):
@@ -39,7 +39,7 @@ def first_error(error: ValidationError) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The value in a JSON file. Raises `InputError`, which contains the file's path."""
+    """Returns the value in a JSON file. Raises `InputError` with the file's path."""
     try:
         return json.loads(_read(path))
     except (ValueError, RecursionError) as error:
@@ -61,8 +61,8 @@ def read_queries(path: Path) -> list[dict[str, Any]]:
 
 
 def require_techniques(snapshot: Snapshot, path: Path, techniques: Iterable[str]) -> None:
-    """Raises `InputError` if the graph lacks a technique from the gold file, because each missing technique would count
-    as lost."""
+    """Raises `InputError` if the graph lacks one of the gold file's techniques, because measurements would count a
+    missing technique as not found."""
     wanted = set(techniques)
     papers = {technique.partition("#")[0] for technique in wanted} & set(snapshot.paper_ids())
     known = {id for paper in papers for id in snapshot.technique_ids(paper)}

@@ -1,11 +1,14 @@
 """Computes the gain from the graph: `python -m evaluation.paperbench.gains --without LOG --with LOG [--labels FILE]`.
 
 Logs come from the tasks in `tasks.py`, or are result files from other benchmarks with one score per paper (`score`).
-Repeat the options for several runs, which are averaged by paper (three or more also yield best@3). LABELS is a JSON
-object keyed by paper, {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}.
-The published study (arXiv 2510.17795) reports its gains by paper and by domain. It describes two ways in which a graph
-can do harm, `over-reliance on retrieved code` and `over-focus on core components`; a human reader judges which of them
-applies. Papers without a label form a separate group."""
+Repeat the options for several runs, whose scores are averaged by paper. Three or more runs also yield best@3. LABELS is
+a JSON object keyed by paper:
+
+    {"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}
+
+The published study (arXiv 2510.17795) reports its gains by paper and by domain. The study describes two ways in which a
+graph can do harm, `over-reliance on retrieved code` and `over-focus on core components`. A human reader decides which
+label applies to a paper. Papers without a label form a separate group."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +32,8 @@ Labels = dict[str, dict[str, str]]
 
 
 def read_runs(paths: Sequence[Path]) -> tuple[dict[str, list[float]], list[str]]:
-    """The score for each run of each paper in logs and result files, and one line for each sample without a score.
-    Raises `InputError` for any other file."""
+    """Returns the score of each run of each paper in logs and result files, and one line for each sample without a
+    score. Raises `InputError` for any other file."""
     scores: dict[str, list[float]] = {}
     problems: list[str] = []
     for path in paths:
@@ -85,8 +88,8 @@ def read_labels(path: Path | None) -> Labels:
 
 
 def gain_table(key: str, without: dict[str, float], with_graph: dict[str, float], labels: Labels) -> str:
-    """One line for each value of this label (for `paper`, one per paper), with a confidence interval for the gain if
-    there are several papers."""
+    """Formats one line for each value of the label `key`, or one line per paper if `key` is `paper`. The gain has a
+    confidence interval if there are several papers."""
     groups: dict[str, list[str]] = {}
     for paper in sorted(without.keys() & with_graph.keys()):
         label = paper if key == "paper" else labels.get(paper, {}).get(key) or "not labelled"

@@ -25,7 +25,7 @@ _LONGEST = 400_000
 
 @metric
 def unusable() -> Metric:
-    """The number of leaves, over all samples, for which the judge returned no usable verdict. These leaves count as not
+    """The number of leaves in all samples for which the judge returned no usable verdict. Such leaves count as not
     met."""
 
     def count(scores: list[SampleScore]) -> float:
@@ -36,9 +36,9 @@ def unusable() -> Metric:
 
 @scorer(metrics=[mean(), stderr(), unusable()])
 def rubric_tree(*, code_development: bool = True) -> Scorer:
-    """The score (0 to 1) according to the rubric in the sample's metadata (`rubric`); if `code_development` is set,
-    only leaves in that category count. The score's metadata contains each leaf's verdict, the scores by category, and a
-    note on cut text."""
+    """Returns the score (0 to 1) according to the rubric in the sample's metadata (`rubric`). If `code_development` is
+    set, only code development leaves count. The score's metadata contains each leaf's verdict, the scores by category,
+    and a note on cut text."""
     prompt = load_prompt(_PROMPT)
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001

@@ -89,8 +89,8 @@ def papercoder(planning: str = "planning", implementation: str = "implementation
 
 
 def read_files(answer: str, problems: list[str]) -> list[tuple[str, str]]:
-    """The paths and purposes in an answer, each path once, up to the maximum; only `main.py` if it lists no files.
-    Unusable parts are added to `problems`."""
+    """Returns the paths and purposes in an answer, without duplicate paths and up to the maximum number. Returns only
+    `main.py` if the answer lists no files. Unusable parts are added to `problems`."""
     start, end = answer.find("{"), answer.rfind("}")
     try:
         rows = _Files.model_validate_json(answer[start : end + 1][:_LISTED]).files

@@ -1,7 +1,7 @@
 """Weighted rubric trees in PaperBench's format (arXiv 2504.01848, section 2.2).
 
-A rubric is a JSON object {id, requirements, weight, sub_tasks, task_category}. Leaves are judged, and a node's score is
-the weighted mean of its sub-tasks' scores. `only` keeps the leaves in one category."""
+A rubric is a JSON object {id, requirements, weight, sub_tasks, task_category}. Only leaves are judged. The score of any
+other node is the weighted mean of its sub-tasks' scores. `only` keeps the leaves in one category."""
 
 import math
 from collections import Counter
@@ -22,7 +22,7 @@ CATEGORIES: tuple[Category, ...] = (CODE_DEVELOPMENT, "Code Execution", "Result 
 
 
 class RubricNode(BaseModel):
-    """A requirement. `category` is required for leaves; `weight` is relative to the node's siblings."""
+    """A requirement. Leaves must have a `category`. `weight` is relative to the weights of the node's siblings."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -59,7 +59,7 @@ class RubricScore(Value):
 
 
 def read_rubric(path: Path) -> RubricNode:
-    """The rubric tree in a file. A duplicate node id gets a number appended, because published rubrics repeat the ids
+    """The rubric tree in a file. A number is appended to duplicate node ids, because published rubrics repeat the ids
     of leaves that are judged separately. Raises `InputError` with the file, the node and the error."""
     try:
         return _renamed(RubricNode.model_validate(read_json(path)), Counter())
@@ -78,8 +78,8 @@ def _renamed(node: RubricNode, ids: Counter[str]) -> RubricNode:
 
 
 def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode | None:
-    """The tree with only the leaves in one category and the nodes above them, with their weights. None if none of these
-    leaves has a weight above zero."""
+    """Returns the tree reduced to the leaves in one category and the nodes above these leaves, with unchanged weights.
+    Returns None if no leaf in the category has a weight above zero."""
     if not tree.sub_tasks:
         return tree if tree.category == category else None
     parts = tuple(part for each in tree.sub_tasks if (part := only(each, category)) is not None)
@@ -88,7 +88,7 @@ def only(tree: RubricNode, category: Category = CODE_DEVELOPMENT) -> RubricNode 
 
 
 def score(tree: RubricNode, judged: Mapping[str, float]) -> RubricScore:
-    """The score of a tree, computed from its leaves' scores (0 to 1) by id."""
+    """Computes the score of a tree from the scores of the leaves (0 to 1), given by id."""
     leaves = [leaf.id for leaf in tree.leaves]
     parts = {category: part for category in CATEGORIES if (part := only(tree, category)) is not None}
     return RubricScore(

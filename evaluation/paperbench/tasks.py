@@ -9,10 +9,10 @@
                        (-T contexts=FOLDER)
 
 `tasks` is a folder of tasks (paper.md, blacklist.txt, rubric.json) or one task. With `kg`, the agents have the tools of
-`xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, they have nothing from the graph.
-Run the agents with and without `kg`, and compare the results with `python -m evaluation.paperbench.gains`. Agents write
-files but do not run anything, so only code development leaves are scored (`-T code_development=false` scores all
-leaves). A paper longer than `paper_tokens` is cut at a section, with a note."""
+`xkg serve`, which excludes blacklisted sources and the paper itself. Without `kg`, the agents have nothing from the
+graph. Run the agents with and without `kg`, and compare the results with `python -m evaluation.paperbench.gains`.
+Agents write files but do not run anything, so only code development leaves are scored (`-T code_development=false`
+scores all leaves). A paper longer than `paper_tokens` is cut at a section, with a note."""
 
 import re
 import tempfile
@@ -62,7 +62,7 @@ def react_agent(
 def iterative_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 200, paper_tokens: int = 100_000
 ) -> Task:
-    """PaperBench's iterative agent: it cannot stop early, and is asked for the next step until it runs out of
+    """PaperBench's iterative agent, which cannot stop early. The agent is asked for the next step until it runs out of
     messages."""
     return _task(tasks, _agent(kg, "iterative"), code_development, messages, paper_tokens)
 
@@ -115,7 +115,7 @@ def _title(paper: str) -> str:
 
 @solver
 def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
-    """An agent with a separate graph server for each sample, because each has its own blacklist."""
+    """An agent with a separate graph server for each sample, because each sample has a separate blacklist."""
     kg_path = given_path(kg) if kg else None
     if kg_path is not None:
         check_graph(kg_path)
@@ -136,7 +136,7 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
 
 
 async def _next_step(state: AgentState) -> bool | str:
-    """Always continues. If the agent has stopped calling tools, it is asked for the next step."""
+    """Always continues. An agent that has stopped calling tools is asked for the next step."""
     return True if state.output.message.tool_calls else _GO_ON
 
 

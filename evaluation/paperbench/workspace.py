@@ -1,4 +1,4 @@
-"""The files that an agent writes, kept in the sample's store. Nothing is run, and nothing is written to disk."""
+"""Keeps the files that an agent writes in the sample's store. Nothing is run or written to disk."""
 
 from pathlib import PurePosixPath
 
@@ -38,8 +38,8 @@ def put(path: str, text: str) -> str:
 
 
 def bundle_text(files: dict[str, str], characters: int) -> tuple[str, str]:
-    """The concatenated files, up to about this many characters, and a line about omitted files ('' if nothing was
-    cut)."""
+    """Returns the concatenated files, up to about this many characters, and a line about omitted files ('' if nothing
+    was omitted)."""
     parts, left, cut = [], characters, []
     for path, text in files.items():
         if len(text) > left:

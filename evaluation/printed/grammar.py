@@ -102,7 +102,7 @@ class Paper:
 
 @dataclass
 class Writer:
-    """Writes a paper; `within` contains the constructs around the current text."""
+    """Writes a paper. `within` contains the constructs around the current text."""
 
     random: Random
     accents: str
@@ -128,8 +128,8 @@ class Writer:
         return word
 
     def filled(self, text: str) -> str:
-        """The text with a new word in place of each `%s`, and a new word in the body of a float in place of each
-        `%x`."""
+        """Replaces each `%s` in the text with a new word, and each `%x` with a new word that is in the body of a
+        float."""
         return re.sub(r"%([sx])", lambda match: self.word("x" if match[1] == "x" else "q"), text)
 
     def sentence(self) -> str:
@@ -137,7 +137,7 @@ class Writer:
         return self.filled(self.one(*verbatim, *_SENTENCES))
 
     def text(self, depth: int) -> str:
-        """Sentences and nested blocks up to a depth, or a single sentence for a depth below 0."""
+        """Returns sentences and nested blocks up to a depth, or a single sentence if the depth is below 0."""
         if depth < 0:
             return self.sentence()
         out = []
@@ -159,7 +159,7 @@ class Writer:
 
 
 def conditions(w: Writer, depth: int) -> str:
-    """Text under a condition whose value the document sets."""
+    """Returns text inside a condition whose value the document sets."""
     settings = () if w.enclosed or "lists" in w.within else _SETTINGS
     # An argument is tokenized before its `\makeatletter` takes effect.
     unfit = ("\\begin", "\\makeatletter") if w.enclosed else ()
@@ -201,7 +201,7 @@ def displays(w: Writer, depth: int) -> str:
 
 
 def inputs(w: Writer, depth: int) -> str:
-    """Text in a separate file, part of which TeX may not read."""
+    """Returns text in a separate file. TeX may skip part of the file."""
     name, folder = f"part{len(w.files)}", w.one("", "", "sections/", "deep/er/")
     path = f"{folder}{name}"
     w.files[f"{path}.tex"] = ""  # reserves the path

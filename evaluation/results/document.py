@@ -29,7 +29,7 @@ Unit = Literal["share", "number", "dollars", "count"]
 
 class Figure(Value):
     """One number with its 95% interval (None if there is no interval). If nothing was measured, `value` is None and
-    `note` says why. `count` is the number of items. `published` is the value that others report."""
+    `note` says why. `count` is the number of items. `published` is the value reported in a publication."""
 
     name: str
     value: FiniteFloat | None
@@ -43,8 +43,8 @@ class Figure(Value):
 
 
 class Results(Value):
-    """`about` contains inputs and settings, and `details` the tables behind the figures; `problems` lists unusable
-    inputs, one line each."""
+    """A measurement's results. `about` contains inputs and settings, and `details` contains the tables behind the
+    figures. `problems` lists unusable inputs, one line each."""
 
     measure: str
     made_at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -58,7 +58,8 @@ class Results(Value):
 
 
 def commit() -> str:
-    """The commit of the clone that runs the measurement, marked if files differ from it; '' outside a clone."""
+    """The commit of the clone that runs the measurement, with a mark if files differ from the commit. '' outside a
+    clone."""
     command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
     try:
         done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, timeout=20)
@@ -76,7 +77,8 @@ def mean_figure(
     published: str = "",
     note: str = "",
 ) -> Figure:
-    """The mean of the items' scores, with its interval over papers; a figure without a value if there are no items."""
+    """Returns the mean of the items' scores with an interval over papers, or a figure without a value if there are no
+    items."""
     value: float | None = None
     bounds: Bounds = (None, None)
     if scores:
@@ -96,7 +98,7 @@ def mean_figure(
 
 
 def write(results: Results, path: Path) -> None:
-    """Writes the file atomically. Raises `InputError` if it cannot be written."""
+    """Writes the file atomically. Raises `InputError` if the file cannot be written."""
     try:
         write_whole(path, results.model_dump_json(indent=1, ensure_ascii=True).encode() + b"\n")
     except OSError as error:

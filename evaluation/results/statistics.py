@@ -1,7 +1,7 @@
 """Computes intervals for means, and compares two runs item by item.
 
-Items from the same paper depend on one another, so papers are the units: an item's id starts with its paper's id, up to
-'#'. Intervals are percentiles of the bootstrap over whole papers (Efron and Tibshirani, "An Introduction to the
+Items from the same paper depend on one another, so papers are the units. The part of an item's id before '#' is the
+paper's id. Intervals are percentiles of the bootstrap over whole papers (Efron and Tibshirani, "An Introduction to the
 Bootstrap", 1993, chapter 13). In a comparison,
 
 - `p_permutation`: the sign of each paper's summed difference is flipped at random (Fisher's randomisation test: exact
@@ -30,8 +30,9 @@ Bounds = tuple[float | None, float | None]
 
 
 def interval(scores: Mapping[str, float], group_of: Callable[[str], str] = paper_of) -> Bounds:
-    """The 95% interval for the mean over items, drawing whole groups with replacement; (None, None) for fewer than two
-    groups, which do not allow generalisation. Deterministic for the same scores."""
+    """Returns the 95% interval for the mean over items, drawing whole groups with replacement. Returns (None, None) for
+    fewer than two groups, because a single group does not allow generalisation. The same scores always yield the same
+    interval."""
     sums, counts = _by_group(scores, group_of)
     if len(sums) < 2:
         return None, None

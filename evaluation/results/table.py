@@ -40,7 +40,8 @@ def read_earlier(path: Path | None, measure: str) -> Results | None:
 
 
 def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
-    """One line per figure: value, interval, items, the published value (if `beside` is set), and who judged."""
+    """Returns one line per figure with the value, the interval, the number of items, the published value (if `beside`
+    is set), and the source of the judgements."""
     heads = ("", "here", "95 % interval", "items", *(("published",) if beside else ()), "source")
     rows = [heads]
     for figure in figures:
@@ -56,8 +57,8 @@ def figures_table(figures: Sequence[Figure], *, beside: bool = True) -> str:
 
 
 def comparison_table(before: Mapping[str, Mapping[str, float]], now: Mapping[str, Mapping[str, float]]) -> str:
-    """One line for each score in both runs, in the order of the later run, or a line that says that there is nothing to
-    compare."""
+    """Returns one line for each score in both runs, in the order of the later run. If no score is in both runs, returns
+    a line that says so."""
     rows = [paired(name, before[name], now[name]) for name in now if name in before]
     if not rows:
         return "the runs have no score in common: nothing to compare"
@@ -89,7 +90,7 @@ def difference(row: Comparison) -> tuple[str, ...]:
 
 
 def mean_with_interval(values: Sequence[float], form: str = ".2f") -> str:
-    """The mean of independent values, with its interval; 'none' if there are no values."""
+    """Formats the mean of independent values with its interval, or returns 'none' if there are no values."""
     if not values:
         return "none"
     low, high = interval({str(n): value for n, value in enumerate(values)})
@@ -113,7 +114,7 @@ def number(value: float | None, unit: str) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], left: set[int]) -> str:
-    """Aligned columns; those listed in `left` are left-aligned, all others right-aligned."""
+    """Aligns columns. Columns listed in `left` are left-aligned, and all other columns are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

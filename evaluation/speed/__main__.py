@@ -38,8 +38,8 @@ Seconds = dict[str, float]
 
 
 class Figure(NamedTuple):
-    """One row: `value` in `unit`, its floor or budget, and its whole process's CPU seconds (more reliable than the
-    clock on a busy machine) and peak memory; None if unknown."""
+    """One row: `value` in `unit`, the value's floor or budget, and the whole process's CPU seconds and peak memory
+    (None if unknown). On a busy machine, CPU seconds are more reliable than the clock."""
 
     name: str
     value: float
@@ -54,7 +54,7 @@ class Figure(NamedTuple):
 
 
 def build(kg: Path) -> Seconds:
-    """Builds the generated paper and repository, with the embedding model loaded and every cache empty."""
+    """Builds the generated paper and repository, with the embedding model loaded and all caches empty."""
     from xkg.build.context import BuildContext
     from xkg.build.pipeline import build_paper
     from xkg.commands.graph.open import embedder, open_store
@@ -95,7 +95,7 @@ def rerun(kg: Path) -> Seconds:
 
 
 def imports(_: Path) -> Seconds:
-    """Only the imports that a rerun needs, as the floor for any command that builds."""
+    """Runs only the imports that a rerun needs, as the floor for any command that builds."""
     import xkg.build.pipeline
     import xkg.commands.build
     import xkg.sandbox.packages.environments
@@ -135,7 +135,7 @@ PARTS: dict[str, Callable[[Path], Seconds]] = {
 
 
 def _counted_embedding() -> list[float]:
-    """Records the seconds taken by each later call to the model."""
+    """Returns a list to which each later call to the model adds the seconds that it took."""
     from xkg.embeddings.onnx import OnnxEmbedder
 
     seconds: list[float] = []
@@ -156,7 +156,7 @@ def _counted_embedding() -> list[float]:
 
 
 def run(part: str, kg: Path) -> Seconds:
-    """A part's measurements from a fresh process, plus that process's total seconds (`process`), `memory_mb` and
+    """Returns a part's measurements from a new process, plus the process's total seconds (`process`), `memory_mb` and
     `cpu`."""
     started = time.perf_counter()
     ran = subprocess.run(

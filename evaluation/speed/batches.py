@@ -5,9 +5,9 @@ into a large graph.
 
 Papers are short, as in real batches (`evaluation.generated.short_papers`), and their code is imported in the sandbox.
 The papers are built without a model or packages, with one thread per job in all arms. Each arm begins with an empty
-graph. One job on two cores uses part of both, since its sandbox and its publishing run in parallel. One job is
-therefore measured both with two cores and bound to one core. Use only the ratios from a single run on an idle machine;
-the load average is also printed."""
+graph. One job uses part of both cores, because the job's sandbox and publishing run in parallel. One job is therefore
+measured both on two cores and bound to one core. Use only the ratios from a single run on an idle machine; the load
+average is also printed."""
 
 import contextlib
 import ctypes
@@ -48,8 +48,8 @@ finally:
 
 
 class Ran(NamedTuple):
-    """Wall and CPU seconds for a command with all its processes, the CPU seconds of its main process, which publishes,
-    and the peak memory, in MB, of the largest process so far."""
+    """Wall and CPU seconds for a command with all its processes, the CPU seconds of the main process, which publishes,
+    and the peak memory in MB of the largest process so far."""
 
     seconds: float
     processor: float
@@ -69,8 +69,8 @@ def write_list(folder: Path, papers: int) -> Path:
 
 
 def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
-    """Runs the command in a child process, so that its processes' resource usage can be read after they end. If `bound`
-    is set, uses only one core."""
+    """Runs the build in a child process, so that the resource usage of the build's processes can be read after they
+    end. If `bound` is set, the build uses only one core."""
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become our children
     limits = {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed", **dict.fromkeys(THREADS, "1")}
     command = ["build", "--papers", str(listed), "--jobs", str(jobs), "--llm", "none"]
@@ -95,7 +95,8 @@ def build(kg: Path, listed: Path, jobs: int, *, bound: bool = False) -> Ran:
 
 
 def publish_one(folder: Path, papers: int) -> tuple[float, float]:
-    """Wall and CPU seconds for publishing one paper into an embedded graph of this size, with seeded vectors."""
+    """Returns the wall and CPU seconds for publishing one paper into an embedded graph with this many papers, with
+    seeded vectors."""
     settings = Settings(kg=folder, embedding=EmbeddingSettings(model=SeededVectors.model))
     store = open_graph(settings, SeededVectors)
     store.publish(list(bundles(papers)))

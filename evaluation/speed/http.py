@@ -1,4 +1,4 @@
-"""Measures searches per second handled by the HTTP server, compared with a bare SDK server's echo over the same
+"""Measures how many searches per second the HTTP server handles, compared with a bare SDK server's echo over the same
 transport.
 
 Both servers run in separate processes and speak MCP without sessions and with JSON answers. Each client keeps one
@@ -58,7 +58,7 @@ class Server(NamedTuple):
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_mb(self) -> float:
-        """Proportional set size of all its processes, in MB; pages that workers share count once."""
+        """The proportional set size of all the server's processes in MB. Pages that workers share count once."""
         kilobytes = 0
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

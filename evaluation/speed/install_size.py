@@ -1,8 +1,8 @@
 """Measures an installation's size on disk: `python -m evaluation.speed.install_size [EXTRA…]`.
 
-Each choice of extras is installed from a wheel built from this tree into an empty environment, with the versions in
-`constraints.txt` and pip's bytecode; the weights of the embedding model are added as xkg stores them. Requires the
-package index, or uv's cache of the packages."""
+A wheel is built from this tree, and each choice of extras is installed into an empty environment, with the versions in
+`constraints.txt` and pip's bytecode. The weights of the embedding model are added as xkg stores them. Requires access
+to the package index, or the packages in uv's cache."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ def _wheel(folder: Path) -> Path:
 
 
 def _installed(wheel: Path, extras: str, folder: Path) -> Path:
-    """A new environment's package folder."""
+    """Installs the wheel into a new environment, and returns the environment's package folder."""
     _uv("venv", "--python", sys.executable, folder)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install = ("pip", "install", "--compile-bytecode", "--python", python)

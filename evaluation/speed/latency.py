@@ -1,5 +1,5 @@
-"""Measures how fast the server answers over stdio, compared with a bare SDK server and one query embedding in the same
-run.
+"""Measures how fast the server answers over stdio, compared with a bare SDK server and with embedding one query in the
+same run.
 
 The two servers are started alternately, so that machine load affects both. Calls are timed at the pipe, by a client
 that only writes a line and reads one."""
@@ -111,7 +111,8 @@ def embedding_seconds(calls: int) -> list[float]:
 
 
 def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
-    """Seconds from the start to the answer to `initialize` (`bare`, `ours`), and to the answer to a first `search`."""
+    """Returns the seconds from the start to the answer to `initialize` (`bare`, `ours`), and to the answer to a first
+    `search`."""
     started: dict[str, list[float]] = {"bare": [], "ours": [], "search": []}
     for _ in range(rounds):
         pipe = Pipe(BARE)

@@ -1,11 +1,12 @@
-"""Measures a library of many papers: pushing and pulling one paper, and pulling many compared with rsync and import.
+"""Measures pushing and pulling one paper in a library of many papers, and pulling many papers compared with rsync and
+import.
 
     python -m evaluation.speed.library [--papers 10000] [--whole 1000] [--rounds 3]
 
-The index contains `--papers` papers, of which `--whole` have a bundle, code and vectors (`evaluation.generated`); these
-are pulled together. One paper is pulled over HTTP on this machine; many are pulled from the folder. rsync copies the
-library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for many papers are the
-median over rounds, in which the methods take turns."""
+The index contains `--papers` papers, of which `--whole` papers have a bundle, code and vectors (`evaluation.generated`)
+and are pulled together. One paper is pulled over HTTP on this machine, and many papers are pulled from the folder.
+rsync copies the library, and `import` indexes the same bundles from files, with all vectors in its cache. Times for
+many papers are the median over rounds, in which the methods take turns."""
 
 import hashlib
 import http.server
@@ -140,7 +141,7 @@ def licensed(number: int) -> PaperBundle:
 
 
 def settings(kg: Path) -> Settings:
-    """Settings with a model that cannot be loaded, so that embedding any text would end the run."""
+    """Returns settings with a model that cannot be loaded, so that embedding any text would end the run."""
     return Settings(kg=kg, llm=LlmSettings(model="none"), embedding=EmbeddingSettings(model=SeededVectors.model))
 
 

@@ -6,8 +6,8 @@ DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR -
 that a graph does not have, such as a second page of papers, are left out and listed. A separate server is started,
 Chromium opens each page with an empty cache, and every figure comes from the browser's own clock. First contentful
 paint is timed from the start of navigation; an interaction is timed from the key or click event to the paint of its
-result. The output also contains the server's CPU milliseconds for the answer, and the same figures for a page and a key
-that request nothing, which show the cost of browser and machine alone."""
+result. The output also contains the server's CPU milliseconds for the answer. The same figures for a page and a key
+that request nothing show the cost of browser and machine alone."""
 
 import os
 import re
@@ -53,7 +53,7 @@ _ACTED = "() => Number(sessionStorage.getItem('acted'))"
 
 
 class Timed(NamedTuple):
-    """Milliseconds for each round, the server's CPU milliseconds per round, and the goal."""
+    """Milliseconds for each round, the server's CPU milliseconds per round, and the target."""
 
     name: str
     values: Sequence[float]

@@ -6,10 +6,11 @@ embedding of that text.
 The embedding uses the published 32-bit weights; a search embeds its query with 8-bit weights.
 
 Over stdio, each text is echoed, embedded (in this process, with as many threads as the server uses) and searched for in
-turn, so that machine load affects all three calls. Each figure is a median; the ratio is search to echo plus embedding.
-Short questions have about twelve words; long questions are a technique's name and definition. No question is asked
-twice, except for the repeated questions. Over HTTP, the floor is a bare server that embeds the text that it echoes; the
-servers are loaded in turn, in rounds. CPU time is also shown, since it is more reliable on a busy machine."""
+turn, so that machine load affects all three calls. Each figure is a median. The ratio is the time for a search divided
+by the time for echo and embedding. Short questions have about twelve words; long questions are a technique's name and
+definition. No question is asked twice, except for the repeated questions. Over HTTP, the floor is a bare server that
+embeds the text that it echoes. The servers are loaded in turn, in rounds. CPU time is also shown, since it is more
+reliable on a busy machine."""
 
 import asyncio
 import os
@@ -54,9 +55,9 @@ class Cost(NamedTuple):
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
-    """Short and long questions, all different and enough for a load test. Short questions are the first words of
-    definitions, each with a word from another definition; long questions are definitions with their own names, then
-    with the names of other techniques."""
+    """Returns short and long questions. All questions differ, and there are enough for a load test. Short questions are
+    the first words of definitions, each with a word from another definition; long questions are definitions with their
+    own names, then with the names of other techniques."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
     views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
     random.Random(0).shuffle(views)
@@ -69,7 +70,7 @@ def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
 
 
 def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]) -> dict[str, dict[str, list[Cost]]]:
-    """The costs of echo, embedding and search, keyed by kind of question."""
+    """Returns the costs of echo, embedding and search, by kind of question."""
     bare, server = Pipe(BARE), Pipe(ours(kg))
     ways: dict[str, tuple[Callable[[str], object], Callable[[], float]]] = {
         "echo": (lambda text: bare.call("echo", {"text": text}), bare.cpu_seconds),
@@ -104,8 +105,8 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
 
 
 def _settled(server: Pipe, seconds: float = 1.0) -> None:
-    """Waits until the server is idle, because background loading after its first answers is not part of the cost of a
-    search."""
+    """Waits until the server is idle, because the background loading after a server's first answers is not part of a
+    search's cost."""
     before = -1.0
     while server.cpu_seconds() - before > 0.1 * seconds:
         before = server.cpu_seconds()
@@ -115,7 +116,7 @@ def _settled(server: Pipe, seconds: float = 1.0) -> None:
 def over_http(
     kg: Path, texts: Sequence[str], clients: int, seconds: float, workers: int
 ) -> list[tuple[http.Load, http.Load, http.Load]]:
-    """The load on the bare server, the embedding server and ours, for several rounds of new texts."""
+    """Returns the load on the bare server, the embedding server and our server, for several rounds of new texts."""
     shares = [texts[n::ROUNDS] for n in range(ROUNDS)]
     loads: list[tuple[http.Load, http.Load, http.Load]] = []
     with http.bare() as bare, http.bare(EMBEDDING) as floor, http.ours(kg, workers) as server:

@@ -1,5 +1,5 @@
-"""Measures how fast a large graph is searched: a search compared with its parts, in one process, and the recall of the
-graph's vector index.
+"""Measures how fast a large graph is searched, by comparing a search with the search's parts in one process. Also
+measures the recall of the graph's vector index.
 
     python -m evaluation.speed.search_parts --kg DIR
     python -m evaluation.speed.search_parts --folder DIR [--from GRAPHS] [--techniques 1000000]
@@ -60,9 +60,9 @@ def draw_questions(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: in
 
 
 def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
-    """Times searches in this process, and their parts. The three parts take turns with new questions, since a part that
-    runs alone a hundred times has the CPU caches to itself. Searches and parts alternate in blocks of at most `BLOCK`
-    questions. The result is empty if there are too few questions for blocks of two."""
+    """Times searches and their parts in this process. The three parts take turns with new questions, because a part
+    that runs alone a hundred times has the CPU caches to itself. Searches and parts alternate in blocks of at most
+    `BLOCK` questions. Returns an empty list if there are too few questions for blocks of two."""
     block = min(BLOCK, len(questions) // 3)
     if block < 2:
         return []
@@ -97,8 +97,8 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
 def recall(
     snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, vectors_file: Path, questions: Sequence[str]
 ) -> float | None:
-    """Recall@10 of the vector index for these questions, relative to exact search over the vectors it was built from;
-    None if these vectors are missing."""
+    """Returns the recall@10 of the vector index for these questions, relative to exact search over the vectors from
+    which the index was built. Returns None if these vectors are missing."""
     import numpy as np
 
     from xkg.store.indexes.vectors import nearest_rows

@@ -4,7 +4,7 @@
 
 Each paper has twenty techniques with 2 KB of code: 5,000 papers have 100,000 techniques, 200,000 hierarchy and code
 edges, and as many place edges. `scripts/neo4j-dev` starts a Neo4j server with a small memory limit for the run. Vectors
-are seeded, not embedded, because only the stores are timed. Short calls are repeated `--rounds` times."""
+are random rather than embedded, because only the stores are timed. Short calls are repeated `--rounds` times."""
 
 import os
 import subprocess
@@ -131,7 +131,7 @@ def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> 
 
 
 def named(store: GraphStore, query: NamedQuery, engine: Engine) -> str:
-    """Milliseconds and rows for a named query."""
+    """Returns the milliseconds and the number of rows for a named query."""
     wanted = {p.name: GIVEN[p.name] for p in query.parameters if p.default is None}
     values = bind(query, wanted)
     started = time.perf_counter()

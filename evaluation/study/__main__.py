@@ -5,8 +5,8 @@
 The variants follow the published study: the full graph; the graph without paper, code or technique nodes; the graph
 with raw, rewritten or verified code; and no graph. For each variant and paper, both views are written to FOLDER, then
 the command runs `--runs` times. In the command's arguments, {planning} and {implementation} are replaced with these
-files, {folder} with their folder, and {paper}, {variant} and {run} with their values; the environment contains the same
-values as XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with
+files, {folder} with their folder, and {paper}, {variant} and {run} with their values. The environment contains the same
+values in XKG_STUDY_PLANNING and so on. The score is the last printed line that is a number or a JSON object with
 `score`. Finished runs are stored in FOLDER and reused as long as the command and the context are unchanged.
 
 A failed run is counted but has no score. Differences from the full graph are computed between runs of the same paper
@@ -37,7 +37,7 @@ from xkg.serve.context.parts import CodeForm, Kind
 
 @dataclass(frozen=True)
 class Variant:
-    """The contents of a prompt: the kinds of nodes that it contains, and the form of their code. Without kinds, the
+    """The contents of a prompt: the kinds of nodes in the prompt, and the form of the nodes' code. Without kinds, the
     context is empty."""
 
     name: str
@@ -67,9 +67,9 @@ VARIANTS: tuple[Variant, ...] = (
 
 
 def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
-    """Writes both views of a paper, `planning.md` and `implementation.md`, each within the token budget; empty files if
-    a variant has no content. Returns the number of techniques whose code is in the files. Raises anything that
-    `KnowledgeGraph.context` raises, except for the budget."""
+    """Writes both views of a paper, `planning.md` and `implementation.md`, each within the token budget. The files are
+    empty if a variant has no content. Returns the number of techniques whose code is in the files. Raises the same
+    errors as `KnowledgeGraph.context`, except for errors about the budget."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = 0
     for file, view in ((PLANNING, "planning"), (IMPLEMENTATION, "implementation")):
@@ -98,7 +98,7 @@ def study(
     budget_tokens: int,
     seconds: float,
 ) -> tuple[dict[str, list[Run]], list[str]]:
-    """The runs for each variant, and the variants that should contain code but had none. Raises `InputError` if a
+    """Returns the runs for each variant, and the variants that should contain code but do not. Raises `InputError` if a
     context cannot be created or the command cannot be started."""
     found: dict[str, list[Run]] = {variant.name: [] for variant in variants}
     notes: list[str] = []

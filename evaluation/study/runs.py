@@ -21,8 +21,8 @@ _LARGEST_OUTPUT = 16 * 1024 * 1024
 
 
 class Run(Value):
-    """One run of the command. If it failed, `score` is None and `problem` says why. `digest` covers the command and the
-    context."""
+    """One run of the command. If the run failed, `score` is None and `problem` is the reason. `digest` covers the
+    command and the context."""
 
     variant: str
     paper: str
@@ -52,9 +52,10 @@ def read_score(output: str) -> float | None:
 def run(
     command: Sequence[str], variant: str, paper: str, number: int, context: Path, store: Path, seconds: float
 ) -> Run:
-    """The stored run of this command on this context, or a new one. `{planning}`, `{implementation}`, `{folder}`,
-    `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command; the environment contains the same
-    values as XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next time."""
+    """Returns the stored run of this command on this context, or a new run. `{planning}`, `{implementation}`,
+    `{folder}`, `{paper}`, `{variant}` and `{run}` are replaced in each argument of the command. The environment
+    contains the same values in XKG_STUDY_PLANNING and so on. A failed run is not stored, so it is tried again next
+    time."""
     values = {
         "planning": str((context / PLANNING).resolve()),
         "implementation": str((context / IMPLEMENTATION).resolve()),

@@ -14,9 +14,9 @@ BEST_OF = 3
 
 
 class Summary(Value):
-    """The summary of one variant. `mean` is the mean over papers of each paper's mean over runs. `sd` is the standard
-    deviation between runs of their means over papers, for runs that every paper has. `best` is the mean over papers of
-    the best of `BEST_OF` runs. Values are None if there are too few runs."""
+    """The summary of one variant. `mean` is the mean over papers of each paper's mean score over runs. `sd` is the
+    standard deviation of the runs' mean scores over papers, for runs that every paper has. `best` is the mean over
+    papers of the best score in `BEST_OF` runs. Values are None if there are too few runs."""
 
     variant: str
     runs: int
@@ -27,8 +27,8 @@ class Summary(Value):
 
 
 def best_at(scores: Sequence[float], k: int = BEST_OF) -> float | None:
-    """The mean, over all choices of k of these runs, of the best of the k runs (the pass@k estimator from Chen et al.
-    2021, arXiv 2107.03374, for scores). None for fewer than k runs."""
+    """Returns the mean of the best score in k runs, over all choices of k runs. This is the pass@k estimator from Chen
+    et al. 2021 (arXiv 2107.03374), applied to scores. Returns None for fewer than k runs."""
     if len(scores) < k:
         return None
     ordered = sorted(scores)

@@ -137,8 +137,9 @@ def make_key(name: str) -> PublicKey:
 
 
 def signer(path: Path | None = None) -> Signer:
-    """Returns the holder of the key at `path`: a private key, or a public key whose private key is in ssh-agent. By
-    default, uses the user's own key or, if there is none, the only key in ssh-agent. Raises `InputError`."""
+    """Returns the holder of the key at `path`, which is a private key, or a public key whose private key is in
+    ssh-agent. By default, uses the user's own key or, if there is none, the only key in ssh-agent. Raises
+    `InputError`."""
     if path is not None:
         return _AgentSigner(read_public_key(str(path))) if path.suffix == ".pub" else _FileSigner(path)
     if own_key_file().exists():

@@ -26,7 +26,7 @@ Vouchers = Iterable[tuple[str, Level]]
 
 
 class TrustedKey(Value):
-    """A key, the user's name for it, and when it was added and revoked (ISO 8601)."""
+    """A key with the name chosen by the user, and the times at which the key was added and revoked (ISO 8601)."""
 
     name: str
     key: PublicKey
@@ -52,9 +52,9 @@ class Trust(Value):
         raise InputError(f"no key {name[:80]!a} is trusted; trusted keys: {', '.join(self.names.values()) or 'none'}")
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
-        """Returns the level of code that is stored with `level`, and a text that says who attests the level. The text
-        is `attested by LAB and 2 others` if the level comes from an attestation, `also attested by LAB` if the level
-        was proven here, or '' if nobody attests the level."""
+        """Returns the code's level, which may be higher than the stored `level`, and a text that says who attests the
+        level. If the level comes from an attestation, the text is `attested by LAB and 2 others`. If the level was
+        proven here, it is `also attested by LAB`. If nobody attests the level, it is ''."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
@@ -67,7 +67,7 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """Returns the code as seen by a user who trusts these keys: with the level that the keys attest, and the
+        """Returns the code as seen by a user who trusts these keys, with the level that the keys attest and the
         evidence for this level."""
         if not code.attestations:
             return code
@@ -81,7 +81,7 @@ class Trust(Value):
 
 
 def vouchers(code: Code) -> tuple[tuple[str, Level], ...]:
-    """Returns the keys that attest exactly this code, trusted or not, each with its level."""
+    """Returns all keys, trusted or not, that attest exactly this code, along with the level that each key attests."""
     return tuple((each.key.fingerprint, each.level) for each in attestations_of(code))
 
 

@@ -1,9 +1,8 @@
 """Builds a `PaperBundle` from a paper and its repository. Each kind of stage has its own package; `pipeline` runs the
 stages in order.
 
-May import: llm, embeddings, sandbox, and the layers below them. This layer does not depend on any database.
-
-Code that serves a graph imports this layer only to read a repository or a paper, so serving works without the `build`
+May import: llm, embeddings, sandbox, and the layers below these three. This layer does not depend on any database. Code
+that serves a graph imports this layer only to read a repository or a paper, so serving works without the `build`
 extra."""
 
 from importlib.util import find_spec

@@ -40,11 +40,11 @@ class Claims(Protocol):
 
 @dataclass(frozen=True)
 class BuildContext:
-    """The services for a build. Without a `runner`, no code is run and the highest level is `parsed`. Without
+    """The services for a build. Without a `runner`, no code is run, and the highest level is `parsed`. Without
     `environments`, code can import only the standard library; without `sources`, papers must be files; without a
-    `model`, the build uses static analysis only. If `roots` is set, folders must be under one of the roots. A `guard`
-    refuses papers and repositories, and `claims` decides the id under which a paper is built. `packages` lists
-    requirement lines in addition to the repository's own; if `cpu` is set, CUDA code runs on the CPU."""
+    `model`, the build uses only static analysis. If `roots` is set, folders must be under one of the roots. A `guard`
+    refuses papers and repositories, and `claims` determines the id under which a paper is built. `packages` lists
+    requirement lines in addition to the repository's own. If `cpu` is set, CUDA code runs on the CPU."""
 
     settings: Settings
     embedder: Embedder
@@ -83,7 +83,7 @@ class BuildContext:
 
 @dataclass(frozen=True)
 class OpenedPaper:
-    """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD), if known; `source` contains
+    """A parsed paper and its repository. `written` is the date of the code (YYYY-MM-DD), if known. `source` contains
     the JSON values that determine the contents of the paper and the repository."""
 
     identity: str
@@ -119,9 +119,9 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """The results of the stages. `overview` lists what the repository's files define; it is empty if the repository's
-    own README is enough. `incomplete` lists the failures, one per line; `stopped` is the stage at which the build ended
-    early; `nothing_in` has the same meaning as in `Paper`."""
+    """The results of the stages. `overview` lists the names that the repository's files define; it is empty if the
+    repository's own README is enough. `incomplete` lists the failures, one per line; `stopped` is the stage at which
+    the build ended early; `nothing_in` has the same meaning as in `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)
@@ -134,7 +134,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Built:
-    """A bundle and a report for each stage; `notes` are messages for the user, one per line."""
+    """The bundle for a paper, and a report for each stage. `notes` are messages for the user, one per line."""
 
     bundle: PaperBundle
     stages: Sequence[StageReport]

@@ -1,4 +1,4 @@
-"""Processes items concurrently, each after the items it depends on."""
+"""Processes items concurrently, each item after the items that it depends on."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -31,8 +31,8 @@ def each_of(work: Callable[[Item], R], items: Sequence[Item], jobs: int) -> list
 
 
 def waves(items: Sequence[T], needs: Mapping[T, Collection[T]]) -> list[list[T]]:
-    """Groups the items so that each item comes after everything it needs. Needed names that are not in `items` are
-    ignored."""
+    """Groups the items so that each item comes in a later group than everything it needs. Needed names that are not in
+    `items` are ignored."""
     found: list[list[T]] = []
     waiting = list(items)
     while waiting:
@@ -50,7 +50,7 @@ def in_dependency_order(
     ends: Callable[[R], bool] = lambda _: False,
 ) -> dict[T, R]:
     """Returns the result of `work` for every item. At most `jobs` items run at a time, and each item starts as soon as
-    all items that it needs are done. Ties are broken by the order of `items`. `needs` must have no cycle; needed names
+    the items that it needs are done. Ties are broken by the order of `items`. `needs` must have no cycle; needed names
     that are not in `items` are ignored.
 
     After a result for which `ends` returns true, no further item starts, and only finished items have results. If

@@ -1,5 +1,5 @@
-"""Determines the levels of code nodes. If the package versions pinned by the repository do not work together, versions
-from other dates are tried."""
+"""Determines the levels of code nodes, and tries package versions from other dates if the versions pinned by the
+repository do not work together."""
 
 import re
 import sys
@@ -46,8 +46,8 @@ def check_with_packages(
     requirements: Sequence[str],
     written: str | None,
 ) -> Checked:
-    """Checks code with the packages it imports: the versions pinned by the repository, or else the versions from the
-    date `written`.
+    """Checks code with the packages that it imports, in the versions pinned by the repository or, failing that, from
+    the date `written`.
 
     Nodes that turn out to need another module at run time are retried with that module's package installed. Nodes that
     fail inside a package are retried up to three times: without the repository's versions, with the newest versions,
@@ -155,8 +155,8 @@ def _some(environment: Environment, nodes: Iterable[Code]) -> str:
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """Returns one line for each reason why packages are unavailable, with its effect. Packages that no code node needs
-    get separate lines, unless the packages were only `offered`."""
+    """Returns one line for each reason why packages are unavailable, including the effect. Packages that no code node
+    needs get separate lines, unless these packages were only `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
@@ -179,8 +179,8 @@ _SIDE_BY_SIDE = 2
 def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
-    """Returns the same code nodes with `level` and `evidence` set. Code in languages other than Python is never run,
-    and without a runner no code is run; the evidence says so.
+    """Returns the same code nodes with `level` and `evidence` set. Only Python code is run, and only if there is a
+    runner. If code is not run, the evidence says so.
 
     Raises `SandboxUnavailableError` like the runner."""
 

@@ -34,12 +34,13 @@ def build_paper(
     paper: str | Path, repository: str | None, context: BuildContext, *, given_id: str | None = None
 ) -> Built:
     """Builds one paper without publishing it. The paper is a path, or a name known to one of the context's sources. The
-    output of each stage is stored, so another run repeats only the stages that changed, even if this run is killed.
+    output of each stage is stored. Even if this run is killed, the next run repeats only the stages that are unfinished
+    or changed.
 
     If a model fails for some techniques, the paper is partial (`Paper.incomplete` and `Built.stopped`).
 
-    Raises `InputError` if the paper or repository is unusable or unavailable or no technique is found, `StoreError` if
-    the graph's folder cannot be written, `EmbeddingError` if there are no weights, and `LanguageModelError` if the
+    Raises `InputError` if the paper or repository is unusable or unavailable, or if no technique is found; `StoreError`
+    if the graph's folder cannot be written; `EmbeddingError` if there are no weights; and `LanguageModelError` if the
     model fails before it has listed any techniques."""
     opened, checkout = open_paper(paper, repository, context, given_id)
     document, cache = opened.document, opened.cache
@@ -116,8 +117,8 @@ def open_paper(
 
 
 def id_of(document: Document, path: Path) -> str:
-    """Returns the default id for a paper. Raises `InputError` if the paper has no arXiv id, DOI or title, because file
-    names are not unique to a paper."""
+    """Returns the default id for a paper. Raises `InputError` if the paper has no arXiv id, DOI or title, since file
+    names do not identify a paper."""
     if not (document.title or document.arxiv_id or document.doi):
         raise InputError(f"{path.name}: no title found; pass --id, such as --id title:{slug(path.stem)}")
     if not (document.arxiv_id or document.doi) and _SUPPLEMENT.fullmatch(document.title.strip(" .:")):
@@ -165,7 +166,6 @@ def _repository(
 
 
 def _licensed(checkout: Checkout, codebase: Codebase) -> Repository:
-    """Returns the repository, with the licences found in its source files."""
     repository, names = checkout.repository, {file.path: file.path.rpartition("/") for file in checkout.files}
     chosen = [path for path, (_, _, name) in names.items() if FILE_NAME.match(name) or NOTICE.match(name)]
     chosen.sort(key=lambda path: path.count("/"))

@@ -1,4 +1,4 @@
-"""Carries proven code over to a newer build of the same paper until the new code reaches the same level."""
+"""Carries over proven code to a newer build of the same paper until the new code reaches the same level."""
 
 from xkg.model import Level, PaperBundle
 
@@ -6,7 +6,7 @@ from xkg.model import Level, PaperBundle
 def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
     """Returns `built` with code from `stored` for techniques whose new code is missing or has a lower level, and the
     ids of the code carried over. Only code that ran (`imported` or higher) is carried over, with its evidence, symbols
-    and repository. If `built` lacks the technique, the technique is carried over too."""
+    and repository. If `built` lacks the technique, the technique is also carried over."""
     new = {code.technique: code for code in built.code}
     kept = {
         code.technique: code
@@ -36,5 +36,4 @@ def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, t
 
 
 def _technique_of(code: str) -> str:
-    """Returns the id of the technique that this code belongs to."""
     return code.rpartition("@")[0]

@@ -21,13 +21,14 @@ def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
 ) -> tuple[Technique, ...]:
     """Returns the techniques in the same order, each with `hidden` set to a reason or None. A technique without code
-    keeps its previous reason, and a doubtful technique stays doubtful.
+    keeps its previous reason, and a doubtful technique remains doubtful.
 
     A technique is hidden if it has no visible descendant and its code is missing but needed, is below the required
-    level, or was judged to do something else. If `min_level` is None, the required level is the highest possible level:
-    `executed`; `parsed` without a sandbox or if a package was unavailable (`Evidence.missing`); none for languages
-    other than Python. Code without a test was extracted from the repository without a model and does not need a level.
-    Static analysis locates so few techniques that hiding all others would hide too many."""
+    level, or was judged to do something else. If `min_level` is None, the required level is the highest level that is
+    possible. That level is `executed`, or `parsed` if there is no sandbox or a package was unavailable
+    (`Evidence.missing`). For languages other than Python, no level is required. Code without a test was extracted from
+    the repository without a model and does not need a level. Static analysis locates only a few techniques, so hiding
+    all other techniques would hide too much."""
     by_technique = {c.technique: c for c in code}
     needs_code = needs_code or min_level is not None
     reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, needs_code) for t in techniques}

@@ -1,5 +1,5 @@
-"""Reads a repository's requirements as plain lines from every kind of file that may declare them, without running
-code."""
+"""Reads a repository's requirements, as plain lines, from every kind of file that may declare requirements. No code is
+run."""
 
 import ast
 import configparser
@@ -79,24 +79,25 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """A repository's requirements. `lines` come from all its files. `declared` lists the runtime requirements from its
-    outermost files, excluding extras, development groups and packages that appear only in a lock file."""
+    """A repository's requirements. `lines` come from all files that declare requirements. `declared` lists the runtime
+    requirements from its outermost files, excluding extras, development groups and packages that appear only in a lock
+    file."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """An entry not needed at run time: from an extra, a development group, a lock file or a conda export."""
+    """An entry that is not needed at run time, from an extra, a development group, a lock file or a conda export."""
 
     entry: object
 
 
 def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> Requirements:
-    """Returns the requirements in `files` (path → text): outermost files first, test and documentation files last, lock
-    files before other files in the same folder. A package from a git repository is returned as `name @ git+…` or
-    `git+…`. Options and paths are omitted, and files that do not parse are ignored. `mark` is called with the path of
-    each file. A project's required Python version becomes a `python` line, which is not treated as declared.
+    """Returns the requirements in `files` (path → text). Outermost files come first, test and documentation files come
+    last, and lock files precede other files in the same folder. A package from a git repository is returned as `name @
+    git+…` or `git+…`. Options and paths are omitted, and files that do not parse are ignored. `mark` is called with the
+    path of each file. A project's required Python version becomes a `python` line, which is not treated as declared.
 
     Supported files: `requirements*.txt` and `.in` plus the files they include, `pyproject.toml` (PEP 621, PEP 735 and
     Poetry), `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks,
@@ -123,8 +124,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """Returns the requirement lines from the outermost files that contain some, starting with the usual file names, or
-    else the README's lines."""
+    """Returns the requirement lines from the outermost files that contain any, starting with the usual file names. If
+    there are no such files, returns the lines from the README."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)
@@ -310,7 +311,8 @@ def _setup_py(text: str) -> Iterator[object]:
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """A loader that refuses aliases: a few lines with aliases can expand to more values than fit into memory."""
+    """A loader that refuses aliases, because a few lines with aliases can expand to more values than fit into
+    memory."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):

@@ -32,7 +32,8 @@ DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")
 
 
 class StageReport(Value):
-    """One stage in one build: wall time in seconds, whether its output was reused, and a summary of the output."""
+    """A report on one stage of a build: its wall time in seconds, whether its output was reused, and a summary of the
+    output."""
 
     name: str
     seconds: float
@@ -76,7 +77,7 @@ def installed(environment: Environment) -> tuple[str, bool]:
 
 
 def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
-    """Returns the number of code nodes at each level that occurs, highest first."""
+    """Returns the number of code nodes at each level, highest level first. Levels without nodes are omitted."""
     counts = Counter(levels)
     return {level: counts[level] for level in reversed(Level) if counts[level]}
 
@@ -127,11 +128,12 @@ class StageCache:
         keep: Callable[[T], bool] = lambda _: True,
         version: str | None = None,
     ) -> T:
-        """Returns the stage's output for these inputs, read from disk if stored, otherwise computed and stored.
+        """Returns the stage's output for these inputs. The output is read from disk if it is stored there, and
+        otherwise computed and stored.
 
-        `inputs` are JSON values that determine the output. `keep` decides whether an output may be reused (for example,
-        not if a registry was down). `version` identifies the code that determines the output; the default is the whole
-        pipeline. Raises `StoreError` if the folder cannot be written."""
+        `inputs` are JSON values that determine the output. `keep` returns whether an output may be reused. For example,
+        an output may not be reused if a registry was down. `version` identifies the code that determines the output;
+        the default is the whole pipeline. Raises `StoreError` if the folder cannot be written."""
         path = self.folder / f"{name}-{stage_key(inputs, version)}.json"
         reused = True
 
@@ -185,12 +187,12 @@ def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
 
 
 def retained(folder: Path, name: str, key: str, kind: type[T]) -> T | None:
-    """Returns the value that `StageCache.retain` stored under this key, or None if there is none."""
+    """Returns the value that `StageCache.retain` stored under this key, or None if there is no such value."""
     return _read(folder / f"{name}-{key}.json", kind)
 
 
 def document_key(source_sha256: str, pipeline: str) -> str:
-    """Returns the key for a parsed paper: the same source parsed by the same code has the same offsets."""
+    """Returns the key for a parsed paper. The offsets are the same if the same code parses the same source."""
     return hashlib.sha256(f"{source_sha256} {pipeline}".encode()).hexdigest()[:16]
 
 

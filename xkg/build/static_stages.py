@@ -59,7 +59,7 @@ def describe_extraction(extraction: Extraction) -> str:
 
 
 def describe_grounding(grounding: Grounding, techniques: int) -> str:
-    """Returns a short description of a grounding: how many techniques were located, and how many more have only
+    """Returns a short description of a grounding: the number of located techniques, and of techniques with only
     doubtful locations."""
     doubtful = len(grounding.doubtful - set(grounding.primaries))
     located = f"{len(grounding.primaries)} of {techniques} techniques located"

@@ -1,5 +1,5 @@
-"""Stores the proof of each code node, keyed by everything that determines it. A resumed build or verification does not
-rerun the code, even with a newer xkg, unless the proving code changed."""
+"""Stores the proof for each code node, keyed by everything that determines the proof. A resumed build or verification
+does not rerun the code, even with a newer xkg, unless the code that produces proofs changed."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -36,8 +36,8 @@ def stored_proof(
     prove: Callable[[], Proof],
     keep: Callable[[], bool] = lambda: True,
 ) -> Proof:
-    """Returns the proof for a node with its proven `components` (modules), read from `folder` under `name`, or created
-    by `prove`.
+    """Returns the proof for a node with its proven `components` (modules). The proof is read from `folder` under `name`
+    or, if it is not stored there, created by `prove`.
 
     Only proofs that depend on the code alone are stored. A proof is not stored if its run was killed or timed out, if a
     later attempt may complete its environment, or if `keep` returns False afterwards. Raises anything that `prove`

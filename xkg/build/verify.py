@@ -24,7 +24,7 @@ from xkg.value import Value
 
 
 class NodeResult(Value):
-    """The result for one code node: its level `before` and now, the cause that limits its level, and the packages
+    """The result for one code node: its level `before` and now, the cause that limits the level, and the packages
     (name==version) in its environment."""
 
     code: str
@@ -54,7 +54,7 @@ def verify(
 ) -> list[NodeResult]:
     """Proves every code node in these papers, or the nodes with ids in `only`, `jobs` at a time. Results are in the
     order of the nodes, and `notify` is called with each result as it arrives. A composite runs after its components,
-    because it is judged on the lines that are not in its `tested` components. A component that is not rerun keeps its
+    because only the lines outside its `tested` components count for its level. A component that is not rerun keeps its
     last level.
 
     Results are stored in `folder` until `forget` is called, so that a killed run can resume. A result is not stored if
@@ -173,11 +173,11 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
     """Returns the environment for each code node, keyed by its id.
 
-    A node that has run before gets the same packages, if they are still available and none was missing. Papers with
-    packages from the user get a separate environment. All other papers share one environment for all their imports. If
-    that environment lacks a package that can be installed alone (because of a conflict, or because all packages
-    together are too large), the papers that import it get a separate environment, provided that it lacks fewer
-    packages."""
+    A node that has run before gets the same packages again, if all of them were, and still are, available. Papers with
+    user-specified packages get a separate environment. All other papers share one environment for all their imports.
+    The shared environment may lack a package because of a conflict, or because all packages together are too large. If
+    the package can be installed alone, the papers that import it get a separate environment, provided that fewer
+    packages are missing there."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
@@ -238,8 +238,8 @@ def _settled(proof: Proof, code: Code) -> Evidence:
 
 
 def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
-    """Returns the evidence with fidelity and repairs copied from the code's earlier evidence, because a run does not
-    measure them."""
+    """Returns the evidence, with fidelity and repairs copied from the code's earlier evidence, because a run does not
+    measure these two."""
     before = code.evidence[-1] if code.evidence and code.level is not Level.CLAIMED else None
     if before is None or before.fidelity is None:
         return evidence
@@ -251,7 +251,7 @@ def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
 
 
 def _imports(bundles: Iterable[PaperBundle]) -> dict[str, tuple[str, ...]]:
-    """Returns the packages imported by code and tests, each with the names they use."""
+    """Maps the packages that code and tests import to the names used from each package."""
     nodes = [code for bundle in bundles for code in bundle.code if code.language == "python"]
     return imported_packages(source for code in nodes for source in (code.implementation, code.test))
 

@@ -47,11 +47,11 @@ def ablate(
 ) -> "AblateResult":
     """Reproduce an experiment, then measure how much each component matters.
 
-    Every run takes place in the sandbox, on a copy of the repository, with no network access. --setup runs before each
-    run; with --allow-host, it runs only once and can reach the hosts you list. To resume an interrupted run, repeat the
-    command. Without a model, --metric is required, and candidates come from the code alone. If --run is missing, xkg
-    suggests commands from the README and scripts. A model (--llm, or llm.model in the settings) chooses the command,
-    repairs failures, and writes the candidates and the report."""
+    Every run takes place in the sandbox, on a copy of the repository, with no network access. The --setup command is
+    executed before each run. With --allow-host, it is executed only once and can reach the hosts you list. To resume an
+    interrupted run, repeat the command. Without a model, --metric is required, and candidates are derived only from the
+    code. If --run is missing, xkg suggests commands from the README and scripts. A model (--llm, or llm.model in the
+    settings) chooses the command, repairs failures, and writes the candidates and the report."""
     from xkg.agents.ablation.task import read_task
     from xkg.commands import ablate
 

@@ -221,7 +221,6 @@ def _show_node(event: "NodeResult | Installing") -> None:
 
 
 def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | None) -> list[tuple[str, str | None]]:
-    """Pairs each paper with its repository."""
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
         raise InputError(

@@ -5,8 +5,8 @@ result.
     def concepts(settings: "Settings") -> "LinkResult":
 
 The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator;
-`service` receives the graph. A parameter that is a typed dictionary becomes one option per field with an `Option`. A
-result other than text can be printed as JSON."""
+`service` receives the graph. If a parameter is a typed dictionary, each field with an `Option` becomes an option.
+Results other than text can be printed as JSON."""
 
 import functools
 import inspect

@@ -40,8 +40,8 @@ def curate(
 ) -> None:
     """Find papers and repositories worth building around one paper, and explain the choice.
 
-    Queries arXiv, OpenAlex and GitHub; builds nothing without --build. Exits with 3 if nothing was found and a source
-    was unreachable, or if some papers failed."""
+    Queries arXiv, OpenAlex and GitHub. Builds nothing unless --build is given. Exits with 3 if nothing was found and a
+    source was unreachable, or if some papers failed."""
     from xkg.cli.display.progress import json_lines
     from xkg.commands import curate
 
@@ -71,8 +71,8 @@ def curate(
 def with_curated(
     settings: "Settings", listed: "PaperList", blacklist: Path | None
 ) -> "tuple[PaperList, tuple[str, ...]]":
-    """Returns the list together with the papers found around each of its papers, and one line for each paper that could
-    not be curated. Prints the tables on stderr."""
+    """Curates each listed paper. Returns the list extended with the papers found, and one line for each paper that
+    could not be curated. Prints the tables on stderr."""
     from xkg.commands import curate
     from xkg.commands.batch.paper_list import paper_list
 
@@ -140,7 +140,7 @@ def check_blacklist(
         list[Path] | None, typer.Option(help="File that contains answers, such as an agent's log (repeatable).")
     ] = None,
 ) -> "AuditResult":
-    """Check that a graph and logs of answers contain nothing from a blacklist; fail if they do.
+    """Check that a graph and logs of answers contain nothing from a blacklist, and fail if they do.
 
     Fetches the blacklisted repositories to compare them with the graph's repositories."""
     from xkg.commands.graph.audit import audit

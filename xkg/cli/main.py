@@ -105,7 +105,7 @@ def _global_options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The `xkg` command. Ends the process with 0, or with one line on stderr and the error's code; `-v` adds the
+    """The `xkg` command. Exits with code 0, or with one line on stderr and the error's code. `-v` adds the
     traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for characters that the terminal cannot encode

@@ -93,7 +93,7 @@ def push(
     """Add papers from the graph to a library, so that others can pull these papers.
 
     A library is a set of static files that any web server can serve. Papers whose code has an unknown licence are left
-    out; the exit code is then 1."""
+    out. In this case, the exit code is 1."""
     from xkg.cli.display.live import steps
     from xkg.commands.library.push import push
 

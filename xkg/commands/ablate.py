@@ -46,8 +46,8 @@ REPORT = "report.md"
 
 
 class ComponentResult(Value):
-    """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown;
-    `interval` is these values as text."""
+    """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown.
+    `interval` contains the same values as text."""
 
     name: str
     technique: str | None
@@ -106,7 +106,8 @@ def ablate(
     engine: Engine | None = None,
 ) -> AblateResult:
     """Runs a task in `folder`, or resumes an interrupted run there. The default is a folder inside the graph's folder,
-    named after the task. With an `engine`, the code runs on the engine's machines, up to `engine.jobs` runs at a time.
+    named after the task. If an `engine` is given, the code runs on the engine's machines, up to `engine.jobs` runs at a
+    time.
 
     Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, `StoreBusyError` if another
     process is working on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
@@ -195,7 +196,7 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
 
 
 def _use(settings: Settings, run: str) -> ModelUse | None:
-    """Returns the run's language model usage from the ledger; None if it made no calls."""
+    """Returns the run's language model usage from the ledger, or None if the run made no calls."""
     try:
         total = costs(settings.kg, settings.llm, (run,)).total
     except UnknownIdError:
@@ -213,8 +214,8 @@ def report(settings: Settings, run: str) -> AblateResult:
 
 
 def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
-    """Adds one candidate to the user's repository as the branch `xkg/ablate-<candidate>`; with `baseline`, adds the
-    repairs that the baseline needed. Raises `InputError`."""
+    """Adds one candidate to the user's repository as the branch `xkg/ablate-<candidate>`. If `candidate` is `baseline`,
+    adds the repairs that the baseline needed as the branch `xkg/baseline-repairs`. Raises `InputError`."""
     workspace = _workspace_of(settings, run, candidate)
     name = "xkg/baseline-repairs" if candidate == "baseline" else f"xkg/ablate-{workspace.folder.name}"
     commit = branch(workspace, name, to)
@@ -311,7 +312,7 @@ def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
 
 
 def _require_paper(settings: Settings, task: Task) -> None:
-    """Raises an error for an unknown paper before the baseline runs, which may take hours."""
+    """Raises an error if the paper is unknown. Called before the baseline runs, because the baseline may take hours."""
     if task.paper is not None:
         with open_service(settings) as service:
             paper_with_techniques(service, task.paper)

@@ -45,8 +45,8 @@ class PlannedCalls(Value):
 
 
 class BuildPlan(Value):
-    """The language model calls that a build still needs, by stage, and their estimated cost. `dollars` is None if a
-    model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
+    """The language model calls that a build still needs, by stage, and the calls' estimated cost. `dollars` is None if
+    a model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
 
     paper: str
     title: str
@@ -116,10 +116,11 @@ class Builder(AbstractContextManager["Builder"]):
         clock: Clock = CLOCK,
     ) -> None:
         """`notify` receives stages, their progress, and calls to the language model. If `roots` are given, a repository
-        folder and everything that its `.git` refers to must be under one of them; repositories in `blacklist` are
-        refused. If several papers have the given title, `first` takes the best match. `graph` and `model` default to
-        the configured graph and model; no model is opened if none is configured. Raises `ModelUnavailableError` if the
-        model needs a key that is not set, and `StoreError` if the graph cannot be written."""
+        folder and everything that its `.git` refers to must be under one of the roots. Repositories in `blacklist` are
+        refused. If `first` is set and several papers have the given title, the best match is used. `graph` and `model`
+        default to the configured graph and model. If no model is configured, none is opened. Raises
+        `ModelUnavailableError` if the model needs a key that is not set, and `StoreError` if the graph cannot be
+        written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
         from xkg.sandbox.packages.environments import UvEnvironments
@@ -161,9 +162,9 @@ class Builder(AbstractContextManager["Builder"]):
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
         """Builds one paper (a path, an arXiv id or an address) and calls `publish` while the paper is claimed. Returns
-        the result of `publish` or, if the graph has another form of the paper, a result for that form. See
-        `Unpublished` for `keep_proven`; `record` contains facts about the repository; `packages` and `cpu` come from
-        the stored paper and are added to the settings.
+        the result of `publish`. If the graph already contains another form of the paper, returns a result for that
+        form. See `Unpublished` for `keep_proven`. `record` contains facts about the repository. `packages` and `cpu`
+        come from the stored paper and are added to the settings.
 
         Raises the same errors as `build_paper` and `publish`, and `InputError` if the paper id is invalid."""
         from xkg.commands.claims import OtherFormError, SamePaperError
@@ -216,8 +217,8 @@ class Builder(AbstractContextManager["Builder"]):
             return publish(Unpublished(built, dict(claims.fences), keep_proven, paper_id is not None, claims.since))
 
     def embed(self, bundle: PaperBundle) -> "tuple[list[str], EncodedDocuments]":
-        """Returns the texts from a paper that the graph embeds, and their embeddings, which are also added to this
-        folder's cache. Raises `EmbeddingError`."""
+        """Returns the texts to embed from a paper, and their embeddings. The embeddings are also added to this folder's
+        cache. Raises `EmbeddingError`."""
         texts = [vector_text(entry) for entry in searched_entries(bundle)]
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
@@ -245,8 +246,8 @@ def build(
     first: bool = False,
     clock: Clock = CLOCK,
 ) -> BuildResult:
-    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. If a file or folder is
-    missing, raises `InputError` before it requires a key or anything else."""
+    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. Before any other check,
+    raises `InputError` if a file or folder is missing."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)
@@ -269,8 +270,8 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
 
 
 def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper_id: str | None = None) -> BuildPlan:
-    """Estimates the language model calls that `build` would make, and their cost. Fetches and reads the paper and
-    repository, but does not ask questions, run code or publish anything. Raises the same errors as `build`, and
+    """Estimates the number and cost of the language model calls that `build` would make. Fetches and reads the paper
+    and repository, but does not call the model, run code or publish anything. Raises the same errors as `build`, and
     `ConfigError` if no model is configured."""
     from xkg.build.context import BuildContext
     from xkg.build.guided.plan import plan as planned

@@ -1,5 +1,5 @@
-"""A build's claim on its paper: the id to build it under, and a lease that keeps others from building it at the same
-time."""
+"""A build's claim on its paper: the id to build the paper under, and a lease that keeps others from building the paper
+at the same time."""
 
 import os
 import re
@@ -28,8 +28,7 @@ works."""
 
 
 class SamePaperError(InputError):
-    """The file is another form of a paper that the graph already has from a better source; `paper` is that paper's
-    id."""
+    """The graph already contains another form of the paper, from a better source. `paper` is that form's id."""
 
     def __init__(self, paper: str, message: str) -> None:
         super().__init__(message)
@@ -45,8 +44,8 @@ class OtherFormError(XkgError):
 
 class Claims(AbstractContextManager["Claims"]):
     """One build's claim, held until the context manager exits. `fences` and `since` (the graph's counter when its
-    papers were compared) are passed to `GraphStore.publish`; `notes` are for the user. An unreachable store is not an
-    error: the paper then waits in the outbox."""
+    papers were compared) are passed to `GraphStore.publish`. `notes` are for the user. If the store is unreachable, no
+    error is raised, and the paper waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -62,9 +61,9 @@ class Claims(AbstractContextManager["Claims"]):
         self._opened.close()
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
-        """Returns the id to build a paper under. The id is `identity` if the user has `chosen` it or the graph has no
-        other form of the paper, and otherwise the other form's id. Raises `SamePaperError`, `InputError` if only the
-        user can decide, and `LeaseHeldError` if another machine is building the paper."""
+        """Returns the id to build a paper under. If the graph contains another form of the paper, returns that form's
+        id, unless the user has `chosen` the id `identity`. Otherwise, returns `identity`. Raises `SamePaperError`,
+        `InputError` if only the user can decide, and `LeaseHeldError` if another machine is building the paper."""
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
@@ -105,8 +104,8 @@ class Form(Protocol):
 
 def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
     """Returns the id of another form of the paper in the graph, or `identity` if there is no other form. Raises the
-    same errors as `known_among`, and `InputError` if `identity` comes from the title and the graph has a paper by other
-    authors with this id."""
+    same errors as `known_among`. Also raises `InputError` if `identity` comes from the title, but belongs to a paper by
+    other authors in the graph."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
@@ -131,8 +130,8 @@ def _stored(snapshot: Snapshot, paper: str) -> Paper | None:
 
 
 def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str) -> bool:
-    """Whether `identity` comes from the title and the graph has a paper with this id but a different abstract or, if
-    there are no abstracts, different contents."""
+    """Whether `identity` comes from the title, but belongs to a different text in the graph. Texts are compared by
+    their abstracts or, if there are none, by their contents."""
     in_graph = identity.startswith("title:") and snapshot.headings([identity])
     stored = _stored(snapshot, identity) if in_graph else None
     if stored is None:
@@ -176,7 +175,7 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
 
 
 def _share_authors(*lists: Sequence[str]) -> bool | None:
-    """Whether the lists have enough authors in common; None if a list is empty."""
+    """Whether the lists have enough authors in common. None if a list is empty."""
     one, other = map(_surnames, lists)
     return len(one & other) >= _ALIKE * min(len(one), len(other)) if one and other else None
 

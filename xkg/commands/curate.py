@@ -35,7 +35,7 @@ def curate(
     clock: Clock = CLOCK,
 ) -> "CuratedSet":
     """Curates one target (a path, an arXiv id or an address), excluding the entries in `blacklist`, and stores the set
-    in the graph's `curation` folder. `notify` receives lines about failed requests and the location of the set;
+    in the graph's `curation` folder. `notify` receives lines about failed requests and the location of the set.
     `called` receives each language model call.
 
     Raises the same errors as `curate` in `xkg.build.curation`, `InputError` if the target cannot be read, and
@@ -90,7 +90,7 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Stores the reasons why papers were chosen or dropped in `folder`, regardless of how their builds end."""
+    """Stores in `folder` why papers were chosen or dropped, regardless of whether their builds succeed."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 
@@ -113,8 +113,8 @@ def own_repository(
     notes: list[str],
     clock: Clock = CLOCK,
 ) -> "ChosenRepository":
-    """Finds a paper's own repository: one that the paper links to, or one that GitHub finds by its title. `notes`
-    receives failed requests. If no repository can be verified as the paper's own, raises `InputError` with the
+    """Finds a paper's own repository among the links in the paper and GitHub's search results for the title. Failed
+    requests are added to `notes`. If no repository can be verified as the paper's own, raises `InputError` with the
     likeliest repository."""
     from xkg.build.curation.ownership import PaperIdentity
     from xkg.build.curation.repository_links import links_of

@@ -1,4 +1,4 @@
-"""`xkg doctor`: checks which parts are installed and reachable, and says what does not work without them."""
+"""`xkg doctor`: checks which parts are installed and reachable, and what does not work without the missing parts."""
 
 import importlib.metadata
 import platform
@@ -17,8 +17,8 @@ from xkg.web.require_web import missing_packages
 
 
 class Check(Value):
-    """One check: whether it passed, what was found, what does not work without the part, and the remedy. A missing
-    `optional` part is not an error."""
+    """The outcome of a check, with the part that was found, what does not work without this part, and the remedy. A
+    missing `optional` part is not an error."""
 
     name: str
     ok: bool
@@ -82,7 +82,7 @@ def _programs() -> Iterator[Check]:
 
 
 def _embedding(settings: Settings) -> Check:
-    """Loads the configured model, or asks its server."""
+    """Loads the configured model, or contacts the model's server."""
     from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import in_hub_cache
     from xkg.embeddings.published_weights import MINILM, own_folder
@@ -107,7 +107,7 @@ def _embedding(settings: Settings) -> Check:
 
 
 def _sentence_transformers() -> Check:
-    """Looks up the package without importing it, since torch takes seconds to import."""
+    """Looks up the package without importing it, because importing torch takes seconds."""
     version = _version("sentence-transformers")
     return Check(
         name="sentence-transformers",
@@ -120,7 +120,7 @@ def _sentence_transformers() -> Check:
 
 
 def _language_model(settings: Settings) -> Check:
-    """Checks whether a model and a key are configured. Makes no calls, since calls cost money."""
+    """Checks whether a model and a key are configured. Makes no calls, because calls cost money."""
     from xkg.llm.credentials import access
     from xkg.llm.endpoints import uses_server
 

@@ -28,8 +28,8 @@ class EngineFields(TypedDict, total=False):
 
 @contextmanager
 def engine_of(where: EngineFields) -> "Iterator[Engine]":
-    """Opens an engine with this number of `jobs` (default: one on this machine, or as many as a cluster allows). Raises
-    `ConfigError` if an address is given without a cluster, and the same errors as `RayEngine`."""
+    """Opens an engine with this number of `jobs`. The default is one job on this machine, or as many jobs as a cluster
+    allows. Raises `ConfigError` if an address is given without a cluster, and the same errors as `RayEngine`."""
     address, jobs, allow_public = where.get("address"), where.get("jobs"), where.get("allow_public", False)
     if jobs is not None and jobs < 1:
         raise ConfigError(f"--jobs {jobs}: must be 1 or more")

@@ -49,7 +49,7 @@ def apply(
     force: bool = False,
 ) -> Applied:
     """Delivers the result of a run to the user as a branch in the starter's repository, or in its clone `to`. If
-    `patch` is set or the starter is not a local repository, writes a patch instead.
+    `patch` is set, or if the starter is not a local repository, writes a patch instead.
 
     Raises `InputError` if the run is unknown, its result was not accepted (unless `force`), or the file exists, and the
     same errors as `xkg.agents.workspace.apply.branch`."""
@@ -74,8 +74,8 @@ def apply(
 
 
 def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str:
-    """Returns the steps of a run as JSON lines; if `inspect` is set, writes a log to that file and returns a note about
-    it. Raises the same errors as `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
+    """Returns the steps of a run as JSON lines. If `inspect` is set, writes a log to that file and returns a note about
+    the log. Raises the same errors as `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
     folder = find_run(settings, run)
     if inspect is None:
         return json_lines(folder)

@@ -1,4 +1,4 @@
-"""`xkg explore` and `xkg explore --save`: web pages for a graph. They need the `web` extra."""
+"""`xkg explore` and `xkg explore --save`: web pages for a graph. Requires the `web` extra."""
 
 import webbrowser
 from collections.abc import Callable
@@ -14,8 +14,8 @@ from xkg.web.require_web import require_extra
 def explore(
     settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None], warn: Callable[[str], None]
 ) -> None:
-    """Serves a graph's pages at `address` until interrupted, and opens them in a browser. `notify` receives their
-    address; `warn` is called if the graph is empty. Raises `ConfigError` if the `web` extra is not installed, and the
+    """Serves a graph's pages at `address` until interrupted, and opens them in a browser. `notify` receives the pages'
+    address. `warn` is called if the graph is empty. Raises `ConfigError` if the `web` extra is not installed, and the
     same errors as `serve_http`."""
     from xkg.commands.serve import http_app
     from xkg.serve.http.run import serve_http

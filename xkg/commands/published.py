@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
 class BuildResult(Value):
     """The result of a build. `generation` is the generation that contains the paper. `published` is False if the graph
     already contained the paper, or contains a complete build that this `stopped` build does not replace. `levels`
-    counts code nodes by level, `hidden` counts techniques by the reason for hiding them. `incomplete` says, one line
-    each, why `state` is `partial` instead of `complete`; `stopped` says where and why the build ended early. `cost_usd`
-    is the cost of all builds of this paper."""
+    counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden. `incomplete` lists the
+    reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where and why the build ended
+    early. `cost_usd` is the cost of all builds of this paper."""
 
     paper: str
     title: str
@@ -45,7 +45,7 @@ class BuildResult(Value):
 
     @property
     def unfinished(self) -> str:
-        """The remedy for a partial build, in one line; empty if the build is complete."""
+        """The remedy for a partial build, in one line. Empty if the build is complete."""
         if self.stopped:
             return f"{self.stopped}; run the same command again to continue"
         failed = len(self.incomplete)
@@ -83,7 +83,7 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """A built paper that is not published yet. `fences` are the fences of the paper's lease. With `keep_proven`, the
+    """A built paper that is not published yet. `fences` are the fences of the paper's lease. If `keep_proven` is set,
     stored code is kept if the new code has a lower level (`xkg.build.proven_code`). `chosen` is set if the user chose
     the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if not measured.
     `embedded` contains texts that were embedded on another machine, for this machine's cache."""
@@ -138,9 +138,9 @@ class OwnGraph:
             return claims.claim(document, identity, chosen=chosen), tuple(claims.notes)
 
     def publish(self, paper: Unpublished, *, connect: bool = True) -> BuildResult:
-        """Publishes a paper, unless the graph already contains the same version, or this build was stopped and the
-        graph contains a complete build. Keeps newer verification results for the same code. Without `connect`, another
-        writer must add the edges between papers. Raises the same errors as `GraphStore.publish`."""
+        """Publishes a paper. Does nothing if the graph already contains the same version, or if this build was stopped
+        and the graph contains a complete build. Keeps newer verification results for the same code. If `connect` is
+        false, another writer must add the edges between papers. Raises the same errors as `GraphStore.publish`."""
         with self._unreachable(paper.built.bundle), open_store(self._settings, connect=connect) as store:
             [outcome] = publish_together(store, self._settings, [paper])
         if isinstance(outcome, Exception):
@@ -159,8 +159,8 @@ class OwnGraph:
 def publish_together(
     store: GraphStore, settings: Settings, papers: Sequence[Unpublished]
 ) -> "list[BuildResult | Exception]":
-    """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error;
-    one failed paper does not stop the others."""
+    """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error.
+    If one paper fails, the other papers are still published."""
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
     new: dict[int, Built] = {}
     for number, paper in enumerate(papers):
@@ -192,7 +192,7 @@ def publish_together(
 
 
 def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequence[Paper]], None]:
-    """Returns a check that raises `OtherFormError` if another form of the paper was published since it was claimed, and
+    """Returns a check that raises `OtherFormError` if another form of the paper has been published since the claim, and
     the same errors as `known_among`."""
     from xkg.commands.claims import OtherFormError, known_among
 
@@ -209,7 +209,7 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
 
 
 def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Built | BuildResult":
-    """Returns the paper in the form to publish, or the result if it is not published."""
+    """Returns the paper in the form to publish, or the build's result if the paper is not to be published."""
     from xkg.build.proven_code import with_proven
     from xkg.build.prune import pruned
     from xkg.build.verify import apply, newer_evidence
@@ -241,7 +241,7 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
 
 
 def _with_known_records(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """Keeps earlier records of repositories that were not queried again."""
+    """Keeps earlier records of repositories that have not been queried again."""
     known = {each.name: each for each in stored.repositories if each.is_official}
     repositories = tuple(
         each

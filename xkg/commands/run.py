@@ -39,8 +39,8 @@ def example(settings: Settings, code: str) -> str:
 
 
 def read_script(place: str) -> tuple[str, str]:
-    """Reads a script from a file, or from stdin for `-`. Returns its text and its name in tracebacks. Raises
-    `InputError`."""
+    """Reads a script from a file, or from stdin if `place` is `-`. Returns the script's text and its name in
+    tracebacks. Raises `InputError`."""
     try:
         content = sys.stdin.buffer.read(_LARGEST_SCRIPT) if place == "-" else read_regular(Path(place), _LARGEST_SCRIPT)
         return content.decode(), "<stdin>" if place == "-" else Path(place).name

@@ -69,7 +69,7 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 
 def _pages() -> "Pages | None":
-    """Returns the web pages; None if the `web` extra is not installed."""
+    """Returns the web pages, or None if the `web` extra is not installed."""
     from xkg.web.require_web import has_extra
 
     if not has_extra():
@@ -80,7 +80,7 @@ def _pages() -> "Pages | None":
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
-    """Returns the jobs of each graph; None if callers may not start jobs."""
+    """Returns the jobs of each graph, or None if callers may not start jobs."""
     if not (settings.serve.build.allowed or settings.serve.agents.allowed):
         return None
     from xkg.serve.jobs.jobs import Jobs
@@ -89,7 +89,7 @@ def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
 
 
 def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
-    """Returns the runs of each graph; None if callers may not run scripts."""
+    """Returns the runs of each graph, or None if callers may not run scripts."""
     if not settings.serve.run.allowed:
         return None
     from xkg.serve.running.callers_runs import CallersRuns

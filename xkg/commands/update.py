@@ -1,4 +1,4 @@
-"""`xkg update`: looks for new versions of papers and new commits in repositories, and rebuilds those papers."""
+"""`xkg update`: looks for new versions of papers and new commits in repositories, and rebuilds the affected papers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,10 +32,11 @@ State = Literal["current", "newer", "updated", "by hand", "not followed", "faile
 
 
 class UpdatedPaper(Value):
-    """One checked paper. `state` is `current`; `newer` if there is a new version or commit, but building was not
-    requested; `updated`; `by hand` if there is something new, but only the user has the paper's other files; `not
-    followed` if the paper came only from files, which have no newer versions to look up; or `failed`. `news` lists new
-    versions and commits, one line each; `reason` says why the paper was not built; `change` is the difference."""
+    """One checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`. `newer` means
+    that there is a new version or commit, but building was not requested. `by hand` means the same, except that only
+    the user has the paper's other files. `not followed` means that the paper came only from files, so no newer version
+    can be looked up. `news` lists new versions and commits, one line each. `reason` says why the paper was not built.
+    `change` is the difference."""
 
     paper: str
     title: str
@@ -93,11 +94,11 @@ def update(
     clock: Clock = CLOCK,
 ) -> UpdateResult:
     """Checks the named papers (default: all that were built), and rebuilds papers with a newer arXiv version or a newer
-    commit on the branch that was built. With `check`, only reports these papers. Builds `engine.jobs` at a time (by
-    default one), and publishes as `build_side_by_side` does; proven code is kept until the new code is proven to the
-    same level. If a library that papers were pulled from contains the new version or commit, pulls the paper instead of
-    building it. One failed paper does not stop the others. Raises `UnknownIdError`, `StoreError`, and the same errors
-    as `build_side_by_side`."""
+    commit on the branch that was built. If `check` is set, only reports these papers. Builds `engine.jobs` papers at a
+    time (by default one), and publishes them like `build_side_by_side`. Proven code is kept until the new code is
+    proven to the same level. If a library from which papers have been pulled contains the new version or commit, pulls
+    the paper instead of building it. If one paper fails, the others are still updated. Raises `UnknownIdError`,
+    `StoreError`, and the same errors as `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
@@ -170,7 +171,7 @@ def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed
 
 
 def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | None) -> UpdatedPaper:
-    """Pulls the paper from a library. If that fails, the paper stays `newer` and is built."""
+    """Pulls the paper from a library. If the pull fails, the paper's state stays `newer`, and the paper is built."""
     paper = found.bundle.paper.id
     try:
         pulled = pull(settings, library, [paper], blacklist=blacklist, prefer=True)
@@ -185,8 +186,8 @@ def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | N
 
 
 class _News:
-    """Queries arXiv and the repositories' servers, each at most once per paper or repository; never contacts `excluded`
-    repositories."""
+    """Queries arXiv at most once per paper, and the repositories' servers at most once per repository. Never contacts
+    `excluded` repositories."""
 
     def __init__(self, settings: Settings, clock: Clock, excluded: Blacklist) -> None:
         from xkg.build.sources.arxiv import ArxivSource
@@ -210,7 +211,7 @@ class _News:
         return paper.arxiv_version or self._fetched.stored_version(paper.arxiv_id)
 
     def _newest(self, ids: Sequence[str]) -> Mapping[str, str | XkgError]:
-        """Returns the newest version for each arXiv id, or why it is unknown."""
+        """Returns the newest version for each arXiv id, or the reason why the version is unknown."""
         from xkg.build.sources.arxiv_index import ArxivIndex
 
         index = ArxivIndex(self._settings.arxiv.url, clock=self._clock)
@@ -262,8 +263,8 @@ class _News:
         return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories), wanted)
 
     def _commit(self, repository: Repository) -> str | XkgError | None:
-        """Returns the current commit of the repository's branch, or why it is unknown; None if the repository is
-        pinned."""
+        """Returns the current commit of the repository's branch, or the reason why the commit is unknown. None if the
+        repository is pinned."""
         from xkg.build.repositories.clone import COMMIT, remote_commit
 
         asked = repository.url, repository.reference

@@ -46,8 +46,9 @@ class VerifiedNode(Value):
 
 class VerifyResult(Value):
     """The result of a verification. `generation` is the generation that contains the new levels. `raised` and `lowered`
-    count nodes whose level changed; `causes` and `levels` count nodes. `attested` is the number of signed levels, and
-    `key` the signing key (`SHA256:…`). `notes` are for the user, one line each."""
+    are the numbers of nodes with a higher or lower level than before. `causes` and `levels` count nodes by cause and by
+    level. `attested` is the number of signed levels, and `key` the signing key (`SHA256:…`). `notes` are for the user,
+    one line each."""
 
     papers: int
     generation: int
@@ -90,12 +91,12 @@ def verify(
     attest: bool = False,
     key: Path | None = None,
 ) -> VerifyResult:
-    """Verifies the named papers (default: all), and publishes the results in one step; papers that were rebuilt in the
-    meantime keep their new nodes. `stale` limits this to code whose last run is older than this duration. An interrupt
-    leaves the graph unchanged. `attest` signs each level from `imported` up with `key`
+    """Verifies the named papers (default: all), and publishes the results in one step. Papers that were rebuilt in the
+    meantime keep their new nodes. If `stale` is given, verifies only code whose last run is older than this duration.
+    An interrupt leaves the graph unchanged. If `attest` is set, each level from `imported` upwards is signed with `key`
     (`xkg.attestations.keys.signer`), by default the user's own key.
 
-    Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot contain code,
+    Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot sandbox code,
     `UnknownIdError`, and the same errors as `verify` in `xkg.build.verify` and `GraphStore.publish`."""
     holder = signer(key) if attest else None
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
@@ -146,7 +147,7 @@ def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], hol
 
 
 class Sample(NamedTuple):
-    """A verified sample of claimed code. `bundles` contain the proven levels; `failed` code did not reach its claimed
+    """A verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its claimed
     level, and `skipped` code could not be run here."""
 
     bundles: tuple[PaperBundle, ...]
@@ -168,8 +169,8 @@ def verify_sample(
     number: int,
     notify: Callable[[NodeResult | Installing], None] = lambda _: None,
 ) -> Sample:
-    """Runs `number` code nodes, drawn at random from the code in these papers that claims to have run, and stores
-    nothing. Keeps only papers with sampled code in memory. Raises the same errors as `verify`."""
+    """Runs a random sample of `number` code nodes from these papers. Only code that claims to have run is sampled, and
+    nothing is stored. Only papers with sampled code are kept in memory. Raises the same errors as `verify`."""
     claimed = (
         (code, bundle)
         for bundle in bundles
@@ -202,7 +203,7 @@ def verify_sample(
 
 
 def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
-    """Returns the paper with the newly requested packages and CPU setting for its code, which later runs reuse."""
+    """Adds the newly requested packages and CPU setting to the paper, so that later runs reuse them."""
     paper, asked = bundle.paper, settings.environment
     added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
     update = {"packages": added, "cpu": asked.cpu or paper.cpu}
@@ -210,7 +211,7 @@ def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
 
 
 def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
-    """Returns ids of code that last ran before the given time."""
+    """Returns the ids of code that last ran before the given time."""
     return {
         code.id
         for bundle in bundles
@@ -220,7 +221,7 @@ def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
 
 
 def _when(checked_at: str | None) -> datetime:
-    """Parses the time of evidence; returns the earliest possible time if none was recorded."""
+    """Parses the time of evidence. If no time was recorded, returns the earliest possible time."""
     when = datetime.fromisoformat(checked_at) if checked_at else datetime.min
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
@@ -241,8 +242,7 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Returns the reasons why packages are missing, each with the number of code nodes that cannot run for that
-    reason."""
+    """Returns the reasons why packages are missing, and how many code nodes cannot run for each reason."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )

@@ -3,7 +3,7 @@
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
 SIGIR 2020. No model is trained for late interaction: the word vectors come from the token vectors that a sentence
 embedding model pools. Only the sign of each number is stored (48 bytes per word for 384 numbers), and a repeated word
-is stored once, as the mean of its occurrences. Neither of these savings reduces recall on our queries."""
+is stored once, as the mean of its occurrences. Neither simplification reduces recall on our queries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class EncodedText(NamedTuple):
 
 
 class Text(str):
-    """A text with context: the part from `start` to `end` affects the vectors, but its words are not listed."""
+    """A text with context. The part from `start` to `end` affects the vectors, but the words in this part are not
+    listed."""
 
     __slots__ = ("end", "start")
 
@@ -56,10 +57,9 @@ class Text(str):
 
 
 class Passage(str):
-    """A text in `segments`, each of which is also encoded separately.
-
-    The vector of the whole text is the mean over its segments' tokens, and its words are its segments' words. Encoding
-    the segments as well therefore costs no more than encoding only the whole text."""
+    """A text in `segments`, each of which is also encoded separately. The vector for the whole text is the mean over
+    the segments' tokens, and its words are the segments' words. Encoding the segments as well therefore costs no more
+    than encoding only the whole text."""
 
     __slots__ = ("segments",)
 
@@ -72,7 +72,7 @@ class Passage(str):
 
 
 class EncodedDocuments(NamedTuple):
-    """Vectors of shape (texts, dimension), and the word codes of each text as bytes."""
+    """Vectors of shape (texts, dimension), and the word codes for each text as bytes."""
 
     vectors: NDArray[np.float32]
     codes: Sequence[bytes]
@@ -117,7 +117,7 @@ def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocumen
 
 
 class WordSums(NamedTuple):
-    """The distinct lower-case words of a text. Row i of `sums` is the sum of the token vectors for words[i]."""
+    """The distinct lower-case words in a text. Row i of `sums` is the sum of the token vectors for words[i]."""
 
     words: tuple[str, ...]
     sums: NDArray[np.float32]
@@ -133,7 +133,7 @@ class WordSums(NamedTuple):
 def words_of(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    """The words of a text and their codes. Takes the same arguments as `word_sums`."""
+    """The words in a text and their codes. Takes the same arguments as `word_sums`."""
     found = word_sums(text, hidden, word_ids, offsets)
     return found.words, found.codes
 
@@ -141,8 +141,8 @@ def words_of(
 def word_sums(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> WordSums:
-    """The words of a text and the sums of their vectors. `hidden[i]` is the vector of token i, `word_ids[i]` is the
-    index of its word (None for special tokens), and `offsets[i]` is its span in the text."""
+    """The words in a text and the sums of their vectors. For token i, `hidden[i]` is the vector, `word_ids[i]` is the
+    index of the token's word (None for special tokens), and `offsets[i]` is the token's span in the text."""
     import numpy as np
 
     others = range(text.start, text.end) if isinstance(text, Text) else range(0)

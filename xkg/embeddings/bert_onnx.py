@@ -1,12 +1,13 @@
-"""Builds the ONNX graph of a BERT encoder from the tensors of a safetensors file, with its matrices in eight bits.
+"""Builds the ONNX graph for a BERT encoder from the tensors in a safetensors file, with 8-bit matrices.
 
-Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019, in the standard operators of ONNX 23
-(Attention, Gelu, LayerNormalization). The runtime has a kernel for each operator, so loading needs no optimiser.
+The encoder (Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019) is expressed in the
+standard operators of ONNX 23 (Attention, Gelu, LayerNormalization). The runtime has a kernel for each operator, so the
+graph does not need to be optimised when it is loaded.
 
-In eight bits, the weights take a quarter of the disk space, and a short text takes half the time. Each block of `BLOCK`
-numbers in a row shares a scale, as do the numbers it is multiplied by (`accuracy_level` 4). See Dettmers et al., "8-bit
-Optimizers via Block-wise Quantization", ICLR 2022. For all-MiniLM-L6-v2, the cosine similarity to full-precision
-vectors is at least 0.999. The operators are described in
+In 8-bit precision, the weights need a quarter of the disk space, and a short text takes half the time. Each block of
+`BLOCK` numbers in a row shares a scale, as do the numbers that the block is multiplied by (`accuracy_level` 4). See
+Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. For all-MiniLM-L6-v2, the cosine similarity
+to full-precision vectors is at least 0.999. The operators are described in
 https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits."""
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ _KINDS = {"float32": onnx_format.FLOAT, "uint8": onnx_format.UINT8, "int64": onn
 
 
 def in_eight_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The codes, of shape (rows, blocks, BLOCK), and a scale for each block, of shape (rows, blocks). A number is about
-    (code - 128) · scale. The last block in a row is padded with zeros."""
+    """The codes, of shape (rows, blocks, BLOCK), and a scale for each block, of shape (rows, blocks). A number is
+    approximately (code - 128) · scale. The last block in a row is padded with zeros."""
     rows, columns = matrix.shape
     blocks = np.zeros((rows, -(-columns // BLOCK) * BLOCK), np.float32)
     blocks[:, :columns] = matrix

@@ -42,18 +42,19 @@ _T = TypeVar("_T")
 
 
 class CachedEmbedder:
-    """An `Embedder` that calls `make` to create the real one only if a text is not in the cache file at `path`.
+    """An `Embedder` with a cache file at `path`. `make` is called to create the real embedder only when a text is not
+    in the cache.
 
     The key is the model's name and the SHA-256 of the text, and each vector has a checksum. Misses are stored after
-    each chunk, so a killed run repeats little work. If `most` is set, the least recently used texts beyond that number
-    are deleted.
+    each chunk, so little work is lost if a run is killed. If `most` is set, the cache keeps only that many of the most
+    recently used texts.
 
     Problems with the file never cause a failure. A corrupt file is renamed to `<name>.corrupt-<time>` and replaced, a
-    read-only file is only read, and without a file, vectors are cached in memory. Each of these problems logs one
-    warning.
+    read-only file is only read, and if no file can be created, vectors are cached in memory. Each such problem is
+    logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
-    most one chunk. Raises `EmbeddingError` if `make` raises it, or if `make` returns a model other than `model`."""
+    most one chunk. Raises `EmbeddingError` if `make` does, or if `make` returns a model other than `model`."""
 
     def __init__(
         self, make: Callable[[], Embedder], path: Path, model: str = MINILM, *, most: int | None = None
@@ -122,7 +123,7 @@ class CachedEmbedder:
             self._store(table, blobs, "IGNORE")
 
     def _drop_vectors(self) -> int:
-        """Deletes the vectors of an earlier model with this name, and returns the dimension of the current model."""
+        """Deletes vectors from an earlier model with the same name, and returns the current model's dimension."""
         self._warn("model", f"embedding cache {self._path}: dropping vectors from a different {self.model}")
         for table in _SCHEMA:
             forget = f"DELETE FROM {table} WHERE model = ?"
@@ -155,8 +156,8 @@ class CachedEmbedder:
     def _read(
         self, keys: Sequence[bytes], dimension: int, *, words: bool
     ) -> dict[bytes, tuple[NDArray[np.float32], bytes]]:
-        """The stored vectors and codes, for texts that have a vector and codes. If `words` is not set, texts need only
-        a vector, and the codes are empty."""
+        """The stored vectors and codes for these texts; texts without a vector or codes are omitted. If `words` is not
+        set, only the vector is required, and the codes are empty."""
         import numpy as np
 
         blobs = self._stored("vectors", keys)
@@ -240,7 +241,7 @@ class CachedEmbedder:
                 f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
             )
             connection.execute("SELECT 1 FROM vectors LIMIT 1")
-            self._warn("write", f"embedding cache {self._path}: read-only ({error}); new vectors are not saved")
+            self._warn("write", f"embedding cache {self._path}; read-only ({error}); new vectors are not saved")
         except (sqlite3.Error, OSError):
             self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
             connection = sqlite3.connect(":memory:", check_same_thread=False)
@@ -249,7 +250,7 @@ class CachedEmbedder:
         return connection
 
     def _reopened(self, error: Exception) -> sqlite3.Connection:
-        """Replaces a corrupt file, unless another process already did."""
+        """Replaces a corrupt file unless another process has already replaced it."""
         try:
             with set_aside(self._path, self._schema, "NORMAL") as (connection, aside):
                 if aside is not None:

@@ -28,17 +28,17 @@ _FEW = 16
 
 
 class OnnxEmbedder:
-    """A sentence-transformers model with BERT's architecture and mean pooling, on the CPU.
+    """Runs a sentence-transformers model with BERT's architecture and mean pooling on the CPU.
 
     Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. Texts are truncated at the model's own limit (256 tokens for
-    all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so there is no padding. On one machine,
-    the vector of a text is therefore bit-identical, regardless of the other texts and the number of threads. Other
-    processors use different kernels, and vectors agree to about 1e-6. Lone surrogates are treated as `?`. Safe to call
-    from several threads.
+    all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so there is no padding. On the same
+    machine, a text's vector is therefore always bit-identical, regardless of the other texts and the number of threads.
+    Other processors use different kernels; between processors, vectors agree to about 1e-6. Lone surrogates are treated
+    as `?`. Safe to call from several threads.
 
-    Safetensors models run in eight bits (see `bert_onnx`). If `weights` is None, all-MiniLM-L6-v2 is prepared once from
-    its published files (see `published_weights`) and checked on each load. Raises `EmbeddingError` if the weights are
-    missing, changed or unsupported."""
+    Safetensors models run in 8-bit precision (see `bert_onnx`). If `weights` is None, all-MiniLM-L6-v2 is prepared once
+    from the published files (see `published_weights`) and checked on each load. Raises `EmbeddingError` if the weights
+    are missing, changed or unsupported."""
 
     def __init__(self, weights: Path | None = None, model: str = MINILM, threads: int = 2) -> None:
         folder = weights or (minilm() if model == MINILM else in_hub_cache(model))
@@ -122,7 +122,7 @@ class OnnxEmbedder:
 
 
 class _Sums(NamedTuple):
-    """The parts of a text's encoding: the sum of its token vectors, their number, and its words."""
+    """The parts of a text's encoding: the sum of the token vectors, the number of tokens, and the words."""
 
     total: NDArray[np.float64]
     tokens: int
@@ -133,7 +133,6 @@ class _Sums(NamedTuple):
 
 
 def _joined(segments: Sequence[_Sums]) -> _Sums:
-    """Combines the segments' sums into the sums for the whole text."""
     places: dict[str, int] = {}
     rows = [places.setdefault(word, len(places)) for segment in segments for word in segment.words.words]
     sums = np.zeros((len(places), len(segments[0].total)), np.float32)

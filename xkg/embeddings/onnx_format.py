@@ -36,7 +36,7 @@ def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
-    """A `ValueInfoProto`: a tensor of `kind` whose sizes are numbers or names."""
+    """A `ValueInfoProto` for a tensor of `kind` whose sizes are numbers or names."""
     sizes = (_text(2, size) if isinstance(size, str) else _number(1, size) for size in shape)
     tensor = _number(1, kind) + _bytes(2, b"".join(_bytes(1, size) for size in sizes))
     return _text(1, name) + _bytes(2, _bytes(1, tensor))

@@ -118,8 +118,8 @@ def load_session(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) ->
 
 
 def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) -> bytes:
-    """Returns a BERT model's ONNX graph, with its weights in eight bits. Raises `EmbeddingError`. The model must have a
-    row for each token of the tokenizer, because the runtime does not check bounds."""
+    """Returns a BERT model's ONNX graph with 8-bit weights. The model must have a row for each token in the tokenizer's
+    vocabulary, because the runtime does not check bounds. Raises `EmbeddingError`."""
     from xkg.embeddings.bert_onnx import WORDS, bert_graph
 
     tensors, start = _read_header(weights)

@@ -28,8 +28,8 @@ class OpenAIEmbedder:
 
     Sends 32 texts per request, one request at a time, and the first 8,000 characters of each text. Temporary failures
     (408, 409, 429, 5xx, a dropped or silent connection) are retried for at most `patience` seconds per request, with
-    the pauses that the server requests. An attempt fails after `timeout` seconds without a complete response. Safe to
-    call from several threads.
+    the pauses that the server requests. An attempt fails if the response is not complete after `timeout` seconds. Safe
+    to call from several threads.
 
     The constructor raises `ConfigError` if the key contains characters that are not allowed in a header, and
     `EmbeddingError` if there is no key. Calls raise `EmbeddingError` if the server returns an error, does not respond,
@@ -64,7 +64,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The dimension of the vectors, determined by one request with a single word."""
+        """The dimension of the vectors, which is determined by requesting the vector of a single word."""
         if not self._dimension:
             self._vectors(["dimension"])
         return self._dimension
@@ -118,7 +118,7 @@ class OpenAIEmbedder:
             self._clock.sleep(pause)
 
     def _attempt(self, texts: list[str], seconds: float) -> bytes:
-        """Sends one request. The body is read in chunks, so a slow or endless body cannot block the call or fill the
+        """Sends one request. The body is read in chunks, so a slow or endless body cannot block the call or exhaust
         memory."""
         import httpx2
 
@@ -141,7 +141,8 @@ class OpenAIEmbedder:
 
 
 def _rows(body: bytes, count: int) -> list[list[float]]:
-    """The vectors in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError` for any other body."""
+    """The vectors in a response body, in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError` for any
+    other body."""
     data: Any = json.loads(body)["data"]
     rows: dict[int, list[float]] = {}
     for item in data:

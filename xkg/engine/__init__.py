@@ -1,4 +1,4 @@
 """Runs work items on this machine or on a Ray cluster. An item may be a paper to build or an ablation candidate; this
-package does not know which.
+package treats both alike.
 
 May import: settings, errors and files."""

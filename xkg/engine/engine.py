@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 
 
 class WorkFailed(XkgError):
-    """An item failed. `lasting` means that the same inputs will fail again; `held` means that another machine is
-    working on the item."""
+    """Raised when an item fails. `lasting` means that the same inputs will fail again; `held` means that another
+    machine is working on the item."""
 
     def __init__(self, message: str, *, lasting: bool = False, held: bool = False) -> None:
         super().__init__(message)
@@ -25,37 +25,37 @@ class WorkFailed(XkgError):
 
 
 class NoWorkerError(XkgError):
-    """Every item would fail: a key is missing, a folder is not writable, or a setting is invalid."""
+    """Raised when every item would fail because a key is missing, a folder is not writable, or a setting is invalid."""
 
 
 class BegunAgain(Value):
-    """An event: an item starts again because its machine was lost or another machine held it."""
+    """The event that an item starts again, because its machine was lost or another machine was working on the item."""
 
     reason: str
 
 
 class Home(Protocol):
-    """The machine that started the work, seen from another machine."""
+    """The machine that started the work, as seen from another machine."""
 
     def call(self, service: str, method: str, *arguments: object) -> Any:
-        """Calls a method of one of `Work.services`, and raises its errors."""
+        """Calls a method of one of `Work.services`, and re-raises the method's errors."""
         ...
 
     def turn(self, place: str) -> AbstractContextManager[None]:
-        """Waits for and holds one slot of the named cluster-wide limit (`Work.places`)."""
+        """Context manager that waits for and holds one slot under a named cluster-wide limit (`Work.places`)."""
         ...
 
     def paced(self, name: str, seconds: float) -> AbstractContextManager[None]:
-        """Waits for and holds an exclusive, cluster-wide turn with this name, at least `seconds` after the previous
-        turn."""
+        """Context manager that waits for and holds an exclusive, cluster-wide turn with this name. The turn starts at
+        least `seconds` after the previous turn."""
         ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a worker runs. `notify` sends an event to the machine that started the work. On a different machine,
-    `folder` is a cache shared by its workers, and `home` calls the machine that started the work; on the same machine,
-    both are None."""
+    """The site where a worker runs. `notify` sends an event to the machine that started the work. On any other machine,
+    `folder` is a cache that the machine's workers share, and `home` calls the machine that started the work. On the
+    machine that started the work, `folder` and `home` are None."""
 
     notify: Callable[[object], None] = lambda _: None
     folder: Path | None = None
@@ -63,8 +63,8 @@ class Site:
 
 
 class Work(Protocol[Item_contra, Result_co]):
-    """The work to do for each item. Work, items, results and events are pickled and contain no keys: each machine reads
-    its own keys.
+    """The work to do for each item. Work, items, results and events are pickled, and must not contain keys, because
+    each machine reads its own keys.
 
     `gpus` is the number of cluster GPUs per item, and `imports` lists modules that the processes import. `services` are
     opened once on the machine that started the work, and called from other machines (`Home.call`). `places` are
@@ -96,8 +96,8 @@ class Worker(Protocol[Item_contra, Result_co]):
     """Runs items, one at a time."""
 
     def run(self, item: Item_contra, notify: Callable[[object], None]) -> Result_co:
-        """Runs an item and returns its result. Raises `WorkFailed`, or `NoWorkerError` if every other item would fail
-        too."""
+        """Runs an item and returns its result. Raises `WorkFailed`, or `NoWorkerError` if every other item would also
+        fail."""
         ...
 
     def stop(self) -> None:
@@ -119,7 +119,8 @@ class Engine(Protocol):
 
 
 class Failure(NamedTuple):
-    """Why an item, or every item, failed, in one line. `held` means that another machine is working on the item."""
+    """The reason, in one line, why an item or every item failed. `held` means that another machine is working on the
+    item."""
 
     line: str
     lasting: bool = False
@@ -142,7 +143,7 @@ def failure(error: Exception, *, of_all: bool = False) -> Failure:
 
 @dataclass
 class Opened(Generic[Item, Result]):
-    """Work that is opened with its first item. Errors are returned as failures."""
+    """Work that is opened when the first item runs. Errors are returned as failures."""
 
     work: Work[Item, Result]
     site: Site
@@ -150,7 +151,7 @@ class Opened(Generic[Item, Result]):
     _function: Callable[[Item], Result] | None = field(default=None, init=False)
 
     def open(self) -> Failure | None:
-        """Opens the work now. Returns the failure, if any."""
+        """Opens the work immediately. Returns the failure, if any."""
         try:
             self._opened()
         except Exception as error:

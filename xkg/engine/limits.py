@@ -9,7 +9,7 @@ from xkg.errors import XkgError
 
 
 class OverError(XkgError):
-    """The attempt was abandoned, and another attempt is running its item."""
+    """Raised in an abandoned attempt whose item another attempt is running."""
 
 
 _OVER = "this attempt was abandoned: another machine is running its item"

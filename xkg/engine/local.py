@@ -37,7 +37,7 @@ class LocalEngine:
 
 
 class LocalWorker(Generic[Item, Result]):
-    """A worker process. The process starts with the first item, and is replaced if it dies or grows."""
+    """A worker process. The process starts with the first item, and is replaced if it dies or grows too large."""
 
     def __init__(self, work: Work[Item, Result]) -> None:
         self._work = work

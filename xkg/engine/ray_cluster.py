@@ -33,7 +33,7 @@ _ITEMS_OF_A_PROCESS = 200
 
 
 class RayEngine:
-    """A connection to a Ray cluster that includes this machine. `jobs` is the number of slots on its nodes.
+    """A connection to a Ray cluster that includes this machine. `jobs` is the number of slots on the cluster's nodes.
 
     The constructor raises `MissingExtraError` if Ray is not installed, `ConfigError` for an unsafe address or
     environment, and `UnreachableError`."""
@@ -68,7 +68,7 @@ class RayEngine:
         self.close()
 
     def close(self) -> None:
-        """Disconnects from the cluster, which ends this process's work there."""
+        """Disconnects from the cluster, which ends this process's work on the cluster."""
         _ray().shutdown()
 
     def workers(self, work: Work[Item, Result], count: int) -> "Sequence[RayWorker[Item, Result]]":
@@ -221,8 +221,8 @@ class RayWorker(Generic[Item, Result]):
         return Failure("stopped")
 
     def _alone(self, since: float | None) -> float | None:
-        """Returns when nodes stopped offering slots, or None if a node still offers one. Raises `NoWorkerError` after
-        one minute."""
+        """Returns the time at which nodes stopped offering slots, or None if a node still offers a slot. Raises
+        `NoWorkerError` after one minute."""
         from xkg.engine.ray_node import SLOT
 
         if _ray().cluster_resources().get(SLOT, 0):
@@ -240,7 +240,7 @@ class RayWorker(Generic[Item, Result]):
 
 
 class _LostError(Exception):
-    """An attempt's node or process died."""
+    """Raised when an attempt's node or process dies."""
 
 
 def _ray() -> Any:

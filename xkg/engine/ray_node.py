@@ -1,4 +1,5 @@
-"""Runs on the nodes of a Ray cluster: items as tasks, and services and limits on the driver's node."""
+"""The code that runs on the nodes of a Ray cluster: items as tasks on any node, and services and limits on the driver's
+node."""
 
 import contextlib
 import hashlib
@@ -79,8 +80,8 @@ def portable(error: Exception) -> Exception:
 
 
 class Job(NamedTuple):
-    """Work with handles to its services and limits. `id` is the job's name in the cluster, and `version` the version of
-    xkg."""
+    """Work with handles to its services and limits. `id` is the job's name in the cluster, and `version` is the version
+    of xkg."""
 
     id: str
     work: Work[Any, Any]
@@ -133,8 +134,8 @@ class Process:
         return self._thread.submit(self._opened.open).result()
 
     def run(self, item: object, attempt: str) -> Iterator[Batch]:
-        """Yields the events of an item, then ("result", its result or a `Failure`). Events within a quarter of a second
-        are sent together, because each message takes about a millisecond on both sides."""
+        """Yields the events for an item, followed by ("result", the item's result or a `Failure`). Events within a
+        quarter of a second are sent together, because each message takes about a millisecond on both sides."""
         self._home.attempt = attempt
         self._thread.submit(lambda: self._events.put(("result", self._opened.do(item))))
         ended = False
@@ -158,7 +159,7 @@ def node_folder(job: Job) -> Path:
 
 
 def unfit(job: Job) -> str | None:
-    """Returns why this node cannot run a job, in one line; None if it can."""
+    """Returns the reason, in one line, why this node cannot run a job, or None if it can."""
     where = ray.util.get_node_ip_address()
     if not token_mode():
         return (
@@ -196,7 +197,7 @@ def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
 
 
 def check_node(job: Job) -> str | None:
-    """Returns why a node cannot run a job, or None. Runs as a Ray task before the first item."""
+    """Returns the reason why a node cannot run a job, or None if it can. Runs as a Ray task before the first item."""
     problem = unfit(job)
     if problem is not None:
         return problem

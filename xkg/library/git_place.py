@@ -1,5 +1,5 @@
 """A library on one branch of a git repository. The branch is read and written without a working tree, so that links,
-hooks and attributes in the repository have no effect. Concurrent writers are detected because git rejects pushes that
+hooks and attributes in the repository have no effect. Concurrent writes are detected, because git rejects pushes that
 are not fast-forwards."""
 
 import os
@@ -163,8 +163,8 @@ class GitPlace(Place):
 
 
 def _environment() -> dict[str, str]:
-    """Returns the user's environment without xkg's own keys. Git needs the user's keys and helpers to connect to a
-    server."""
+    """Returns the user's environment without xkg's own keys. Other keys and helpers are kept, because git needs them to
+    connect to a server."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_", "NEO4J_"))}
     return {**own, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 

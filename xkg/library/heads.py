@@ -1,7 +1,7 @@
-"""Checks a library's head on reading, and replaces the head without losing other writers' entries.
+"""Reads and checks a library's head, and replaces the head without losing other writers' entries.
 
-A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4). Older
-heads, and copies that are no longer maintained, are therefore rejected."""
+A signed head has a version and an expiry time, like metadata in The Update Framework (version 1.0.33, 5.4). Older heads
+and unmaintained copies are therefore rejected."""
 
 import hashlib
 import random
@@ -25,8 +25,8 @@ _TRIES = 200
 
 
 class Change(Value):
-    """An addition by a writer: one version of a paper, which replaces the versions whose contents are in `seen`. If the
-    library already contains the new version, only its missing packages are added."""
+    """A writer's addition: one version of a paper. The new version replaces the versions whose contents are in `seen`.
+    If the library already contains the new version, only its missing packages are added."""
 
     row: Row
     seen: tuple[str, ...] = ()

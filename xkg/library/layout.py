@@ -2,9 +2,9 @@
 bytes.
 
 The head contains the roots of an index and a log. The index is a trie keyed by the hash of a paper's id or title, with
-256 children per node. The log lists entries in order of arrival. A changed node is a new file. To find one paper in a
-million, a reader needs the head and two nodes. A reader that has read the log up to an entry reads only the chunks
-after it.
+256 children per node. The log lists entries in order of arrival. A changed node is written to a new file. To find one
+paper in a million, a reader needs the head and two nodes. A reader that has already read the log up to some entry only
+reads the chunks after that entry.
 """
 
 import gzip
@@ -67,8 +67,8 @@ class Version(Value):
 
 
 class Row(Value):
-    """A paper with all versions that have not been replaced, highest claimed levels first. Technique `names` are only
-    included in the log."""
+    """A paper with all versions that have not been replaced. Versions with the highest claimed levels come first.
+    Technique `names` are only included in the log."""
 
     paper: Text
     title: Text
@@ -91,8 +91,8 @@ class Node(Value):
 
 class Head(Value):
     """The head of a library. `version` increases with each replacement, and `entries` is the number of log entries.
-    `nodes` are the log's full nodes, and `chunks` contain the entries after the full nodes. `expires` is the time after
-    which a signed head is no longer trusted."""
+    `nodes` lists the log's full nodes, and `chunks` contains the entries after the full nodes. `expires` is the time
+    after which a signed head is no longer trusted."""
 
     format: Literal["xkg-library-1"] = "xkg-library-1"
     version: int = Field(default=0, ge=0)
@@ -148,8 +148,8 @@ def zipped(data: bytes) -> bytes:
 
 
 class Files:
-    """Index nodes and log chunks, each of which is read once with `read` (name → bytes). `new` maps names to the files
-    to write."""
+    """Index nodes and log chunks. Each file is read only once, with `read` (name → bytes). `new` maps names to the
+    files to write."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read
@@ -215,8 +215,8 @@ class Files:
             yield from found
 
     def _grown(self, node: Node, changes: Mapping[tuple[str, str], Row | None], at: int) -> Node:
-        """Returns the node at digit `at` with the given rows replaced. `changes` is keyed by (key, paper); None removes
-        a row."""
+        """Returns the node at digit `at` with the given rows replaced. `changes` is keyed by (key, paper). A value of
+        None removes the row."""
         if at and not node.children:
             items: dict[tuple[str, str], Row | None] = {(item.key, item.row.paper): item.row for item in node.items}
             changes = items | dict(changes)

@@ -16,9 +16,9 @@ def whole_address(place: str) -> str:
 
 
 def open_place(place: str, cache: Path) -> Place:
-    """Opens a folder, an http, https or s3 address, a git repository (a bare repository in a folder, or an address that
-    ends in `.git` or begins with `git+`, `ssh:` or `git@host:`), or any other address that fsspec supports. `cache` is
-    the folder for local copies. May raise `InputError` or `MissingExtraError`."""
+    """Opens a folder, an http, https or s3 address, a git repository, or any other address that fsspec supports. A git
+    repository is a folder with a bare repository, or an address that ends in `.git` or begins with `git+`, `ssh:` or
+    `git@host:`. `cache` is the folder for local copies. May raise `InputError` or `MissingExtraError`."""
     scheme = place.partition("://")[0] if "://" in place else ""
     if is_repository(place):
         return GitPlace(place.removeprefix("git+"), cache)

@@ -137,7 +137,7 @@ def put_vectors(found: Iterable[Contents], embedder: CachedEmbedder) -> None:
 
 
 def _encoded(data: bytes, bundle: PaperBundle) -> "Iterator[tuple[list[str], EncodedDocuments]]":
-    """Yields the texts in the bundle for which a part contains vectors, with their vectors. Yields nothing if the part
+    """Yields the texts in the bundle that have vectors in the part, along with the vectors. Yields nothing if the part
     is damaged or contains no vectors."""
     import numpy as np
 

@@ -31,9 +31,10 @@ T = TypeVar("T")
 
 class Place:
     """Reads and writes files, which are identified by their paths in the library. Raises `OSError` if a retry may
-    succeed, `FileNotFoundError`, and `InputError` if a retry will not help. `name` is a readable name for the place. A
-    place that is not `atomic` cannot detect whether another writer has replaced the head. In such a place, each writer
-    first announces its entries in a separate file, and then merges the other writers' announcements."""
+    succeed, `FileNotFoundError` if a file is missing, and `InputError` if a retry will not help. `name` is a readable
+    name for the place. A place that is not `atomic` cannot detect whether another writer has replaced the head. In such
+    a place, each writer first announces its entries in a separate file, and then merges the other writers'
+    announcements."""
 
     name: str
     atomic = True
@@ -42,11 +43,11 @@ class Place:
     again."""
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
-        """Yields a file's bytes from `start` on, up to `most` bytes or slightly more."""
+        """Yields up to `most` bytes (or slightly more) of a file, beginning at `start`."""
         raise NotImplementedError
 
     def head(self) -> tuple[bytes | None, Any]:
-        """Returns the head's bytes, or None if there is no head, and a token for `replace`."""
+        """Returns the head's bytes (None if there is no head) and a token for `replace`."""
         try:
             data = b"".join(_in_time(self.pieces(HEAD, 0, MOST_HEAD + 1), HEAD, MOST_HEAD, CLOCK))
         except FileNotFoundError:
@@ -61,14 +62,15 @@ class Place:
         raise NotImplementedError
 
     def announced(self) -> list[tuple[str, bytes]]:
-        """Returns announcements with their paths, oldest first."""
+        """Returns all announcements and their paths, oldest first."""
         return []
 
     def announce(self, data: bytes) -> None:
         raise NotImplementedError
 
     def forget(self, path: str) -> None:
-        """Deletes an announcement that the head already includes, once no writer can still be using an older head."""
+        """Deletes an announcement. Called when the head includes the announcement and no writer can still be using an
+        older head."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -283,8 +285,8 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Returns the result of `attempt`, which is retried if a retry may help. Attempts that made `progress` (in bytes)
-    do not count towards the maximum. Raises `UnreachableError`, `FileNotFoundError`, and other errors from
+    """Returns the result of `attempt`, with retries if they may help. Attempts that made `progress` (in bytes) do not
+    count towards the maximum number of tries. Raises `UnreachableError`, `FileNotFoundError`, and other errors from
     `attempt`."""
     tries = before = 0
     while True:
@@ -325,8 +327,8 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
 
 
 def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
-    """Reads a file named by the hash of its bytes. Raises `UnsafeInputError` if the hash differs, and the same errors
-    as `read`, except that a missing file raises `UnreachableError`."""
+    """Reads a file named by the hash of its bytes. Raises `UnsafeInputError` if the hash differs, `UnreachableError` if
+    the file is missing, and the same errors as `read`."""
     try:
         data = read(place, path_of(name), MOST_NODE, clock)
     except FileNotFoundError as error:

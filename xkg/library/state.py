@@ -23,9 +23,9 @@ _SCHEMA = {
 
 
 class SeenHead(Value):
-    """`version` and `digest` describe the newest head; `signer` is the key that signed this head, or None if the head
-    is unsigned. `entries` records, for each search ('' for all papers), up to which entry the log was read. `tag` is a
-    web server's tag for the head, and `data` is the head's bytes."""
+    """`version` and `digest` describe the newest head. `signer` is the key that signed this head, or None if the head
+    is unsigned. `entries` maps each search ('' for all papers) to the number of log entries that have been read for it.
+    `tag` is a web server's tag for the head, and `data` is the head's bytes."""
 
     place: str
     version: int = 0
@@ -73,8 +73,8 @@ class Seen:
 
     @contextmanager
     def alone(self) -> Iterator[bool]:
-        """Locks this library for pulls into this graph until the context ends. Yields False if another process holds
-        the lock."""
+        """Context manager that locks this library for pulls into this graph. Yields False if another process holds the
+        lock."""
         with file_lock(self.folder / "pull.lock", wait=False) as free:
             yield free
 

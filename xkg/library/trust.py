@@ -10,8 +10,8 @@ PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
 
 
 def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
-    """Returns a head's payload and the fingerprint of the key that signed the head, or None if the head is unsigned.
-    Raises `UnsafeInputError` if the signature is invalid."""
+    """Returns a head's payload and the signing key's fingerprint (None if the head is unsigned). Raises
+    `UnsafeInputError` if the signature is invalid."""
     try:
         is_sealed = "payloadType" in json.loads(data)
     except (ValueError, TypeError, RecursionError):
@@ -28,8 +28,8 @@ def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
 
 
 def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str | None]:
-    """Returns the bytes of a head and the fingerprint of the user's key that signed the head. If the user has no key,
-    the head is not signed. Raises `InputError` if the previous head was signed and the key is missing."""
+    """Signs a head with the user's key. Returns the head's bytes and the key's fingerprint. If the user has no key, the
+    head is not signed. Raises `InputError` if the previous head was signed and the key is missing."""
     if signed_by is None and not keys.own_key_file().exists():
         return payload, None
     try:

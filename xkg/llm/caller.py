@@ -1,4 +1,4 @@
-"""An endpoint whose model is the caller of a job: questions wait on disk until the caller answers them."""
+"""An endpoint whose answers come from a job's caller. Questions wait on disk until the caller answers them."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ _TICK_SECONDS = 0.2
 
 
 class CallerEndpoint:
-    """Passes questions to a job's caller. The constructor raises `ModelUnavailableError` if this process does not
+    """Passes questions to the caller of a job. The constructor raises `ModelUnavailableError` if this process does not
     belong to a job."""
 
     def __init__(self, folder: Path, *, clock: Clock = CLOCK) -> None:
@@ -56,7 +56,7 @@ class CallerEndpoint:
         return Reply("ok", answer, sent, 0, tokens(answer), self._clock.now() - begun, dollars=0.0)
 
     def distrust(self, model: str) -> None:
-        """Does nothing: answers that violate the schema are never accepted."""
+        """Does nothing, since answers that violate the schema are never accepted."""
 
     def close(self) -> None:
         self._closing.set()

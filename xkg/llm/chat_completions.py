@@ -42,7 +42,7 @@ _ANSWERS = (
 
 
 class _PassingError(Exception):
-    """A failure that a retry may resolve. `pause` is the wait in seconds that the endpoint requested."""
+    """A failure that a retry may resolve. `pause` is the wait, in seconds, that the endpoint requested."""
 
     def __init__(self, line: str, pause: float = 0.0, *, attempts: int | None = None) -> None:
         super().__init__(line)
@@ -53,10 +53,10 @@ class _PassingError(Exception):
 class ChatCompletions:
     """An HTTP endpoint for chat completions. Safe to use from several threads.
 
-    A call takes at most `seconds`, even if its body arrives slowly. Temporary failures (408, 409, 429, 5xx, a dropped
-    or refused connection) are retried for `patience` seconds, with the pauses that the endpoint requests. A refused
-    connection is retried only if the endpoint has answered before. `parameters` are added to each request. The request
-    shape that a model accepts is remembered (`Accepted`).
+    A call takes at most `seconds`, even if the response body arrives slowly. Temporary failures (408, 409, 429, 5xx, a
+    dropped or refused connection) are retried for `patience` seconds, with the pauses that the endpoint requests. A
+    refused connection is retried only if the endpoint has answered before. `parameters` are added to each request. For
+    each model, the request shape that the endpoint accepts is remembered (`Accepted`).
 
     Calls run in an event loop in a separate thread, so `close` can cancel them immediately."""
 
@@ -232,7 +232,7 @@ class ChatCompletions:
         return self._read(bytes(body), sent)
 
     def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
-        """Parses the completion in a response body. Raises `_PassingError` if there is none."""
+        """Parses the completion in a response body. Raises `_PassingError` if the body contains no completion."""
         whole = None
         try:
             try:

@@ -42,7 +42,7 @@ _RETRIES = {
 
 
 class AnswerType(Value):
-    """Base class of all answers. Structured output requires every field; an absent value is `None` or empty."""
+    """Base class for all answers. Structured output requires every field; a missing value is `None` or empty."""
 
 
 A = TypeVar("A", bound=AnswerType)
@@ -61,7 +61,7 @@ def accept(_: AnswerType) -> str | None:
 
 
 class Tier(NamedTuple):
-    """A model's role, and the number of times that the model is asked in one conversation."""
+    """A model's role, and how often the model may be asked in one conversation."""
 
     role: Role
     tries: int
@@ -79,11 +79,11 @@ class Ask(Protocol):
     """Asks a language model questions about one paper.
 
     `about` is the subject of the question (such as a technique), for the ledger and messages. `check` receives an
-    answer of the right type and returns a complaint phrased for the model, or None. After a complaint, the question is
-    asked again. If `check` returns `More`, the model is shown the data and asked again, once per conversation.
+    answer of the right type and returns None or a complaint phrased for the model. After a complaint, the question is
+    asked again. If `check` returns `More`, the model is shown the data and asked again, but only once per conversation.
 
-    Raises `AnswerError` if no attempt produced a usable answer, and `ModelUnavailableError` or `BudgetError` if further
-    questions would fail too. Safe to call from several threads."""
+    Raises `AnswerError` if no attempt produces a usable answer. Raises `ModelUnavailableError` or `BudgetError` if
+    further questions would also fail. Safe to call from several threads."""
 
     def __call__(
         self,
@@ -98,8 +98,8 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """A finished call. If `cached`, the answer came from the cache and no request was sent. `dollars` is None if the
-    model's price is unknown."""
+    """A finished call. If `cached` is set, the answer came from the cache and no request was sent. `dollars` is None if
+    the model's price is unknown."""
 
     paper: str
     stage: str
@@ -121,10 +121,9 @@ class Call:
 class LanguageModel:
     """The configured models, for one graph. Answers and costs are stored in the graph's folder.
 
-    After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation, then
-    once in a new conversation with `expert_model`. Answers are cached by question (`xkg.llm.ledger`), so no build pays
-    twice for the same question, unless no answer was usable. `notify` receives each call when it ends, in the calling
-    thread.
+    After an unusable answer, the client explains the mistake and asks again, up to twice in the same conversation, and
+    then once in a new conversation with `expert_model`. Usable answers are cached by question (`xkg.llm.ledger`), so no
+    build pays twice for the same answer. `notify` receives each finished call, in the thread that made the call.
 
     The constructor raises `ModelUnavailableError` if a key is missing, `ConfigError` if settings contradict each other,
     and `StoreError` if answers cannot be stored. Safe to use from several threads."""
@@ -143,8 +142,8 @@ class LanguageModel:
         clock: Clock = CLOCK,
     ) -> None:
         """`ledger` defaults to the ledger in `folder`. Every call holds a `turn`; by default, there are
-        `settings.concurrency` turns. `once` locks calls with the same key, across all processes that share the ledger.
-        `without_key` tells the user how to proceed without a key."""
+        `settings.concurrency` turns. `once` returns a lock for calls with the same key, across all processes that share
+        the ledger. `without_key` tells the user how to proceed without a key."""
         if settings.model == "none":
             raise ConfigError("llm.model is none; to build with a model, set llm.model, for example to o4-mini")
         self._settings = settings
@@ -211,8 +210,8 @@ class LanguageModel:
         *,
         check: Callable[[A], str | More | None] = accept,
     ) -> A | None:
-        """Returns the stored first answer to this question, if that answer is usable. Sends no request and records
-        nothing."""
+        """Returns the stored first answer to this question if that answer is usable. No request is sent, and nothing is
+        recorded."""
         self._require_open()
         system, user = prompt.render(inputs)
         opening: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -226,7 +225,7 @@ class LanguageModel:
         return answer if check(answer) is None else None
 
     def searches(self, role: Role) -> bool:
-        """Whether the model for a role can search the web by itself."""
+        """Whether the model for a role can search the web."""
         return self._endpoints[model_of(self._settings, role)].searches
 
     def identity(self, *prompts: Prompt) -> dict[str, str]:
@@ -235,11 +234,11 @@ class LanguageModel:
         return {prompt.identity: model_of(self._settings, prompt.role) for prompt in prompts}
 
     def spent(self, paper_id: str) -> float | None:
-        """Returns the dollars spent on a paper across all its builds; None if a price is unknown."""
+        """Returns the dollars spent on all builds of a paper, or None if a price is unknown."""
         return self._ledger.spent(paper_id)
 
     def close(self) -> None:
-        """Cancels in-flight calls immediately: they raise `ModelUnavailableError`. Can be called from any thread."""
+        """Cancels in-flight calls, which raise `ModelUnavailableError` immediately. Can be called from any thread."""
         with self._changed:
             if self._closed:
                 return
@@ -374,8 +373,8 @@ class LanguageModel:
         return stored
 
     def _begin(self, question: Question, messages: Sequence[Message]) -> int:
-        """Records a new call in the ledger and returns its number. If only the estimates for in-flight calls exceed the
-        budget, waits for these calls, which may turn out cheaper."""
+        """Records a new call in the ledger and returns its number. If the budget is exceeded only because of the
+        estimates for in-flight calls, waits for these calls, which may turn out cheaper."""
         sent = sum(tokens(message["content"]) for message in messages)
         dollars = self._prices.dollars(question.model, sent, 0, TYPICAL_OUTPUT)
         with self._changed:

@@ -1,4 +1,4 @@
-"""`xkg costs`: the cost of language model calls, from a graph's ledger (`xkg.llm.ledger`)."""
+"""`xkg costs` reports the cost of language model calls from a graph's ledger (`xkg.llm.ledger`)."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ By = Literal["paper", "stage", "model"]
 
 
 class Cost(Value):
-    """The calls of one paper, stage or model. `unusable` counts calls without a usable answer; `reused` counts answers
-    from the cache, which cost nothing. `cached_tokens` is the part of `input_tokens` that the endpoint billed at its
-    lower price for cached input. `dollars` excludes the `unpriced` calls, whose model has no known price."""
+    """The calls for one paper, stage or model. `unusable` counts calls without a usable answer; `reused` counts answers
+    from the cache, which cost nothing. `cached_tokens` are the `input_tokens` that the endpoint billed at its lower
+    price for cached input. `dollars` excludes the `unpriced` calls, which are calls to models with no known price."""
 
     name: str
     calls: int = 0
@@ -39,8 +39,8 @@ class Cost(Value):
 
 class Costs(Value):
     """The rows, most expensive first, and their total. `open` is the number of calls that are running or were
-    interrupted; they may cost about `open_dollars`, and no other count includes them. `unpriced_models` have no known
-    price."""
+    interrupted. These calls may cost about `open_dollars`, and no other count includes them. `unpriced_models` have no
+    known price."""
 
     by: By
     rows: tuple[Cost, ...]

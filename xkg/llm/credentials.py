@@ -1,7 +1,7 @@
 """The language model's address and key.
 
-The key is `XKG_LLM_KEY`. For OpenAI's own service, and for the address in `OPENAI_BASE_URL`, `OPENAI_API_KEY` works
-too."""
+The key is read from `XKG_LLM_KEY`. For OpenAI's own service, and for the address in `OPENAI_BASE_URL`, `OPENAI_API_KEY`
+also works."""
 
 import os
 

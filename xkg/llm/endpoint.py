@@ -15,8 +15,8 @@ CLOSED = "the language model was closed while answering a question; start again"
 @dataclass(frozen=True)
 class Request:
     """A question for a model: the conversation so far and the answer's schema. `key` is a digest of everything that
-    determines the answer (`xkg.llm.ledger`). `stage`, `prompt` and `about` describe the question for people. `search`
-    allows a web search."""
+    determines the answer (`xkg.llm.ledger`). `stage`, `prompt` and `about` are a human-readable description of the
+    question. `search` allows a web search."""
 
     model: str
     messages: Sequence[Message]
@@ -31,10 +31,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """The outcome of a question: `ok`; `refused` by the model; `cut` at the length limit; `late` (timed out); `barred`
-    by the endpoint because of its length or a filter. `text` is the model's answer or the reason. Token counts are
-    reported by the endpoint or estimated. `dollars` is None if the endpoint does not report a cost. `seconds` includes
-    pauses."""
+    """The outcome of a question: `ok`, `refused` by the model, `cut` at the length limit, `late` (timed out), or
+    `barred` by the endpoint because of a filter or the question's length. `text` is the model's answer or the reason.
+    Token counts are reported by the endpoint or estimated. `dollars` is None if the endpoint does not report a cost.
+    `seconds` includes pauses."""
 
     ending: Ending
     text: str
@@ -46,7 +46,7 @@ class Reply:
 
 
 class Endpoint(Protocol):
-    """`at` identifies the endpoint in messages, and `remedy` tells the user what to do if it does not answer.
+    """`at` identifies the endpoint in messages, and `remedy` tells the user what to do if the endpoint does not answer.
     `searches` means that the endpoint can search the web. Safe to use from several threads."""
 
     at: str
@@ -58,7 +58,7 @@ class Endpoint(Protocol):
         unavailable, or after `close`."""
 
     def distrust(self, model: str) -> None:
-        """Puts the schema into the prompt from now on, because the model ignores the schema parameter."""
+        """Includes the schema in the prompt from now on, because the model ignores the schema parameter."""
 
     def close(self) -> None:
-        """Cancels in-flight calls: they raise `ModelUnavailableError`."""
+        """Cancels in-flight calls, which then raise `ModelUnavailableError`."""

@@ -1,4 +1,5 @@
-"""Paid answers and the cost of every call, in one SQLite file. Each answer is on disk before it is used."""
+"""Stores paid answers and the cost of every call in one SQLite file. Each answer is written to disk before it is
+used."""
 
 from __future__ import annotations
 
@@ -87,8 +88,8 @@ _OUTCOMES: dict[Ending, Outcome] = {
 def answer_key(
     model: str, messages: Sequence[Message], schema: Mapping[str, Any], draw: int, temperature: float | None = None
 ) -> bytes:
-    """Returns a digest of everything that determines an answer, except the endpoint. The same question with a different
-    `draw` gets a separate answer."""
+    """Returns a digest of everything that determines an answer, except the endpoint. Repeating a question with a
+    different `draw` produces a separate answer."""
     decides = [model, [(m["role"], m["content"]) for m in messages], schema, draw]
     content = json.dumps(decides if temperature is None else [*decides, temperature], sort_keys=True)
     return hashlib.sha256(content.encode()).digest()
@@ -122,8 +123,9 @@ class Ledger:
     """A graph's `llm.sqlite` file. Changes are on disk when a method returns. Safe to use from several threads and
     processes.
 
-    A corrupt file is renamed to `llm.sqlite.corrupt-<time>`, its readable rows are copied, and a warning is logged.
-    Raises `StoreError` if the file is not writable, because an answer that cannot be stored must not be paid for."""
+    A corrupt file is renamed to `llm.sqlite.corrupt-<time>`, its readable rows are copied to a new file, and a warning
+    is logged. Raises `StoreError` if the file is not writable, because an answer that cannot be stored must not be paid
+    for."""
 
     def __init__(self, folder: Path, prices: Prices) -> None:
         self._path = folder / LEDGER
@@ -148,7 +150,7 @@ class Ledger:
         self, question: Question, dollars: float | None, limit: float | None, total_limit: float | None = None
     ) -> int:
         """Records the start of a call, at its estimated cost, and returns its number. Raises `BudgetError` if the
-        estimate exceeds what is left of the paper's `limit`, or of the `total_limit` for the whole ledger. Calls in
+        estimate exceeds the remainder of the paper's `limit`, or of the `total_limit` for the whole ledger. Calls in
         progress count at their estimated cost."""
         call = random.getrandbits(62)
 
@@ -163,8 +165,8 @@ class Ledger:
         return call
 
     def end(self, call: int, question: Question, key: bytes, reply: Reply) -> Reply:
-        """Records a call's outcome and stores its answer in one transaction. Returns the stored answer, which comes
-        from another process if that process was faster."""
+        """Records a call's outcome and stores its answer in one transaction. Returns the stored answer. If another
+        process stored an answer first, returns that answer instead."""
         counts = (reply.input_tokens, reply.cached_tokens, reply.output_tokens)
         dollars = self._prices.dollars(question.model, *counts) if reply.dollars is None else reply.dollars
 
@@ -195,12 +197,12 @@ class Ledger:
         self._transaction(lambda db: db.execute(update, (key,)))
 
     def forget(self, keys: Iterable[bytes]) -> None:
-        """Deletes answers, so that their questions are asked again. The costs stay in the ledger."""
+        """Deletes answers, so that the questions are asked again. The costs remain in the ledger."""
         rows = [(key,) for key in keys]
         self._transaction(lambda db: db.executemany("DELETE FROM answers WHERE key = ?", rows))
 
     def spent(self, paper: str) -> float | None:
-        """Returns the dollars spent on a paper across all its builds; None if a price is unknown."""
+        """Returns the dollars spent on all builds of a paper, or None if a price is unknown."""
         return self._run(lambda db: self._sum(db, "paper = ? AND outcome != 'open'", encodable(paper)))
 
     def _sum(self, db: sqlite3.Connection, condition: str, *values: str) -> float | None:
@@ -243,8 +245,6 @@ class Ledger:
             )
 
     def _transaction(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """Runs the step as one transaction and returns its result."""
-
         def whole(db: sqlite3.Connection) -> T:
             with transaction(db):
                 return step(db)
@@ -302,7 +302,7 @@ def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection |
 
 
 def _salvage(aside: Path, db: sqlite3.Connection, table: str, columns: int) -> int:
-    """Copies the rows up to the damaged part, and returns their number."""
+    """Copies the rows before the damaged part, and returns the number of rows copied."""
     count = 0
     with transaction(db), suppress(sqlite3.Error), closing(sqlite3.connect(aside)) as old:
         for row in old.execute(f"SELECT * FROM {table}"):

@@ -1,7 +1,7 @@
-"""Questions that wait for a job's caller, and their answers, in one SQLite file per graph.
+"""Stores questions for a job's caller, and the caller's answers, in one SQLite file per graph.
 
-A build posts questions; the caller fetches and answers them, from any process. The first answer counts. Everything is
-on disk, so a build or caller can resume after being killed."""
+A build posts questions, and the caller fetches and answers these from any process. Only the first answer counts.
+Everything is on disk, so a build or caller can resume after being killed."""
 
 import json
 import sqlite3
@@ -32,7 +32,8 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """An open question. `given_ago` is the number of seconds since a caller last received the question, or None."""
+    """An open question. `given_ago` is the number of seconds since a caller last received the question, or None if no
+    caller has received the question."""
 
     id: str
     job: int
@@ -66,7 +67,7 @@ class OpenQuestions:
         return id
 
     def take(self, id: str) -> str | None:
-        """Returns the answer, or None if there is none yet. Clears the answered question."""
+        """Returns the answer and marks it as used, or returns None if there is no answer yet."""
         with self._reading() as db:
             row = db.execute("SELECT answer FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] is None:
@@ -118,7 +119,8 @@ class OpenQuestions:
             return db.execute(update, (answer, id, job)).rowcount == 1
 
     def last_visit(self, job: int) -> float:
-        """Returns when a caller last fetched or answered a job's questions; 0 if never."""
+        """Returns the time at which a caller last fetched or answered a job's questions, or 0 if this never
+        happened."""
         with self._reading() as db:
             row = db.execute("SELECT at FROM visits WHERE job = ?", (job,)).fetchone()
         return float(row[0]) if row else 0.0

@@ -32,8 +32,8 @@ _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "exa
 
 
 class UnusableError(ValueError):
-    """A complaint about an answer, phrased for the model. `shapeless` means that the answer is not an object with the
-    expected fields."""
+    """Raised for an unusable answer. The exception message is a complaint phrased for the model. `shapeless` means that
+    the answer is not an object with the expected fields."""
 
     def __init__(self, complaint: str, *, shapeless: bool) -> None:
         super().__init__(complaint)
@@ -63,7 +63,7 @@ def read_answer(text: str, kind: type[A]) -> A:
 
 
 def _without_thoughts(text: str) -> str:
-    """Returns the text without thoughts. A thought without an opening tag starts at the beginning of the text."""
+    """Removes thoughts from the text. A thought without an opening tag starts at the beginning of the text."""
     *before, answer = _THOUGHT_END.split(text)
     starts = ((piece, _THOUGHT_START.search(piece)) for piece in before)
     return "".join(piece[: start.start()] for piece, start in starts if start) + answer
@@ -80,7 +80,7 @@ def _validated(value: Any, kind: type[A]) -> A:
 
 
 def objection(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
-    """Returns how an answer violates a schema, in one line; None if it does not."""
+    """Returns a one-line description of how an answer violates a schema, or None if the answer is valid."""
     from jsonschema import Draft202012Validator
 
     faults = sorted(Draft202012Validator(schema).iter_errors(answer), key=lambda fault: list(map(str, fault.path)))
@@ -135,7 +135,7 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
 def _objects(text: str) -> list[dict[str, Any]]:
     """Returns the outermost JSON objects in the text, in order.
 
-    The objects inside a truncated object are not the answer, so the search continues after it."""
+    An object inside a truncated object is not the answer, so the search continues after the truncated object."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_no_number)
     objects: list[dict[str, Any]] = []
     position = 0

@@ -19,7 +19,7 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated tokens and dollars of a call; `dollars` is None if the model's price is unknown."""
+    """The estimated tokens and dollars for a call; `dollars` is None if the model's price is unknown."""
 
     input_tokens: int
     output_tokens: int
@@ -33,8 +33,8 @@ class Prices:
         self._own = own
 
     def of(self, model: str) -> Price | None:
-        """Returns a model's price, or None if it is unknown. Unless they have their own price, dated snapshots have
-        their model's price, and gateway names (`openai/o4-mini`) have the price of the model after the slash."""
+        """Returns a model's price, or None if the price is unknown. If there is no separate price, a dated snapshot has
+        its model's price, and a gateway name (`openai/o4-mini`) has the price of the model after the slash."""
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:
@@ -53,7 +53,7 @@ class Prices:
         return cost / 1_000_000
 
     def require(self, models: Mapping[str, None] | set[str]) -> None:
-        """Raises `ConfigError` if a model has no price, because its cost cannot be limited."""
+        """Raises `ConfigError` if a model has no price, because the cost of such a model cannot be limited."""
         unknown = sorted(model for model in models if self.of(model) is None)
         if unknown:
             raise ConfigError(

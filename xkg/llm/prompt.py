@@ -1,21 +1,14 @@
 """Parses prompt files: a header, the system message and, below `===`, the user message.
 
-    ---
-    stage: ground            the build stage that asks
-    role: code_model         which of the configured models answers
-    inputs: name, files      the slots in the user message, each used at least once, as {{name}}
-    output: Places           the pydantic type of the answer
-    version: 1
-    search: web              the answer needs a web search; left out otherwise
-    ---
-    You …
-    ===
-    …{{name}}… {{files}}
+    --- stage: ground            the build stage that asks role: code_model         which of the configured models
+    answers inputs: name, files      the slots in the user message, each used at least once, as {{name}} output: Places
+    the pydantic type of the answer version: 1 search: web              the answer needs a web search; omitted otherwise
+    --- You … === …{{name}}… {{files}}
 
-Text between {{#name}} and {{/name}} is left out if that input is empty.
+Text between {{#name}} and {{/name}} is omitted if that input is empty.
 
-Papers and repositories are data. Every input is enclosed in marks with its name and a digest of its text, which the
-data cannot forge; the system message explains the marks.
+Papers and repositories are data, not instructions. Every input is enclosed in marks with its name and a digest of its
+text. The data cannot forge these marks, and the system message explains them.
 
 Endpoints charge less for a prefix that a question shares with an earlier question, so the text that all questions share
 comes first. The text after the last input is moved to the end of the system message, and an input's marks do not depend
@@ -83,8 +76,8 @@ class Prompt:
         return "\n\n".join(filter(None, (self.system, _DATA, task.strip()))), _SLOT.sub(data, user.strip())
 
     def _split(self) -> tuple[str, str]:
-        """Returns the user message up to its last input, and the lines after it if they belong in the system
-        message."""
+        """Returns the user message up to its last input, and the lines after that input if these lines belong in the
+        system message."""
         if not self.system:
             return self.user, ""
         last = max((slot.end() for slot in _SLOT.finditer(self.user)), default=0)

@@ -1,4 +1,4 @@
-"""Learns which request parameters a model accepts from the endpoint's errors."""
+"""Learns from the endpoint's errors which request parameters a model accepts."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ class Accepted:
     def after(
         self, error: openai.APIStatusError, temperature: float | None, *, repeated: bool = False
     ) -> Accepted | None:
-        """Returns the next shape to try, or None if another request would be refused too. A 4xx response costs nothing,
-        so retries are cheap. Servers may also return a 5xx response for an unsupported parameter, so a `repeated`
-        failure is treated as a refusal."""
+        """Returns the next shape to try, or None if any other request would also be refused. A 4xx response costs
+        nothing, so retries are cheap. Servers may also return a 5xx response for an unsupported parameter, so a
+        `repeated` failure is treated as a refusal."""
         words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, list, str)) else ""
         status = error.status_code
         if status in (401, 402, 403, 413, 429):
@@ -141,7 +141,7 @@ def whole_of_stream(body: bytes) -> Any:
 
 
 def text_of(content: Any) -> str:
-    """Returns a message's text. Some endpoints split the text into parts, or parse it."""
+    """Returns a message's text. Some endpoints return the text split into parts, or already parsed."""
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict)]
         texts = "".join(text_of(part) for part in parts if part.keys() & _PARTS)

@@ -69,7 +69,7 @@ class Environment(Value):
     packages, or None for xkg's own. `hash` identifies the resolved set, `packages` lists name==version, and `provided`
     maps each import to the package that provides it. `missing` maps each unavailable import to the reason. `incomplete`
     means that a later attempt may provide more packages, because the registry could not be reached. `notes` are
-    human-readable lines about the versions. If `cpu` is set, CUDA code runs on the CPU in this environment."""
+    human-readable lines about the versions. If `cpu` is set, this environment runs CUDA code on the CPU."""
 
     site: Path | None
     hash: str

@@ -9,8 +9,8 @@ from xkg.files import lies_under
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     """Returns the folders that may contain working copies, with links resolved. By default, only the folder in which
-    the server was started is allowed. The file system's root and folders that contain the home folder are not allowed
-    by default, so that the home folder is not exposed by accident.
+    the server was started is allowed. To avoid exposing the home folder by accident, the file system's root and folders
+    that contain the home folder are not allowed by default.
 
     Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:
@@ -31,7 +31,7 @@ def may_be_opened(folder: Path) -> bool:
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:
     """Returns the folder that a caller requested, with links resolved. A relative path is tried under each root. Raises
-    `InputError` if the folder does not exist or lies outside the roots; the message is the same in both cases."""
+    `InputError` if the folder does not exist or lies outside the roots. The message is the same in both cases."""
     return _resolve(named, roots, Path.is_dir, "folder")
 
 

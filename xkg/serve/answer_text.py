@@ -118,7 +118,7 @@ def text(answer: AnyAnswer) -> str:
 
 def text_for_agents(answer: AnyAnswer) -> str:
     """Renders the answer for a model, including the verifier's question if the model should judge the rows. Text quoted
-    from papers and repositories is placed between marks (`framed`)."""
+    from papers and repositories is placed between delimiters (`framed`)."""
     shown, own = _parts(answer)
     if isinstance(answer, SearchAnswer | ImplementationsAnswer):
         shown += ["", answer.candidates] if answer.candidates else []
@@ -140,7 +140,7 @@ def _nothing(answer: AnyAnswer) -> list[str]:
 
 def _quotes(answer: AnyAnswer) -> bool:
     """Whether the answer quotes papers or repositories, as build results and errors do. Questions from jobs already
-    contain marks."""
+    contain delimiters."""
     if isinstance(answer, JobAnswer | JobsAnswer):
         jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,)
         return any(job.error or job.result or job.curated for job in jobs)

@@ -1,6 +1,6 @@
 """Applies the setting `serve.exclude`, which hides papers from all answers. The setting lists papers and repositories;
-papers built from a listed repository are also hidden. This allows agents to be tested on a graph that others need in
-full."""
+papers built from a listed repository are also hidden. Agents can therefore be tested on a reduced graph while others
+use the full graph."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

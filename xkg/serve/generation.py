@@ -24,9 +24,9 @@ ANSWERS = 256
 
 
 class Generation:
-    """A snapshot as seen by a user who trusts the keys in `trust`, without the papers listed in the file `exclude`.
-    `trust` and `exclude` may be None. Everything is computed on first use. Raises `InputError` if `exclude` cannot be
-    read, because an unfiltered answer could contain excluded papers."""
+    """A snapshot as seen by a user who trusts the keys in `trust`. Papers listed in the file `exclude` are hidden.
+    `trust` and `exclude` may be None. All properties are computed on first use. Raises `InputError` if `exclude` cannot
+    be read, because an unfiltered answer could contain excluded papers."""
 
     def __init__(self, store: GraphStore, snapshot: Snapshot, trust: Trust | None, exclude: Path | None) -> None:
         self.snapshot, self.trust = snapshot, trust

@@ -37,9 +37,9 @@ def served_folders(settings: Settings) -> dict[str, Path]:
 
 
 def of_each_graph(settings: Settings, make: Callable[[str, Settings], T]) -> T:
-    """Calls `make` with the name and settings of each graph. Returns the result if there is a single graph. Otherwise,
-    returns an object that delegates to the result for the graph that a call selects. Raises the same errors as
-    `served_folders`."""
+    """Calls `make` with the name and settings of each graph. If there is a single graph, returns the result of this
+    call. Otherwise, returns an object that delegates each method call to the result for the selected graph. Raises the
+    same errors as `served_folders`."""
     folders = served_folders(settings)
     made = {name: make(name, settings.model_copy(update={"kg": folder})) for name, folder in folders.items()}
     return next(iter(made.values())) if len(made) == 1 else cast(T, Graphs(made))
@@ -52,9 +52,8 @@ def open_graphs(settings: Settings) -> Service:
 
 
 class Graphs:
-    """Delegates to the `Service`, jobs or runs of the graph that a call selects with `asking`, by default the first
-    graph. Server-wide methods apply to all graphs. Raises `NotAllowedError` if the caller's token does not cover the
-    graph."""
+    """Delegates to the `Service`, jobs or runs of the graph selected by `asking`. The default is the first graph.
+    Server-wide methods apply to all graphs. Raises `NotAllowedError` if the caller's token does not cover the graph."""
 
     def __init__(self, of: Mapping[str, Any]) -> None:
         self.of = of
@@ -100,8 +99,8 @@ def readable_graphs(service: Service) -> list[str]:
 
 @contextmanager
 def asking(name: str, first: str) -> Iterator[None]:
-    """Selects the graph for calls within the context. Resource addresses contain the graph's name unless the graph is
-    the first one."""
+    """Context manager that selects the graph for all calls made inside it. Resource addresses contain the graph's name
+    unless the graph is the first one."""
     token, address = _chosen.set(name), uri_of_graph.set("" if name == first else f"{name}/")
     try:
         yield

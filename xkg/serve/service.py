@@ -83,8 +83,8 @@ class Service:
         filters: Filters | None = None,
         verify: bool = False,
     ) -> types.SearchAnswer:
-        """Returns up to `k` techniques that fit the query. `verify` asks the language model to judge the techniques,
-        and waits up to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no
+        """Returns up to `k` techniques that fit the query. If `verify` is set, the language model judges the
+        techniques, for up to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no
         model, the answer contains the verifier's question for the reader."""
         if not query.strip():
             raise InputError("the query is empty; give a technique's name, or describe what the code should do")
@@ -155,9 +155,9 @@ class Service:
         code: CodeForm = "rewritten",
         repository: Path | None = None,
     ) -> ContextAnswer:
-        """Renders a paper as Markdown for a prompt. `include` selects the kinds of nodes, by default all. `repository`
-        is a clone of the paper's repository. If `repository` is given, raw code is read from this clone instead of the
-        build outputs."""
+        """Renders a paper as Markdown for a prompt. `include` selects the kinds of nodes, by default all. If
+        `repository`, a clone of the paper's repository, is given, raw code is read from there instead of the build
+        outputs."""
         with self.snapshot() as snapshot:
             kinds = KINDS if include is None else include
             return paper_context(
@@ -232,8 +232,8 @@ class Service:
         return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
-        """Runs `first`, then `warm`, on a background thread that `close` waits for. The loaded objects live as long as
-        the process, so they are then excluded from garbage collection."""
+        """Runs `first`, then `warm`, on a background thread. `close` waits for the thread. The loaded objects are then
+        excluded from garbage collection, because they live as long as the process."""
 
         def work() -> None:
             if first is not None:
@@ -288,7 +288,7 @@ class Service:
         return known
 
     def _shared(self, snapshot: Snapshot) -> Generation:
-        """Like `_of`, for a snapshot yielded by `snapshot`, which may not be the newest."""
+        """Like `_of`, but for a snapshot that may not be the newest."""
         known = self._generation
         if known is not None and known.shown is snapshot:
             return known

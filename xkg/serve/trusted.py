@@ -1,5 +1,5 @@
-"""A snapshot as seen by a user who trusts certain keys. In this snapshot, claimed code has the level that these keys
-attest, and lists the keys.
+"""A snapshot as seen by a user who trusts certain keys. Claimed code gets the level that these keys attest, along with
+a list of the keys.
 
 Trust is applied when reading and never stored, so revoking a key takes effect immediately."""
 

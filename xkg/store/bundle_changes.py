@@ -69,7 +69,8 @@ class PaperChange(Value):
 
 def paper_change(before: PaperBundle | None, after: PaperBundle | None) -> PaperChange:
     """Returns the differences between two states of a paper, or between two papers. Techniques are matched by their
-    path in the hierarchy. Hidden techniques are ignored. A state is None if the paper does not exist in this state."""
+    path in the hierarchy. Hidden techniques are ignored. `before` or `after` is None if the paper does not exist in
+    that state."""
     last = after or before
     if last is None:
         raise ValueError("neither state contains a paper")

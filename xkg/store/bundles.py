@@ -31,8 +31,8 @@ class BundleFile(Value):
 
 
 def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleFile:
-    """Stores a bundle in `folder`, which must exist. Files that are not `durable` may be damaged by a power failure.
-    The hash reveals the damage, so such files are good enough for copies. Raises `OSError`."""
+    """Stores a bundle in `folder`, which must exist. Unless `durable` is set, a power failure may damage the file. This
+    is acceptable for copies, because the hash reveals the damage. Raises `OSError`."""
     data = serialise(bundle)
     sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
@@ -50,7 +50,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
 
 
 def read(path: Path, paper: str | None = None) -> PaperBundle:
-    """Reads a bundle file. Raises `CorruptStoreError` with the file and, if given, the paper."""
+    """Reads a bundle file. Raises `CorruptStoreError`, whose message contains the file and, if given, the paper."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -105,7 +105,7 @@ def _payload(bundle: PaperBundle) -> bytes:
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:
     """Returns each paper's newest readable bundle in `folder`, and one line for each unreadable file. Unreadable files
-    are renamed to `*.damaged`, so that damaged files are not deleted automatically."""
+    are renamed to `*.damaged` so that they are not deleted automatically."""
     found: dict[str, PaperBundle] = {}
     problems = []
     for path in sorted(folder.glob("[!.]*.json"), key=lambda p: (p.stat().st_mtime_ns, p.name)):

@@ -32,8 +32,9 @@ class Feed(Protocol):
     """A graph whose changes can be followed. Methods raise `StoreError` if the graph cannot be reached."""
 
     def position(self) -> Position:
-        """Returns the graph's current position. Called before every answer, so this call takes only one round trip."""
+        """Returns the graph's current position. Takes only one round trip, because this method is called before every
+        answer."""
 
     def changes(self, since: Position | None) -> Changes:
-        """Returns the changes since a position. Returns everything if `since` is None or belongs to a different graph,
-        or if tombstones created after that position have been deleted."""
+        """Returns the changes since a position. Returns the whole graph if `since` is None, belongs to a different
+        graph, or is older than tombstones that have been deleted."""

@@ -37,12 +37,12 @@ def import_files(
     *,
     claims: bool = False,
 ) -> tuple[list[PaperBundle], list[str]]:
-    """Reads the papers in graph files. Also returns one line for each file that is unreadable or contains a paper from
-    an earlier file.
+    """Reads the papers in graph files. Also returns one line for each file that is unreadable or contains the same
+    paper as an earlier file.
 
-    `check` determines the level of code in the peer's files. Bundles are imported unchanged, except that `claims` turns
-    their levels into claims. Before each file, `notify` is called with the number of files read so far, the total, and
-    the file's name."""
+    `check` determines the level of code in the peer's files. Bundles are imported unchanged, except that their levels
+    become claims if `claims` is set. Before each file, `notify` is called with the number of files read so far, the
+    total, and the file's name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
@@ -64,8 +64,8 @@ def import_files(
 
 
 def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
-    """Reads the paper in a bundle file or a peer's graph file. `claims` turns the bundle's levels into claims. Raises
-    `InputError` with the file and the problem."""
+    """Reads the paper in a bundle file or a peer's graph file. If `claims` is set, the bundle's levels become claims.
+    Raises `InputError` with the file and the problem."""
     try:
         data = read_regular(path, _LARGEST_BUNDLE)
         if not data.startswith(_BUNDLE):
@@ -83,7 +83,7 @@ def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
     """Returns the bundle with the evidence and attestations in `stored` for the same code. Stored evidence from a run
-    replaces missing evidence or a claim. Stored evidence from a check replaces evidence from the same check at a
+    replaces claims and evidence from checks. Stored evidence from a check replaces evidence from the same check at a
     different time."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
@@ -108,8 +108,8 @@ def _proven(code: Code, stored: Code | None) -> Code:
 
 def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["peer", "bundle"]) -> list[Path]:
     """Atomically writes one file per paper to `folder`, which is created if necessary, and returns the paths. A file
-    name consists of a readable part of the title and a hash of the paper's id, so exporting a paper again replaces its
-    file.
+    name consists of a readable part of the title and a hash of the paper's id. Exporting a paper again therefore
+    replaces its file.
 
     Raises `InputError` if the folder cannot be written."""
     paths = []

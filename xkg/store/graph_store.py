@@ -152,8 +152,8 @@ class Snapshot(Protocol):
 
     def paper_count(self) -> int: ...
     def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
-        """Returns the id of the paper with this id. If there is none, returns the ids of papers with this title, or
-        else the ids of papers whose titles begin with these words. Case, spaces and punctuation are ignored. Returns up
+        """Returns the id of the paper with the id `words`. If there is none, returns the ids of papers with the title
+        `words`, or else of papers whose titles begin with `words`. Case, spaces and punctuation are ignored. Returns up
         to `most` ids, in order."""
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
@@ -172,9 +172,9 @@ class Snapshot(Protocol):
     def techniques(self, ids: Sequence[str]) -> Sequence[TechniqueView]: ...
     def code(self, code: str) -> Code: ...
     def named(self, name: str) -> Sequence[str]:
-        """Returns the ids of techniques whose name or alias is `name`, ignoring case, spaces and punctuation. These are
-        followed by techniques with a different form of the name: its abbreviation, or the name without its abbreviation
-        (`xkg.store.concepts.names`)."""
+        """Returns the ids of techniques whose name or alias is `name`, ignoring case, spaces and punctuation. Exact
+        matches are followed by techniques with a different form of the name: its abbreviation, or the name without the
+        abbreviation (`xkg.store.concepts.names`)."""
 
     def technique_ids(self, paper: str) -> Sequence[str]:
         """Returns the ids of a paper's visible techniques, in order. Empty for an unknown paper."""
@@ -192,12 +192,12 @@ class Snapshot(Protocol):
         prose."""
 
     def spelled(self, word: str) -> str | None:
-        """Returns a word in a name or title that is spelled almost like `word`, or None."""
+        """Returns a word in a name or title that is spelled similarly to `word`, or None."""
 
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """Returns the total weight of the query's words in each of these techniques, and the total weight of all words
-        in the query. A word's weight is the square root of its inverse document frequency, relative to the weight of a
-        word that does not occur in the graph."""
+        in the query. A word's weight is the square root of its inverse document frequency, scaled so that a word that
+        does not occur in the graph has weight 1."""
 
     def interaction(self, reading: EncodedText, ids: Sequence[str]) -> Mapping[str, float]:
         """Returns the late-interaction score (-1 to 1) between a query and each of these techniques. Techniques without
@@ -220,8 +220,8 @@ class Snapshot(Protocol):
 
 
 class Recognise(NamedTuple):
-    """A check that runs before a paper is published. `check` is called under the write lock with the paper, and with
-    any other papers (without their texts) published since the graph's `counter` was `since`."""
+    """A check that runs before a paper is published. `check` is called under the write lock. The arguments are the
+    paper, and any other papers (without their texts) published since the graph's `counter` was `since`."""
 
     since: int
     check: Callable[[PaperBundle, Sequence[Paper]], None]
@@ -235,9 +235,9 @@ class GraphStore(Protocol):
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
-        """Holds a lease on a paper for the duration of the context, and yields the fence that `publish` checks.
-        `holder` is the name shown to others. Raises `LeaseHeldError` if another builder has the lease, and
-        `StoreUnreachableError` if the store cannot be reached."""
+        """Context manager that holds a lease on a paper and yields the fence that `publish` checks. `holder` is the
+        name shown to others. Raises `LeaseHeldError` if another builder has the lease, and `StoreUnreachableError` if
+        the store cannot be reached."""
 
     def counter(self) -> int:
         """Returns the number of changes to the graph."""
@@ -251,15 +251,15 @@ class GraphStore(Protocol):
 
         Raises `InputError` if a bundle is inconsistent, `LeaseLostError` if another builder has taken a lease in the
         meantime, `StoreError` if the store cannot be written, and anything that `recognise.check` raises. If an error
-        is raised, nothing is written, except that a server keeps the first parts of a batch that is too large for one
-        transaction."""
+        is raised, nothing is written. The exception is a batch that is too large for one transaction on a server: the
+        parts already committed are kept."""
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers with `change(bundle)`, under the write lock."""
 
     def add_ablations(self, new: "Iterable[Ablation]") -> int:
         """Adds measurements of techniques, replacing any with the same ids. Measurements are kept even if their papers
-        are removed. The measurement of a technique that is not visible is stored, but not added to the graph."""
+        are removed. Measurements of techniques that are not visible are stored, but not added to the graph."""
 
     def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
         """Returns the measurements of these techniques, or of all techniques if None, in id order."""
@@ -291,8 +291,8 @@ class GraphStore(Protocol):
     def query(
         self, statement: str, parameters: Mapping[str, Any] | None = None, *, rows: int = 1000, seconds: float = 10
     ) -> Table:
-        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if it is not allowed, and
-        `QueryFailedError` if it fails."""
+        """Checks a statement with the guard and runs it. Raises `QueryRefusedError` if the statement is not allowed,
+        and `QueryFailedError` if it fails."""
 
     def warm_queries(self) -> None:
         """Starts the query process or connection, so that the first query does not have to wait."""

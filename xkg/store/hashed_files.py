@@ -60,8 +60,9 @@ class HashedFiles(Generic[K, V]):
         return {self._key(value): value for value in found}
 
     def readable(self, root: Path, name: str | None) -> tuple[str, list[str]]:
-        """Returns `name`, or the name of the newest readable file if that file is damaged or `name` is None, or '' if
-        there is none. Also returns a line for each damaged file. Damaged files are renamed to `*.damaged`."""
+        """Returns `name` if this file is readable, otherwise the name of the newest readable file, or '' if there is
+        none. `name` may be None. Also returns a line for each damaged file. Damaged files are renamed to
+        `*.damaged`."""
         notes = []
         folder = root / self.folder
         files = folder.glob("[!.]*.json") if name != "" and folder.is_dir() else ()

@@ -71,8 +71,8 @@ def searched_entries(bundle: PaperBundle) -> list[Entry]:
 
 def vector_text(entry: Entry) -> Text:
     """Returns the text for a technique's vector. The most informative part comes first, because models cut off the end.
-    The names of its ancestors provide context. Identifiers from its code are only in the text index, because adding
-    identifiers to this text made as many queries worse as better."""
+    The names of its ancestors provide context. Identifiers from the code are only in the text index. Adding identifiers
+    to this text helped as many queries as it harmed."""
     technique = entry.technique
     called = ". ".join(filter(None, (encodable(technique.name), encodable(", ".join(technique.aliases)))))
     above = encodable(" > ".join(entry.path[:-1]))
@@ -83,5 +83,5 @@ def vector_text(entry: Entry) -> Text:
 
 
 def encodable(text: str) -> str:
-    """Returns the text in a form that can be encoded as UTF-8: lone surrogates and NUL become U+FFFD."""
+    """Makes a text encodable as UTF-8 by replacing lone surrogates and NUL with U+FFFD."""
     return text.replace("\0", "\ufffd").encode("utf-8", "surrogatepass").decode("utf-8", "replace")

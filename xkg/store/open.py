@@ -13,8 +13,9 @@ def open_graph(
     """Opens the configured graph without reading anything. `embedder` is called when something must be embedded. If
     `connect` is false, closing the graph does not call `GraphStore.connect`, and another writer must do so.
 
-    If `background` is true, indexes are updated and built in the background. The graph meanwhile answers from outdated
-    indexes, and raises `StoreBusyError` if there are no indexes yet. If `background` is false, the first call waits."""
+    If `background` is true, indexes are updated and built in the background. Until the indexes are ready, the graph
+    uses outdated indexes, or raises `StoreBusyError` if there are none. If `background` is false, the first call
+    waits."""
     if settings.store.url is None:
         from xkg.store.local.store import EmbeddedStore
 

@@ -1,8 +1,8 @@
 """Converts between the peer system's graph files (one JSON file per paper) and bundles.
 
 The round trip is lossless: values and their types, nulls, missing keys, the order of lists and keys, and code points
-are preserved. The bundle contains everything needed for this. The model's fields contain the format's regular content,
-and `Paper.claims` contains everything else."""
+are preserved. The bundle's regular fields contain the format's regular content, and `Paper.claims` contains all other
+content."""
 
 import errno
 import json
@@ -124,7 +124,7 @@ def _joined(item: Finding | Resource) -> str:
 
 
 def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
-    """Yields the fields of each finding or resource. A text consists of a name and optionally a colon and
+    """Yields the fields of each finding or resource. An item's text is a name, optionally followed by a colon and a
     description."""
     for number, text in enumerate(_texts(file, key, ""), start=1):
         name, colon, description = text.partition(": ")
@@ -255,7 +255,7 @@ def _bundle(file: Object, check: Check) -> PaperBundle:
 
 
 def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, Code | None, dict[str, Object]]]:
-    """Yields techniques in preorder, each with its code and the irregular content of both objects."""
+    """Yields techniques in preorder, with their code and the irregular content of both objects."""
     stack, walked = _siblings(file, "techniques", "", f"{paper}#", None, 0), 0
     while stack:
         value, node, where, parent, depth = stack.pop()
@@ -288,7 +288,7 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
 def _siblings(
     value: Object, key: str, where: str, prefix: str, parent: str | None, depth: int
 ) -> list[tuple[Object, str, str, str | None, int]]:
-    """Returns the techniques under `key`, in reverse order, each with its id and its location in the file."""
+    """Returns the techniques under `key` in reverse order, with their ids and their locations in the file."""
     items = _list(value, key, where)
     for i, item in enumerate(items):
         if not isinstance(item, dict):
@@ -328,8 +328,8 @@ def _text(value: Object, key: str, where: str, *, required: bool = False) -> str
 
 
 def _restored(text: str) -> str:
-    """Restores commands such as `\\bar` and `\\frac`, if JSON's `\\b` and `\\f` were parsed as control characters.
-    `_beyond` keeps the original text."""
+    """Restores commands such as `\\bar` and `\\frac` whose first two characters were parsed as JSON escapes. `_beyond`
+    keeps the original text."""
     return _LOST_ESCAPE.sub(lambda match: {"\b": "\\b", "\f": "\\f"}[match[0]], text)
 
 

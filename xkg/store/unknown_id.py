@@ -1,4 +1,4 @@
-"""Creates the error for an id that is not in the graph, with the reason or the nearest ids."""
+"""Creates the error for an id that is not in the graph. The error contains the reason or the nearest ids."""
 
 import difflib
 import re
@@ -71,8 +71,8 @@ def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
 
 
 def _sharing(own: str, ids: Sequence[str]) -> list[str]:
-    """Returns the ids that share the most character trigrams with a reference. Comparing all ids in full would take
-    seconds."""
+    """Returns the ids that have the most character trigrams in common with a reference. Comparing all ids in full would
+    take seconds."""
     pieces = _pieces(own)
     shared = ((len(pieces & _pieces(_without_scheme(each)[:_LONGEST])), each) for each in ids)
     return [each for _, each in nsmallest(_CLOSEST, (found for found in shared if found[0]), key=lambda x: -x[0])]

@@ -1,7 +1,7 @@
 """Reduces all spellings of a server's or repository's address to one canonical form.
 
-Addresses are compared only in this form, and the compared form is the form that is fetched. A spelling that another
-program parses differently therefore cannot bypass a check."""
+Addresses are compared, and also fetched, only in this form. A spelling that another program parses differently
+therefore cannot bypass a check."""
 
 import re
 import socket
@@ -56,8 +56,8 @@ _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
 class Address(NamedTuple):
-    """A parsed address. `host` is lower-case ASCII without a trailing dot, with IP addresses in canonical form. `path`
-    is as written, without the query and fragment."""
+    """A parsed address. `host` is in lower-case ASCII without a trailing dot; IP addresses are in canonical form.
+    `path` is as written, without the query and fragment."""
 
     scheme: str
     user: str
@@ -88,7 +88,7 @@ class Address(NamedTuple):
 class RepositoryAddress(NamedTuple):
     """A repository's address. `server` has the same meaning as in `Address`. `path` is the repository's path as
     written, without `.git`, and `within` is a path inside the repository. `reference` is the text after `@`, or '' if
-    there is none."""
+    there is no `@`."""
 
     server: str
     path: str
@@ -147,8 +147,8 @@ def canonical_host(host: str) -> str:
 
 
 def same_server(one: str, other: str) -> bool:
-    """Whether two addresses refer to the same server. The ports must be the same, or each must be its scheme's
-    default."""
+    """Whether two addresses refer to the same server. The ports must be equal, or each port must be the default for its
+    scheme."""
     try:
         return address(one).server == address(other).server
     except ValueError:
@@ -184,8 +184,8 @@ def repository_address(text: str) -> RepositoryAddress | None:
 
 
 def _as_url(text: str) -> tuple[str, bool]:
-    """Returns the text as a URL, and whether it was bare, that is, without a scheme or a user that marks it as an
-    address."""
+    """Returns the text as a URL, and whether the text was bare. Bare text has neither a scheme nor a user that
+    identifies it as an address."""
     if match := _SCHEME.match(text):
         return f"{match[1]}://{text[match.end() :]}", False
     if "://" not in text and (match := _SCP.match(text)):
@@ -204,7 +204,7 @@ def _walked(words: Iterable[str]) -> list[str]:
 
 
 def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
-    """Returns the forge ('' if unknown) and the path segments that follow in its own addresses."""
+    """Returns the forge ('' if unknown), and the path segments as they appear in the forge's own addresses."""
     for count in (3, 2, 1, 0):
         forge = _FORGES.get("/".join([host, *map(str.lower, words[:count])]), "") if count <= len(words) else ""
         if forge:
@@ -247,7 +247,7 @@ def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _without_git(word: str, forge: str) -> str:
-    """Removes every trailing `.git`, since any that remained would be treated as part of a different name."""
+    """Removes every trailing `.git`, since a remaining `.git` would make the name look different."""
     return re.sub(r"(?i:\.git)+$" if forge else r"(?:\.git)+$", "", word)
 
 

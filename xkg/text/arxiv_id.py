@@ -21,7 +21,8 @@ _DOI = "10.48550/arxiv."
 
 
 class ArxivId(NamedTuple):
-    """`number`, such as `2401.01234` or `cs/0112017`, and `version`, such as `v2`, or '' for the newest version."""
+    """An arXiv id. `number` has the form `2401.01234` or `cs/0112017`; `version` has the form `v2`, or is '' for the
+    newest version."""
 
     number: str
     version: str
@@ -45,7 +46,7 @@ def arxiv_id(spec: str) -> ArxivId | None:
 
 
 def _named_elsewhere(text: str) -> str:
-    """Returns the part of a page's address or DOI that may be an id, or '' if there is none."""
+    """Returns the part of a page's address or DOI that may be an id, or '' if there is no such part."""
     try:
         place = address(text if "://" in text else f"https://{text}")
     except ValueError:

@@ -12,8 +12,8 @@ _DOI = re.compile(r"10\.[0-9]{4,9}(?:\.[0-9]+)*/\S+")
 
 
 def canonical_doi(spec: str) -> str | None:
-    """Returns the DOI in lower case (DOIs ignore case), without `doi:` or a resolver's address. Returns None for
-    anything else."""
+    """Returns the DOI in lower case (DOIs are case-insensitive), without `doi:` or a resolver's address. Returns None
+    for anything else."""
     text = _bare(spec.strip())
     if not _DOI.match(text):
         with suppress(ValueError):

@@ -16,15 +16,15 @@ _BROKEN = re.compile(r"(?:[^\W\d_]-|\b(?:a|an|and|by|for|from|of|or|the|via|with
 
 
 def is_title(text: str) -> bool:
-    """Whether text can be a title. False for fragments from a misread bibliography: "PMLR", "In In", "Advances", "pages
-    3-14", and text that breaks off at a hyphen or before a noun."""
+    """Whether text can be a title. Returns False for fragments from a misread bibliography, such as "PMLR", "In In",
+    "Advances" or "pages 3-14", and for text that breaks off at a hyphen or before a noun."""
     text = text.strip()
     return bool(_WORD.search(text)) and not _AFTER_TITLE.match(text) and not _BROKEN.search(text)
 
 
 def title_similarity(first: str, second: str) -> float:
-    """Returns the similarity of two titles, from 0 to 1: 1 if they have the same letters and digits, else Dice's
-    coefficient over their words, counting repetitions."""
+    """Returns the similarity of two titles, from 0 to 1. The similarity is 1 if the titles have the same letters and
+    digits; otherwise, it is Dice's coefficient over their words, counting repetitions."""
     words = [_words(title) for title in (first, second)]
     if not all(words):
         return 0.0

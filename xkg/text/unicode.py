@@ -12,6 +12,6 @@ def one_line(text: str) -> str:
 
 
 def printable_line(text: str) -> str:
-    """Returns `text` as one line, with `?` for unprintable characters: names come from papers and models, and must not
+    """Returns `text` as one line, with `?` for unprintable characters. Names come from papers and models, and must not
     contain terminal control sequences."""
     return "".join(c if c.isprintable() else "?" for c in one_line(text))

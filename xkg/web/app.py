@@ -49,7 +49,7 @@ _PAGES: dict[str, Handler] = {
 
 
 def pages(settings: Settings, served: Served, access: Access) -> Beside:
-    """Returns the routes for all pages, which have the same authentication and limits as MCP."""
+    """Returns the routes for all pages. Pages have the same authentication and limits as MCP."""
     jobs, runs = served.jobs, served.runs
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
     graphs = graphs_of(served.service)
@@ -108,8 +108,8 @@ def _no_page(site: Site, request: Request) -> Response:
 
 
 def _warm(site: Site) -> None:
-    """Draws the first map in advance, so that the first reader does not have to wait. Ignores errors, because the page
-    will show them."""
+    """Draws the first map in advance, so that the first reader does not have to wait. Errors are ignored, because the
+    page will show them."""
     with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
         graph_map.first_drawing(site, snapshot)
 

@@ -50,7 +50,7 @@ def paper_file(service: Service, paper: str) -> tuple[str, str]:
 
 
 def page(template: str, values: dict[str, Any]) -> str:
-    """Renders a page with inline CSS. The page's content security policy allows nothing else."""
+    """Renders a page with inline CSS. The page's content security policy allows only this CSS."""
     style = (STATIC / "style.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (

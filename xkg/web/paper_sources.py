@@ -58,8 +58,8 @@ class PaperSources:
         return found
 
     def codebase(self, bundle: PaperBundle) -> Codebase | None:
-        """Returns a paper's parsed repository, or only its files that contain the paper's symbols. Returns None if the
-        repository is not on this machine."""
+        """Returns a paper's parsed repository, possibly only the files that contain the paper's symbols. Returns None
+        if the repository is not on this machine."""
         paths = {symbol.path for symbol in bundle.symbols}
         for repository in bundle.repositories:
             with self._turn:
@@ -105,7 +105,7 @@ def _passage(document: Document, excerpt: Excerpt) -> Passage:
 
 
 def _from_paragraph(text: str, first: int, end: int) -> int:
-    """Returns the start of the paragraph that contains `end`, looking no further back than `first`."""
+    """Returns the start of the paragraph that contains `end`, or `end` if the paragraph starts before `first`."""
     at = text.rfind("\n\n", first, end)
     return end if at == -1 and first else at + 2 if at != -1 else first
 

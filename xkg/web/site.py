@@ -102,7 +102,6 @@ class Site:
         return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
 
     def _others(self, request: Request) -> list[str]:
-        """Returns the other graphs that the reader may see."""
         scopes, own = page_caller(request).scopes, self.service.folder.resolve().name
         return [name for name in self.graphs if name != own and may_read(scopes, [name])]
 

@@ -11,7 +11,7 @@ from xkg.build.techniques.extract import extract
 
 def test_symbols_are_no_part_of_a_heading_s_name(tmp_path: Path) -> None:
     method = "\\subsection{Neighbour sampling $S_{\\text{N}}$}\nWe sample neighbours.\n"
-    method += "\\subsection{Line search ($S_{\\text{L}}^2$)}\nWe search a line.\n"
+    method += "\\subsection{Line search (all layers, $S_{\\text{L}}^2$)}\nWe search a line.\n"
     method += "\\subsection{Nest pooling for $x^{t+1}_i$}\nWe pool nests.\n"
     method += "\\subsection{The Setting of Weight Matrix $\\mathbf{W}$}\nThe weight matrix is set by noise.\n"
     assert {"Neighbour sampling", "Line search", "Nest pooling", "Weight Matrix W"} <= set(techniques(tmp_path, method))

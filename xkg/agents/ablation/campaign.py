@@ -69,14 +69,14 @@ def ledger_name(folder: Path) -> str:
 def run_campaign(start: Start) -> Campaign:
     """Runs a campaign to completion, reusing any work already done in its folder.
 
-    Raises `BaselineError` if the baseline does not run, `InputError` if the task is incomplete and no model completes
-    it, and any error from workspaces and commands."""
+    Raises `BaselineError` if the baseline does not run, and `InputError` if the task is incomplete and no model
+    completes the task. Also raises any error from workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 
 
 def _opened(folder: Path, starter: Starter) -> Workspace:
-    """Opens the workspace in a folder. Creates a new workspace if the folder does not contain one for this starter."""
+    """Opens the workspace in a folder, or creates a new workspace if the folder has none for this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -107,8 +107,8 @@ class _Runner:
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
-        """Switches to an environment with packages from a `day` (the newest packages if None), and rereads the
-        baseline's files."""
+        """Switches to an environment with the packages available on `day` (the newest packages if `day` is None), and
+        rereads the baseline's files."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -225,7 +225,7 @@ class _Runner:
 
     def _fetch(self) -> RunOutcome | None:
         """Runs the setup once with access to the allowed hosts, and makes the setup's files available to all later
-        runs. Returns the run if the setup failed. Failed setups are not stored."""
+        runs. Returns the outcome if the setup failed, and None otherwise. Failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
         self._fetched, bench = None, replace(self._runs.bench, fetched=None)
@@ -289,7 +289,8 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """Describes the seeds that later runs change in the code, if the baseline runs their lines."""
+        """Describes the seeds in the code that later runs change. Seeds on lines that the baseline does not run are
+        left out."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"
             for seed in self._runs.vary
@@ -297,7 +298,7 @@ class _Runner:
         )
 
     def _ran(self, place: Place) -> bool:
-        """Whether the baseline may have run or read any of these lines."""
+        """Whether the baseline may have run or read any line in `place`."""
         executed, opened = self._traced.executed, self._traced.opened
         if executed is None or not place.path.endswith(".py"):
             return opened is None or place.path == COMMAND or place.path in opened

@@ -51,8 +51,9 @@ class Replacement(Value):
 
 class Candidate(Value):
     """One ablation. `value` is the new value as it appears in the code, and `baseline_value` the current value.
-    `replacements` make up the change, within `places`. `by_model` means that a language model wrote the change. `probe`
-    is an optional variant of the change, with a value that ends the run as soon as the value is used."""
+    `replacements` are the edits that make up the change, all within `places`. `by_model` is set if a language model
+    wrote the change. `probe` is an optional variant of the change that ends the run as soon as the changed value is
+    used."""
 
     component: str
     kind: Kind

@@ -1,5 +1,5 @@
-"""Rejects bad candidates before they cost a run. Bad candidates are empty changes, changes that affect only comments,
-changes outside the candidate's places or in code that computes the metric, and source that does not parse."""
+"""Rejects bad candidates before they cost a run. Candidates are bad if the change is empty, affects only comments, lies
+outside the candidate's places or in code that computes the metric, or does not parse."""
 
 import ast
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 def refusal(
     candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
 ) -> str | None:
-    """Returns one line on why a change must not be run, or None. `before` and `after` are the changed files;
+    """Returns a one-line reason why a change must not be run, or None. `before` and `after` are the changed files;
     `protected` are the lines that compute or write the metric."""
     differing = [path for path in after if before[path] != after[path]]
     if not differing:

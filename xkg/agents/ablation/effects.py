@@ -23,8 +23,9 @@ SIGNIFICANT = 0.05
 class Effect(Value):
     """A comparison between `runs` baseline runs and `seeds` candidate runs, whose means are `baseline` and `value`.
     `change` is the shift relative to |baseline|; `low` and `high` are the 95% confidence interval of `change`, or None
-    if there are too few runs. `p` is two-sided, not adjusted for other comparisons, and None if the baseline's spread
-    is unknown. `equal` means that each run yielded the baseline's value for its seed."""
+    if there are too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or None if the
+    baseline's spread is unknown. `equal` means that each run yielded the same value as the baseline run with the same
+    seed."""
 
     baseline: float
     value: float

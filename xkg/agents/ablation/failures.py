@@ -152,7 +152,7 @@ def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
 
 def raised_by_itself(output: str, files: Collection[str]) -> bool:
     """Whether the last error comes from a `raise` or `assert` in one of the repository's `files`. Any other line may
-    have failed in a library, whose compiled code leaves no trace of its own."""
+    have failed inside a library, because compiled code does not appear in tracebacks."""
     frames = list(_LAST_FRAME.finditer(output.rpartition(TRACEBACK)[2]))
     return bool(frames) and frames[-1]["path"] in files and frames[-1]["code"].split()[:1] in (["raise"], ["assert"])
 

@@ -68,7 +68,7 @@ def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
     """Returns the line ranges of `before` (1-based, inclusive) that differ. An insertion is represented by the line
-    after it."""
+    that follows the insertion."""
     return [
         (max(1, start if start == end else start + 1), max(1, end))
         for start, end, _, _ in hunks(before.encode(), after.encode())

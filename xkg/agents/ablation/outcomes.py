@@ -10,14 +10,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """One run of a command: its metrics, primary metric first, or the reason why it has no metrics. `seconds` is the
-    duration of the run, and `overhead` the time spent before and after the run. For a traced run, `executed` lists the
-    executed lines by file, `printed` is the file and line that printed the metric, and `opened` lists the files that
-    the run opened. `never_ran` lists the candidate's places in which no line ran. `reached` is whether any place ran,
-    or None if unknown, because the place is in a configuration file or the trace gave up. `rewritten` lists repository
-    files that the run overwrote, and `touched` lists files with measuring code that the run overwrote or removed.
-    `apart` means that no edited file was present when the metric was computed; `claimed` is then the metric reported by
-    the run itself. `left_at` is the offset of the setup's archive in its file."""
+    """The outcome of one run of a command: the metrics (primary metric first), or the reason why there are no metrics.
+    `seconds` is the duration of the run, and `overhead` the time spent before and after the run. For a traced run,
+    `executed` lists the executed lines by file, `printed` is the file and line that printed the metric, and `opened`
+    lists the files that the run opened. `never_ran` lists the candidate's places in which no line ran. `reached` says
+    whether any place ran; it is None if the place is in a configuration file or the trace gave up. `rewritten` lists
+    repository files that the run overwrote, and `touched` lists files with measurement code that the run overwrote or
+    removed. `apart` means that no edited file was present when the metric was computed; `claimed` is then the metric
+    reported by the run itself. `left_at` is the byte offset of the setup's archive in the file that contains it."""
 
     seed: int
     command: str
@@ -45,8 +45,8 @@ class RunOutcome(Value):
 
 class Baseline(Value):
     """The baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means that all
-    runs yielded the same value, whatever the seed. `one_seed` is the reason why the noise is unknown, or ''. `varied`
-    lists the seeds that later runs changed."""
+    runs yielded the same value, regardless of the seed. `one_seed` is the reason why the noise is unknown, or ''.
+    `varied` lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -165,7 +165,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A complete campaign. `environment` is the hash of the installed packages, and `notes` are for the reader."""
+    """A complete campaign. `environment` is the hash of the installed packages, and `notes` are notes for the report's
+    reader."""
 
     id: str
     task: Task
@@ -186,7 +187,7 @@ class Campaign(Value):
 
     @property
     def unmeasured(self) -> str:
-        """Says why no component was measured, or is empty if one was."""
+        """The reason why no component was measured, or '' if a component was measured."""
         if any(outcome.effect is not None for outcome in self.outcomes):
             return ""
         failures = Counter(str(outcome.failure) for outcome in self.outcomes)

@@ -21,8 +21,8 @@ from xkg.value import Value
 
 
 class ParsedSpace(Value):
-    """A repository's candidate space. `protected` are the lines that compute the metric, `shared` are functions that
-    both the protected lines and the method may call, and `unparsed` are files that could not be parsed."""
+    """A repository's candidate space. `protected` contains the lines that compute the metric. `shared` contains
+    functions that both the protected lines and the method may call. `unparsed` lists files that could not be parsed."""
 
     space: Space
     protected: tuple[Place, ...]

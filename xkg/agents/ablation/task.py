@@ -20,15 +20,15 @@ SEED = "{seed}"
 
 class Task(Value):
     """An ablation task. The command `run` trains and evaluates; `{seed}` in the command is replaced by each seed.
-    `setup` runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, it runs
-    only once, before all runs. `evaluate` runs after the command in a separate sandbox (see
+    `setup` runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, `setup`
+    runs only once, before all runs. `evaluate` runs after the command in a separate sandbox (see
     `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric. A metric is written as
     `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern such as `accuracy ([0-9.]+):max`. If `run` or
     `metrics` is empty, a model must find the missing value. `claimed` is the metric's value in the paper, which is
     reproduced if the measured value is within the relative `tolerance`. `data` maps paths in the repository to
     read-only folders on this machine. `budget` is the maximum number of candidates. `seconds`, `memory_mb` and
-    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs, of which each run gets one:
-    `nvidia:0`, or `nvidia` for all of a machine's GPUs."""
+    `disk_mb` limit one run and, separately, its evaluation. `devices` lists the GPUs (`nvidia:0`, or `nvidia` for all
+    of a machine's GPUs). Each run gets one of these GPUs."""
 
     repo: str
     run: str = ""

@@ -16,7 +16,7 @@ _ABOUT = 300
 
 def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
     """Returns the graph's answer for a paper. Raises `InputError` if the paper has no techniques, `UnknownIdError` if
-    it is not in the graph, and `StoreError` if the graph cannot be read."""
+    the paper is not in the graph, and `StoreError` if the graph cannot be read."""
     answer = service.paper(paper, full=True)
     if not answer.techniques:
         raise InputError(f"paper {answer.id} has no technique to ablate; build the paper first, or omit --paper")

@@ -64,8 +64,8 @@ class Library:
             return None
 
     def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
-        """Returns the paper's method sections, or the paper's planning view if the text is not on this machine (in an
-        imported graph)."""
+        """Returns the paper's method sections, or the paper's planning view if the text is not on this machine, as in
+        an imported graph."""
         from xkg.serve.answers.references import paper_id
 
         bundle = snapshot.bundle(paper_id(snapshot, reference))
@@ -150,7 +150,7 @@ class Library:
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
     """The names of techniques without components, ordered so that each technique follows the techniques that it uses.
-    Composed techniques are left out, because building their components builds the composed techniques too."""
+    Composed techniques are left out, because they are complete once their components are built."""
     from xkg.serve.context.dependencies import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -38,7 +38,7 @@ class MethodText(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """A part's own text, without its children. `rank` 0 is the method itself."""
+    """A part's own text, without the text of the part's children. `rank` 0 is the method itself."""
 
     part: Part
     rank: int

@@ -19,7 +19,7 @@ def may_set(path: str) -> bool:
 
 def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
     """Returns an experiment's settings by name: module and class constants, and defaults of parameters and command-line
-    arguments. Settings files and `deadly` files, which are not parsed, are represented by their digest."""
+    arguments. Settings files, and files in `deadly`, which crash the parser, are represented by their digest."""
     found: dict[str, str] = {}
     for path, text in files.items():
         if _SETTINGS_FILE.search(path) or path in deadly:

@@ -30,7 +30,7 @@ class CodificationResult(Value):
 
     @property
     def title(self) -> str:
-        """The class and the meaning of the class in one line, with any doubts."""
+        """One line with the class, the meaning of the class, and any doubts."""
         meaning = MEANING[self.result]
         if not self.doubts or self.result not in ("A", "B"):
             return f"{self.result}: {meaning}"
@@ -38,7 +38,7 @@ class CodificationResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error if a run did not produce working code, or None."""
+        """The error for a run that did not produce working code, or None if the code works."""
         return None if self.result in ("A", "B") else XkgError(f"no working code (class {self.result}); see the report")
 
     def __str__(self) -> str:

@@ -155,7 +155,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
 def _taken(
     session: Session, actions: Actions, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """Returns the next step, from an earlier run or executed now, and the last verdict."""
+    """Returns the next step and the last verdict. The step is either stored from an earlier run or executed now."""
     operations, number = session.operations, len(history) + 1
     if (known := operations.get("step", {"number": number}, Taken)) is not None:
         session.questions.expert_calls += known.expert_calls
@@ -193,7 +193,7 @@ def _baseline(session: Session) -> Baseline:
 
 
 def _parts(session: Session) -> tuple[str, ...]:
-    """The method's parts from the graph, or else as found by a model in the method's text."""
+    """The method's parts, from the graph if possible. Otherwise, a model finds the parts in the method's text."""
     if session.method.parts:
         return session.method.parts
 

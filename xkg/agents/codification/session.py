@@ -48,8 +48,8 @@ _NO_CHECKS, _NOT_RUN = Properties(interface="", checks=()), Baseline()
 
 @dataclass
 class Session:
-    """One run. `packages` creates the environment with modules in addition to the starter's imports. `beside` contains
-    the task's related files."""
+    """One run. `packages` creates an environment that contains the given modules in addition to the starter's imports.
+    `beside` contains the task's related files."""
 
     task: Task
     method: Method
@@ -128,7 +128,7 @@ class Session:
         return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
-        """Describes the task, for every prompt."""
+        """The description of the task that every prompt contains."""
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -152,7 +152,7 @@ class Session:
         return "\n\n".join(lines)
 
     def script(self) -> str:
-        """The file to start from."""
+        """The file from which the agent starts."""
         if self.task.script:
             return self.task.script
         named = (program.script(self.workspace.files) for program in started(self.task.run))
@@ -201,7 +201,7 @@ def _shortened(result: RunResult) -> RunResult:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """Chooses paths, in order, whose texts together fit in a prompt."""
+    """Returns the paths whose texts fit in a prompt together. Earlier paths take precedence."""
     chosen, room = [], _MOST_FILES
     for path in paths:
         if len(texts[path]) <= room:

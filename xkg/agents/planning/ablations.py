@@ -31,12 +31,12 @@ def plan_ablations(
     wait_seconds: float | None = None,
 ) -> AblationPlan:
     """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
-    or are located in the folder `repository`, which must be under `roots`, if given.
+    or are located in the folder `repository`. If `roots` is given, `repository` must be under one of the `roots`.
 
-    Waits at most `wait_seconds` for the configured language model (the limit for one call if None). If the model does
-    not answer or no model is configured, the plan is based on the graph alone, and `planned_by` reports this. Raises
-    `UnknownIdError`, `InputError` if `k` is out of range or a folder cannot be read, and `StoreError` for an empty
-    graph."""
+    Waits at most `wait_seconds` for the configured language model. If `wait_seconds` is None, the limit for one call
+    applies. If the model does not answer or no model is configured, the plan is based on the graph alone, and
+    `planned_by` reports this. Raises `UnknownIdError`, `InputError` if `k` is out of range or a folder cannot be read,
+    and `StoreError` for an empty graph."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned; ask for 1 to {MOST}")
     material = gather(service, paper)
@@ -97,7 +97,7 @@ def _grouped(material: Material) -> str:
 def _with_lines(
     service: Service, ablation: PlannedAblation, repository: Path | None, roots: Sequence[Path] | None
 ) -> tuple[PlannedAblation, str]:
-    """Returns the ablation with the lines to change, and where the lines were searched for."""
+    """Returns the ablation with the lines to change, and a description of where the lines were searched for."""
     if not ablation.component and repository is None:
         return ablation.model_copy(update={"note": _NO_PLACE}), ""
     answer = service.locate(ablation.component or ablation.ablated_part, repository, _PLACES, roots=roots)

@@ -129,7 +129,7 @@ def gather(service: Service, paper: str) -> Material:
 
 
 def _measured(service: Service, paper: str) -> dict[str, float]:
-    """Measured changes by technique. Empty if the graph has no ablations or cannot run such queries."""
+    """Measured changes by technique. Empty if the graph contains no ablations or cannot run queries for ablations."""
     found: dict[str, float] = {}
     for query in _MEASURED_BEFORE:
         with contextlib.suppress(QueryFailedError, QueryRefusedError):

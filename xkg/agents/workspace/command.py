@@ -187,8 +187,8 @@ class Commands:
         reaches these hosts through a proxy, and the whole home folder is kept for later runs (`fetched`). `first` lists
         modules from `sandbox.guest` that each Python process imports before other code runs.
 
-        Never raises because the command fails. Raises `InputError` if the command cannot be split, and
-        `SandboxUnavailableError` if it cannot be confined."""
+        A failing command does not raise an error. Raises `InputError` if the command cannot be split, and
+        `SandboxUnavailableError` if the command cannot be confined."""
         started(command)
         if hosts and self._runner.name == "landlock":
             raise SandboxUnavailableError("Landlock cannot limit which hosts a command reaches; use bubblewrap")
@@ -378,10 +378,10 @@ def packages_for(
 ) -> Environment:
     """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
     the versions from requirement files) and the packages that requirement files declare. Packages that provide
-    `modules`, which were missing at run time, are also included. If `command` starts some of the files, only those
-    files' imports and the packages in `ADDED` are included. Modules in the tree itself or in `data` (see `Commands`)
-    are not installed. Files that cannot be parsed are listed in the notes. Raises `UnsafeInputError` if there are too
-    many such files."""
+    `modules`, which were missing at run time, are also included. If `command` starts some of the files, only the
+    imports of these files and the packages in `ADDED` are included. Modules in the tree itself or in `data` (see
+    `Commands`) are not installed. Files that cannot be parsed are listed in the notes. Raises `UnsafeInputError` if too
+    many files cannot be parsed."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -420,7 +420,7 @@ def _with_scripts(command: str, workspace: Workspace) -> str:
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """Returns the text, or its start and end if it is too long, with a line in between that states how much was cut."""
+    """Returns the text. If the text is too long, the middle is replaced with a line that states how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -460,7 +460,8 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """The first `size` bytes of an output file, with the middle omitted as in a program's result."""
+    """The first `size` bytes of an output file. If there are too many bytes, the middle is omitted, as in a program's
+    result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

@@ -24,7 +24,8 @@ def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
     """Returns a digest of each part of the code that measures, by `path::name` (or `path`). Layout and comments are
-    ignored. A protected file that does not parse is a single part, as is a `deadly` file, which is never parsed."""
+    ignored. A protected file that does not parse is a single part. Files in `deadly`, which crash the parser, are never
+    parsed and are single parts too."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -60,7 +61,7 @@ def measuring(
 
 
 def is_measure(function: str) -> bool:
-    """Whether a function's name suggests that it measures, independently of the metric."""
+    """Whether a function's name suggests that the function measures something, regardless of the metric."""
     return bool(_MEASURES.search(function))
 
 
@@ -90,7 +91,7 @@ def may_measure(path: str, protect: Sequence[str]) -> bool:
 
 
 def tree_or_none(text: str) -> ast.Module | None:
-    """Parses Python text. Returns None if it is not valid Python."""
+    """Parses Python text. Returns None for text that is not valid Python."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError):

@@ -108,7 +108,7 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
-    """The command that builds a dotted extension module in place, with a `setup.py` in `texts` (path → text) that
+    """The command that builds a dotted extension module in place, using a `setup.py` in `texts` (path → text) that
     defines extension modules. None unless the repository has a source for the module or the `setup.py` mentions it."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)

@@ -112,8 +112,8 @@ def evaluation_changes(
 
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
-    """Returns the files that contain part of the evaluation, including files that cannot be parsed, because they may
-    contain such a part."""
+    """Returns the files that contain part of the evaluation. Files that cannot be parsed are included, because such
+    files may also contain part of the evaluation."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 

@@ -53,9 +53,10 @@ class RelatedFiles(Value):
 def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
-    """Reads the related files listed in a task. A related file or folder is in the starter, or else on this machine,
-    where it must be under `roots` if given. In folders, reads all text files that git does not ignore, without
-    following links. Large files and files that are not UTF-8 text are left out with a note.
+    """Reads the related files listed in a task. A related file or folder is either in the starter or elsewhere on this
+    machine. If `roots` is given, files and folders elsewhere must be under one of the `roots`. In folders, reads all
+    text files that git does not ignore, without following links. Large files and files that are not UTF-8 text are left
+    out with a note.
 
     Raises `InputError` for a path that does not exist, for a listed file that is not text or is larger than 200 kB, and
     for more than 200 files or 2 MB in total."""
@@ -102,7 +103,7 @@ def _place(name: str, roots: Sequence[Path] | None) -> Path:
             f"--related {name[:200]!a} is neither a file in the starter nor a file or folder on this machine"
         ) from error
     if place.parent == place or place == Path.home().resolve():
-        raise InputError(f"--related {name!a}: pass the folder that contains only the code")
+        raise InputError(f"--related {name!a}; pass the folder that contains only the code")
     return place
 
 
@@ -151,7 +152,6 @@ def _require_bounded(texts: Mapping[str, str], name: str) -> None:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """A unique name for a copy."""
     plain = re.sub(r"[^\w.-]", "-", name).strip(".") or "code"
     stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
     numbered = (f"{stem}-{number}{dot}{ending}" for number in count(2))

@@ -77,8 +77,7 @@ def hint(
 
 
 def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
-    """The folder to which a failed run tried to write a file, if the repository does not contain the folder; otherwise
-    ''."""
+    """The missing folder to which a failed run tried to write a file, or '' if no folder is missing."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     absent, programs = _ABSENT.findall(traceback), started(command)
     if not absent or not programs or not _WRITES.search(traceback):
@@ -89,7 +88,8 @@ def missing_output_folder(output: str, command: str, workspace: Workspace) -> st
 
 
 def _without_line(path: str, number: int, workspace: Workspace) -> str:
-    """The option that removes a line from a file, if the line is a call whose result is unused; otherwise ''."""
+    """If a line is a call whose result is unused, returns the option that removes the line from the file. Otherwise,
+    returns ''."""
     line = "".join(workspace.text(path).split("\n")[number - 1 : number])
     if not _CALL.fullmatch(line):
         return ""
@@ -98,16 +98,16 @@ def _without_line(path: str, number: int, workspace: Workspace) -> str:
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
-    """A hint about a repository file with the name of a module that `python -m` did not find; '' if there is no such
-    file."""
+    """A hint about a repository file that has the name of a module that `python -m` did not find. '' if there is no
+    such file."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
     return printable_line(f"here: the repository has it as {places[0]}; use that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:
-    """The option that provides a module whose file or folder name differs only in case, which some systems allow; '' if
-    there is no such module."""
+    """The option that provides a module whose file or folder name differs only in case, or '' if there is no such
+    module. Case-insensitive file systems allow this difference."""
     for place in sorted({place for name in workspace.files for place in _down_to(name)}):
         folder, name = posixpath.split(place)
         stem, ending = posixpath.splitext(name)

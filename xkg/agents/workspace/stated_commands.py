@@ -3,8 +3,8 @@
 A command is included if it starts an existing file, or the only file with that name in a deeper folder. Lines of text
 are parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines below; a missing folder
 is assumed to be the clone itself. Lines with placeholders or unknown variables are skipped, as are installations. If
-there are no commands, the Python files mentioned in the README are used. If the README starts a file that several
-folders contain, the file is started in each of these folders."""
+there are no commands, the Python files mentioned in the README are used. If the README starts a file that exists in
+several folders, there is one command for each of these folders."""
 
 import posixpath
 import re
@@ -66,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """The commands that start a file, one for each folder in which the file's path exists."""
+    """Returns commands that start a file, one command for each folder in which the file's path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)

@@ -186,7 +186,7 @@ class Workspace:
         return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Undoes the last edit that has not been undone yet. Raises `InputError` if there is no such edit."""
+        """Undoes the last edit that has not been undone yet. Raises `InputError` if there is nothing to undo."""
         if not self.current.undo:
             raise InputError("there is no edit to undo; the files are the starter's")
         target = self._state.versions[self.current.undo[-1]]
@@ -240,7 +240,7 @@ class Workspace:
         }
 
     def listing(self) -> list[str]:
-        """Returns a line for each file, with its size and whether it differs from the starter."""
+        """Returns a line for each file, with the file's size and a note if the file differs from the starter."""
         changed = set(self.changed())
         rows = [
             f"{path}  {len(file.content):,} bytes{'  changed' * (path in changed)}"

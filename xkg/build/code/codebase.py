@@ -1,5 +1,5 @@
-"""The data model for a parsed repository (`Codebase`). `parse_repository` creates a codebase; grounding and slicing use
-it."""
+"""The data model for a parsed repository (`Codebase`). `parse_repository` creates a codebase for grounding and
+slicing."""
 
 from typing import Literal
 
@@ -24,9 +24,9 @@ def comment_mark(language: LanguageName) -> CommentMark:
 
 
 class Import(Value):
-    """One name bound by an import statement: `import a.b as c` → name c, module "a.b", attribute None; `from .m import
-    f as g` → name g, module ".m", attribute "f"; `from m import *` → name "*", attribute "*". `target` is the path
-    inside the repository that `module` resolves to, or None for modules outside it."""
+    """One name bound by an import statement. `import a.b as c` has name "c", module "a.b" and attribute None; `from .m
+    import f as g` has name "g", module ".m" and attribute "f"; `from m import *` has name "*" and attribute "*".
+    `target` is the path inside the repository that `module` resolves to, or None for modules outside it."""
 
     name: str
     module: str
@@ -90,7 +90,7 @@ class Codebase(Value):
     skipped: tuple[Skipped, ...] = ()
 
     def symbols(self) -> dict[str, SourceSymbol]:
-        """Returns all symbols by id, in path and line order."""
+        """Returns all symbols, keyed by id, in path and line order."""
         return {s.symbol.id: s for m in self.modules for s in m.symbols}
 
     def module(self, symbol: Symbol) -> Module:
@@ -108,8 +108,8 @@ _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether symbols are nested or share lines so often that the file cannot be hand-written. Processing each symbol
-    with its lines would take quadratic time."""
+    """Whether so many symbols are nested or share lines that the file cannot be hand-written. Processing such a file
+    symbol by symbol would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

@@ -77,8 +77,8 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 class _Minima:
-    """The minimum hash over any range of runs, for each of `DIGITS` hash functions. Minima are combined from blocks,
-    pairs of blocks and so on, because symbols that are nested or on one line share tokens."""
+    """Finds the minimum hash over any range of runs, for each of `DIGITS` hash functions. Minima are precomputed for
+    blocks, pairs of blocks and so on, because nested symbols, or symbols on the same line, share tokens."""
 
     def __init__(self, runs: NDArray[np.uint64]) -> None:
         self.runs = runs

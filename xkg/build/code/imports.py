@@ -15,8 +15,8 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 
 class ModuleIndex:
-    """An index of Python modules, built from the repository's id and each file's top-level names, keyed by path. A
-    package has an `__init__.py`; a folder of modules without one is a namespace, whose path ends in a slash
+    """An index of Python modules, built from the repository's id and a mapping from file paths to top-level names. A
+    package has an `__init__.py`; a folder of modules without `__init__.py` is a namespace, whose path ends in a slash
     (`pkg/sub/`). `roots` are the folders that a top-level name may refer to (see `root_packages`)."""
 
     def __init__(
@@ -101,7 +101,7 @@ class ModuleIndex:
         return None
 
     def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
-        """Returns the module in one of the folders that a top-level name may refer to; folders above the importer come
+        """Looks for the module in the folders that a top-level name may refer to, trying folders above the importer
         first."""
         top, _, rest = module.partition(".")
         above = set(_ancestors(_folder(importer)))
@@ -118,8 +118,7 @@ class ModuleIndex:
         return self.at(path) if path else self.root
 
     def is_own(self, module: str) -> bool:
-        """Whether an import starts with the repository's own name, meaning that its root folder is used as a
-        package."""
+        """Whether an import starts with the repository's own name, meaning that the root folder serves as a package."""
         top = slug(module.partition(".")[0])
         return self.own_name == top or self.own_name.endswith(f"-{top}")
 

@@ -33,8 +33,8 @@ def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
     """Parses a checkout in this process; `xkg.build.parsing.parsers` does the same in a confined process. `mark` is
-    called with the path of the current file, or '' for work on all files. Files in `without` (path → reason) are
-    skipped.
+    called with the path of the current file, or with '' during work that covers all files. Files in `without` (path →
+    reason) are skipped.
 
     Raises `InputError`, listing the checkout's languages, if the checkout has no readable source."""
     skipped = Skips()
@@ -130,7 +130,8 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Whether a script with the same name and code is in the same folder as a notebook (jupytext, nbconvert)."""
+    """Whether the file is a notebook whose folder also contains a script with the same name and code (jupytext,
+    nbconvert)."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths
     if twin:
@@ -139,7 +140,7 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
 
 
 class _Parsed:
-    """Files that were parsed separately, with name resolution between them."""
+    """Files that were parsed separately, with methods that resolve names across files."""
 
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark
@@ -227,7 +228,7 @@ def _uses(analysis: Analysis) -> dict[str, set[str]]:
 
 
 def _names_used(item: Import, used: Mapping[str, Collection[str]]) -> set[str]:
-    """Returns names that must exist in the module for the import to work."""
+    """Returns the names that a module must define for the import to work."""
     if item.attribute is not None:
         return {item.attribute}
     # After `import a.b`, uses start with `a.b.` or the alias.
@@ -252,8 +253,7 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Returns assigned names that other files use but that are not constants yet, keyed by the file that assigns
-    them."""
+    """Returns the assigned names, keyed by file, that other files use but that are not constants yet."""
     used: dict[str, set[str]] = {}
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():

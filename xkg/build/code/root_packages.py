@@ -1,5 +1,5 @@
-"""Finds the packages that a repository imports under its own name, such as `from fre.common.typing import Data` if the
-file `common/typing.py` is at the top of the repository, whatever the repository's folder is called.
+"""Finds the packages that a repository imports under its own name. An example is `from fre.common.typing import Data`
+in a repository with a top-level file `common/typing.py`, regardless of the name of the repository's folder.
 
 A folder matches such a name if it contains most of the modules that the repository imports under the name, and these
 modules define the imported names.
@@ -33,19 +33,19 @@ def root_packages(
     declared: Collection[str],
     required: Callable[[str], bool] | None,
 ) -> dict[str, tuple[str, ...]]:
-    """Returns the repository's folders that a top-level name may refer to, best first; names of other projects are
-    absent.
+    """Returns the folders in the repository that each top-level name may refer to, best first. Names of other projects
+    are omitted.
 
     `unresolved` are the imports that `index` does not find. `foreign` are the names that a file imports from outside
     the repository instead of defining them (`*`: an unknown number of names). Such names are not evidence that the file
     is the imported module. `declared` are the repository's own packages, in lower case. `required` returns whether an
-    import name is an external package that the repository requires; it is None if the repository does not list its
-    requirements.
+    import name is an external package that the repository requires; `required` is None if the repository does not list
+    its requirements.
 
-    One matching module is enough for a declared name. One is also enough for any other name that the repository does
-    not require, in the following cases: the repository lists its requirements; the repository or folder has that name;
-    the whole repository is a package; or a module is in a subfolder and none is missing. Otherwise, two matching
-    modules are needed. A package that the repository requires is treated as its own only if no module is missing."""
+    One matching module is enough for a declared name. One matching module is also enough for a name that is not
+    required if at least one of the following holds: the repository lists its requirements; the repository or folder has
+    that name; the whole repository is a package; or a module is in a subfolder and no module is missing. Otherwise, two
+    matching modules are needed. A required package is treated as the repository's own only if no module is missing."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
         tops.setdefault(item.module.partition(".")[0], _Imported({}, {}, {})).add(item)
@@ -68,8 +68,8 @@ def root_packages(
 
 class _Imported(NamedTuple):
     """A repository's imports under one top-level name, keyed by the path below that name ('' for the top itself).
-    `modules` lists the names imported from a module; `members` lists the uses of an imported member, which may itself
-    be a module (`from top import sub`); `stars` lists names that may come from a star import."""
+    `modules` lists the names imported from a module, and `stars` lists names that may come from a star import.
+    `members` lists the uses of an imported member, which may itself be a module (`from top import sub`)."""
 
     modules: dict[str, set[str]]
     members: dict[str, set[str]]
@@ -92,8 +92,8 @@ class _Imported(NamedTuple):
 
 
 def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
-    """Returns folders that contain one of the modules, modules with the top-level name, and the repository's top
-    folder."""
+    """Returns folders that contain one of the imported modules, modules with the top-level name, and the repository's
+    top folder."""
     votes: Counter[str] = Counter()
     for inside in ["", *imported.modules, *imported.members]:
         stems = index.by_last_name.get(inside.rpartition("/")[2] or top, ())
@@ -106,9 +106,9 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
 ) -> tuple[set[str], set[str]]:
-    """Returns the modules that the folder contains and that define at least half of the names used from them, and the
-    modules that it lacks. A module is in neither set if it is not used, or if it is used only for names that it imports
-    from elsewhere."""
+    """Returns two sets: modules in the folder that define at least half of the names imported from them, and modules
+    missing from the folder. Modules that are unused, or used only for names that they import from elsewhere, are in
+    neither set."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):

@@ -1,7 +1,8 @@
 """Reads values from a repository's configuration files (YAML, JSON, TOML, gin, INI). Each value has a flat name, a file
 and a line.
 
-Nothing in a file is executed or constructed: YAML is composed into nodes, and aliases are followed within a limit."""
+Nothing in a file is executed: YAML is composed into nodes without constructing objects, and aliases are followed within
+a limit."""
 
 import configparser
 import re
@@ -68,7 +69,7 @@ def likeliest(paths: Sequence[str]) -> list[str]:
 
 def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> tuple[Setting, ...]:
     """Returns the settings in these files (path → text), in file order, within limits. If a file does not parse, only
-    the settings before the error are included. `mark` is called with the path of each file before it is read."""
+    the settings before the error are included. `mark` is called with each file's path before the file is read."""
     out: list[Setting] = []
     size = 0
     for path, text in texts.items():
@@ -116,8 +117,8 @@ def _read(path: str, text: str) -> Iterator[Setting]:
 
 
 def _require_shallow(text: str) -> None:
-    """Raises `ValueError` if the YAML is nested more deeply, or has more nodes, than any real configuration, because
-    composing it would recurse (in C, if libyaml is used)."""
+    """Raises `ValueError` if the YAML is nested more deeply, or has more nodes, than any real configuration. Composing
+    such a file would recurse too deeply (in C, if libyaml is used)."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -126,7 +127,7 @@ def _require_shallow(text: str) -> None:
 
 
 def _nodes(path: str, node: Any, name: str, depth: int, left: list[int]) -> Iterator[Setting]:
-    """Yields the values in a YAML node; `left` counts down over all nodes, including those behind aliases."""
+    """Yields the values in a YAML node; `left` counts down with each node, including nodes reached through aliases."""
     left[0] -= 1
     if left[0] < 0 or depth > _DEEPEST or node is None:
         return

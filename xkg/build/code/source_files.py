@@ -64,7 +64,7 @@ class Skips:
 
 
 def suffix(path: str) -> str:
-    """Returns a file name's suffix in lower case without the dot, or '' if it has none."""
+    """Returns a file name's suffix in lower case without the dot, or '' if the name has no suffix."""
     name = path.rpartition("/")[2]
     return name.rpartition(".")[2].lower() if "." in name[1:] else ""
 
@@ -137,8 +137,8 @@ def unread_languages(files: Iterable[File]) -> dict[str, int]:
 
 
 def decode(content: bytes) -> str:
-    """Returns the text decoded with its declared encoding (PEP 263), with undecodable bytes as U+FFFD and line ends as
-    one newline."""
+    """Decodes the text with its declared encoding (PEP 263). Undecodable bytes become U+FFFD, and all line endings
+    become line feeds."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         text = content.decode("utf-16", "replace")
     else:

@@ -1,4 +1,4 @@
-"""Keeps blacklisted papers and repositories, and copies of those repositories, out of a graph."""
+"""Keeps blacklisted papers and repositories, and copies of blacklisted repositories, out of a graph."""
 
 import hashlib
 from collections.abc import Callable

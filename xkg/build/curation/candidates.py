@@ -53,8 +53,7 @@ def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
 def found_by_search(
     known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Candidate]:
-    """Returns new papers found by searching for the target's title, which states the target's subject, in the first
-    index that answers."""
+    """Returns new papers found by searching for the target's title in the first index that answers."""
     for index in sorted(indexes, key=lambda each: each.is_slow):
         try:
             found = index.search(document.title, _FOUND)
@@ -98,7 +97,7 @@ def suggested_by_model(
 
 
 def _new(found: Sequence[Candidate], known: Sequence[Candidate], document: Document) -> list[Candidate]:
-    """Returns each paper once, excluding the target and known papers."""
+    """Removes duplicates, the target and known papers from `found`."""
     ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
     titles = [document.title, *(candidate.title for candidate in known)]
     new: list[Candidate] = []

@@ -89,7 +89,7 @@ def _author_year(text: str, references: Sequence[Reference]) -> Iterator[tuple[i
 
 
 def first_surname(reference: Reference) -> str:
-    """Returns the first author's surname, or '' if the entry does not begin with one."""
+    """Returns the first author's surname, or '' if the entry does not begin with a name."""
     text = reference.cited_as or reference.text or ""
     if reference.cited_as:
         return re.split(r" (?:et al|and)\b|[,(&]", text)[0].strip()

@@ -1,5 +1,5 @@
-"""Curates a target: its core techniques, at most ten papers ranked by how useful they are for these techniques, and
-each paper's repository."""
+"""For a target paper, finds the core techniques, at most ten papers ranked by how useful they are for these techniques,
+and each paper's repository."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,8 +34,9 @@ _FOUND_TRIED = 10
 
 @dataclass(frozen=True)
 class Sources:
-    """The services for a curation: `indexes` of papers, best first. `text` returns the text of a paper whose abstract
-    does not mention a repository, and raises `InputError` if there is no text."""
+    """The services for a curation. `indexes` are paper indexes, best first. `text` returns the text of a paper, or
+    raises `InputError` if there is no text, and is called only for papers whose abstract does not mention a
+    repository."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch
@@ -55,7 +56,7 @@ def curate(
 ) -> CuratedSet:
     """Returns the papers around one target, except any that `guard` refuses. A `guide` determines the techniques,
     chooses the papers and, if its model can search, finds works that the target does not cite. An index or host that
-    does not answer is skipped, and the notes say so. Raises `InputError` if the target has no techniques; may also
+    does not answer is skipped and mentioned in the notes. Raises `InputError` if the target has no techniques; may also
     raise `EmbeddingError`."""
     notes: list[str] = []
 
@@ -113,7 +114,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """Returns the reason why a paper cannot belong to the set, whatever its rank."""
+    """Returns the reason why a paper cannot belong to the set, regardless of its rank."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -123,7 +124,7 @@ def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | 
 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
-    """Returns the target's techniques, extracted from its structure, from the top of the hierarchy down."""
+    """Returns the techniques extracted from the target's structure, from the top of the hierarchy down."""
     found = [technique for technique in extract(document, identity).techniques if technique.hidden is None]
     first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
     return tuple(
@@ -143,7 +144,7 @@ def _identified(
     sources: Sources,
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """Returns the papers behind the references that rank first. The other references keep their rank."""
+    """Identifies the papers behind the top-ranked references. The other references keep their rank."""
     order = [candidate for candidate, _ in _ranked(cited, techniques, document, sources.embedder)]
     references = [candidate.reference for candidate in order if candidate.reference is not None]
     quick = [index for index in sources.indexes if not index.is_slow]
@@ -187,8 +188,8 @@ def _chosen(
     document: Document,
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """Returns the papers that the model chose, in the model's order and with its reasons, then all other papers as
-    dropped. Empty if the model returns no answer."""
+    """Returns the papers that the model chose, in the model's order and with its reasons, followed by all other papers
+    as dropped. Returns an empty list if the model returns no answer."""
     # The prompt cannot include all candidates, so candidates found by a model come first.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
@@ -246,9 +247,9 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """Puts references first, with a found paper after every few references. Since a search always finds something,
-    these found papers must be at least as similar to the target as half of the references. Found papers that are at
-    least as similar as a quarter of the references come last, if there is room. All other found papers are dropped."""
+    """Puts references first, with a found paper after every few references. Since a search always finds something, such
+    a paper must be at least as similar to the target as half of the references. Found papers that are at least as
+    similar as a quarter of the references come last, if there is room. All other found papers are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])

@@ -1,4 +1,5 @@
-"""The result of a curation: papers worth building around a target, each with its repository and the reasons."""
+"""The result of a curation: papers worth building around a target, with their repositories and the reasons for each
+choice."""
 
 from typing import Literal
 
@@ -9,7 +10,7 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """One of the target's core techniques. `why` is the evidence: the model's explanation, or a location in the
+    """One of the target's core techniques. `why` is the evidence: the model's explanation or a location in the
     paper."""
 
     name: str
@@ -27,8 +28,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """The record for a paper's repository: whether it is the paper's own, and facts from its host (None if the host was
-    not queried). `commit` is the newest commit on the default branch."""
+    """The record for a repository: whether it is the paper's own, and facts from the repository's host (None if the
+    host was not queried). `commit` is the newest commit on the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -53,7 +54,7 @@ class RepositoryRecord(Value):
 
 
 class ChosenRepository(Value):
-    """A repository and the evidence for and against it being the paper's own, one line each. `is_official` is None if
+    """A repository with the evidence, one line each, for and against it being the paper's own. `is_official` is None if
     the ownership is uncertain, `is_named` is true if the paper calls the repository its own, and `found` says how the
     address was found. Stars, dates and size are as in `RepositoryFacts`."""
 
@@ -93,8 +94,8 @@ class CuratedPaper(Value):
     """A candidate, ranked by `score`; `scores` are the components of the score, all in 0..1. `technique` is the
     technique that the paper supports. `origin` is a citation, an index search, or a model's web search. `identified`
     says how the paper's arXiv id was found, and `why` contains the model's explanation or the facts behind the paper's
-    rank. `dropped` is the reason why the paper was left out, or None if it was chosen. `repositories` lists all
-    repositories examined, the paper's own first."""
+    rank. `dropped` is the reason why the paper was not chosen, or None if the paper was chosen. `repositories` lists
+    all repositories examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None
@@ -119,9 +120,9 @@ class CuratedPaper(Value):
 
 
 class CuratedSet(Value):
-    """The outcome for one target: the chosen `papers` by rank, and the `dropped` papers. `by` is the language model
-    that made the decisions, or None if none was used. `notes` are messages for the user: sources that did not answer,
-    limits that were reached."""
+    """The outcome for one target: the chosen `papers` in rank order, and the `dropped` papers. `by` is the language
+    model that made the decisions, or None if no model was used. `notes` are messages for the user about sources that
+    did not answer and limits that were reached."""
 
     target: str
     title: str
@@ -132,8 +133,8 @@ class CuratedSet(Value):
     notes: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
-        """Returns papers and repositories as passed to `xkg build --paper … --repo …`, with the record for each
-        repository."""
+        """Returns papers and repositories in the form accepted by `xkg build --paper … --repo …`, with each
+        repository's record."""
         return tuple(
             (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers

@@ -1,6 +1,6 @@
-"""The decisions that a curation leaves to a language model: titles of references that could not be parsed, core
-techniques, works that the target does not cite, papers that support the techniques, and, if the facts are inconclusive,
-whether a repository is a paper's own."""
+"""Asks a language model for the decisions that a curation cannot make alone: unparsed reference titles, core
+techniques, works that the target does not cite, and the papers that support the techniques. If the facts are
+inconclusive, the model also decides whether a repository is a paper's own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -83,8 +83,8 @@ class Choice(NamedTuple):
 
 class Guide:
     """Asks the language model `model`; `searches` is true if the model can search the web. If an answer is unusable,
-    `note` receives a line and the method returns None, so that the facts alone decide. Raises `ModelUnavailableError`
-    and `BudgetError`."""
+    the method calls `note` with a line of text and returns None, so that the decision rests on the facts alone. Raises
+    `ModelUnavailableError` and `BudgetError`."""
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches
@@ -137,8 +137,8 @@ class Guide:
     def uncited(
         self, document: Document, techniques: Sequence[CoreTechnique], known: Sequence[str]
     ) -> Sequence[UncitedWork]:
-        """Returns works that the model finds on the web in addition to these titles; empty if it cannot search the
-        web."""
+        """Returns works that the model finds on the web in addition to these titles; empty if the model cannot search
+        the web."""
         if not self._searches:
             return ()
         inputs = {
@@ -185,7 +185,7 @@ class Guide:
         return list(first.values())
 
     def is_own(self, paper: PaperIdentity, facts: RepositoryFacts, verdict: Verdict) -> tuple[bool, str] | None:
-        """Whether a repository is the paper's own, with the model's explanation."""
+        """Returns whether a repository is the paper's own, and the model's explanation."""
         days = f"made {facts.created or 'on an unknown day'}, last changed {facts.pushed or 'on an unknown day'}"
         lines = [
             f"{facts.full_name}: {facts.description}",

@@ -1,4 +1,4 @@
-"""Finds the papers that references point to: by arXiv id, by DOI, then by title."""
+"""Finds the papers that references point to, first by arXiv id, then by DOI, and finally by title."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -20,8 +20,8 @@ _YEARS = 3
 
 
 class Identified(NamedTuple):
-    """`paper` is None if no index contains the reference; `how` says how the paper was found, or what the nearest match
-    is."""
+    """`paper` is None if no index contains the reference; `how` describes how the paper was found, or the nearest
+    match."""
 
     paper: FoundPaper | None
     how: str
@@ -89,7 +89,7 @@ def _by_titles(
 
 
 def _agrees(reference: Reference, paper: FoundPaper) -> bool:
-    """Whether the authors or year confirm that a paper with this title is the cited paper, since titles are not unique:
+    """Whether the authors or year confirm that a paper with this title is the cited paper. Titles alone are not unique:
     several papers are called "Deep Learning"."""
     surname = first_surname(reference)
     if surname and paper.authors:

@@ -1,8 +1,9 @@
-"""Decides from a repository's own data (README, description, dates, size, origin) whether it is the paper's own.
+"""Uses a repository's data (README, description, dates, size, origin) to decide whether the repository is a paper's
+own.
 
-Each fact counts for or against ownership and becomes a line that a person can check. A paper's own repository is tied
-both to the paper and to its authors: other people also implement a paper, cite it and quote its title. If the facts are
-not conclusive, a language model decides, or the question is left undecided."""
+Each fact counts for or against ownership and becomes a line that a person can check. A paper's own repository must be
+tied both to the paper and to its authors, because other people may also implement the paper, cite it and quote its
+title. If the facts are inconclusive, a language model decides, or the question is left open."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -55,7 +56,7 @@ class PaperIdentity(NamedTuple):
 
 class Verdict(NamedTuple):
     """`official` is None if the points are inconclusive; `evidence` has one line per fact, with its points.
-    `wants_author` is true if the repository is tied to the paper and its committers could show a link to the
+    `wants_author` is true if the repository is tied to the paper and checking the committers might reveal a link to the
     authors."""
 
     official: bool | None
@@ -173,8 +174,7 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
 
 
 def _is_title(one: str, other: str) -> bool:
-    """Whether two titles are equal. Titles are also treated as equal if one joins two words that the other
-    separates."""
+    """Whether two titles are equal, ignoring whether adjacent words are written together or apart."""
     return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
 
 

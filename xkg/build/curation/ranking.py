@@ -1,8 +1,8 @@
 """Ranks references and found papers by how useful they are for the target's techniques, without a language model.
 
-A work that is cited alone in the description of a method, with words such as "we use", matters more for rebuilding the
-method than a work cited in a list of twelve (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A
-paper's nearness is the mean of its text's cosine similarity to the nearest technique and to the target's abstract."""
+For rebuilding a method, a work that is cited alone, with words such as "we use", matters more than one of twelve works
+cited together (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A paper's nearness is the mean of
+its text's cosine similarity to the nearest technique and to the target's abstract."""
 
 import math
 import re

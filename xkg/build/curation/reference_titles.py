@@ -7,8 +7,9 @@ from xkg.text.titles import is_title, same_title
 
 
 def with_titles(document: Document, guide: Guide) -> Document:
-    """Returns the document with titles for references that have none, or whose title is the whole entry. A title must
-    occur literally in its entry and look like a title. The model is not asked if parsing found all titles."""
+    """Returns the document with titles added to references that lack a title, or whose title is the whole entry. A
+    title must occur literally in its entry and look like a title. The model is not asked if parsing found all
+    titles."""
     unread = [(n, each.text) for n, each in enumerate(document.references) if each.text and not _has_title(each)]
     if not unread:
         return document

@@ -1,4 +1,4 @@
-"""Finds repositories mentioned in a text, and whether the text calls them the paper's own."""
+"""Finds repositories mentioned in a text, and determines whether the text calls each of them the paper's own."""
 
 import re
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """`name` is as in `RepositoryAddress`. `role` is `own` if the surrounding words claim the repository as the paper's
-    own, `cited` in the bibliography, `suggested` if the link comes from a model instead of the paper, and `named`
-    otherwise. `words` are the surrounding words, or a note on the model."""
+    """`name` is as in `RepositoryAddress`. `role` is `own` if the paper calls the repository its own, `cited` for links
+    in the bibliography, `suggested` for links from a model, and `named` for any other link. `words` are the surrounding
+    words, or a note on the model."""
 
     url: str
     name: str

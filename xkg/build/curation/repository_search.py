@@ -1,4 +1,4 @@
-"""Finds a paper's repository, first among the repositories that the paper mentions, then by searching GitHub for its
+"""Finds a paper's repository, first among the repositories that the paper mentions, then by searching GitHub for the
 title."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,9 +38,9 @@ class RepositoriesFound(NamedTuple):
 
 
 class RepositorySearch:
-    """Decides which repository is a paper's own. Without a `host`, and for addresses outside GitHub, a shallow copy is
-    fetched into `cache` and read. `decide` is called if the facts are inconclusive. `refused` returns the reason why an
-    address must not be read, or None if it is allowed."""
+    """Decides which repository is a paper's own. If `host` is None, or if an address is not on GitHub, a shallow copy
+    is fetched into `cache` and read. `decide` is called if the facts are inconclusive. `refused` returns the reason why
+    an address must not be read, or None if it is allowed."""
 
     def __init__(
         self,
@@ -189,8 +189,8 @@ def _words(link: RepositoryLink) -> str:
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
-    """Appends candidates up to the first that is certainly the paper's own. Returns whether such a candidate was
-    found."""
+    """Appends candidates up to, and including, the first that is certainly the paper's own. Returns whether there is
+    such a candidate."""
     for candidate in candidates:
         looked_at.append(candidate)
         if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):

@@ -1,5 +1,5 @@
-"""Decides whether a technique's top-ranked place is certain: it scores high, and no code in another file comes
-close."""
+"""Decides whether a technique's top-ranked place is certain, meaning that its score is high and no code in another file
+comes close."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[st
 
 def _rival(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> float:
     """The highest score in another file. Variants and parts of a technique are often in the same file, so candidates in
-    the same file are considered only if other files have none."""
+    that file are considered only if there are no candidates in other files."""
     own = entries[best.symbol]
     others = [(entries[each.symbol], each.evidence.score) for each in ranked]
     elsewhere = [(entry, score) for entry, score in others if entry.source.symbol.path != own.source.symbol.path]

@@ -33,9 +33,9 @@ _SHAPES = frozenset(stems("function fn func class module layer net network base 
 class Evidence:
     """The evidence for a symbol, as scores from 0 to 1.
 
-    `words` is the match with the technique's name and definition, relative to the best symbol. `name` is the match with
-    the technique's name or acronym in names and prose; `own_name` ignores prose. `lines` is the score of the symbol's
-    best block. `role` is below 1 for tests and similar code."""
+    `words` scores the match with the technique's name and definition, relative to the best symbol. `name` scores the
+    match with the technique's name or acronym, in identifiers and prose; `own_name` ignores prose. `lines` is the score
+    of the symbol's best block. `role` is below 1 for tests and similar code."""
 
     words: float
     name: float
@@ -45,7 +45,7 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """The ranking score (0 to 1): the mean of `words`, `name` and `lines`, multiplied by `role`."""
+        """The ranking score (0 to 1): the mean of `words`, `name` and `lines`, times `role`."""
         return (self.words + self.name + self.lines) / 3 * self.role
 
 
@@ -73,8 +73,8 @@ def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
 
 
 def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex, weights: Mapping[str, float]) -> float:
-    """How much of the technique's name (0 to 1) occurs in the symbol, for the form of the name that matches best. Words
-    are weighted by their rarity in the repository. The result is lower if the symbol's own name has many other words.
+    """How much of the technique's name (0 to 1) occurs in the symbol, for the best-matching form of the name. Words are
+    weighted by their rarity in the repository. The result is lower if the symbol's own name has many other words.
     `weights` are the field weights, highest first."""
     fields = {name: frozenset(entry.fields[name]) for name in weights}
 

@@ -113,7 +113,8 @@ def ground(
 
 
 def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
-    """Whether another technique's name fits a place, or its class, better than this technique's name does."""
+    """Whether another technique's name matches a place, or the place's class, better than this technique's name
+    does."""
     around = index.entries.get(place.source.parent or "")
     entries = [place, around] if around is not None and around.kind == "class" else [place]
     own = max(own_name(query, entry, index) for entry in entries)
@@ -163,8 +164,9 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """Returns the symbol to slice a technique's code from. This is usually the first symbol in `symbols` (best first).
-    However, a file of definitions is replaced by the best symbol inside it, and a special method by its class."""
+    """Returns the symbol to slice a technique's code from. The symbol is usually the first one in `symbols` (best
+    first). However, a file of definitions is replaced by the best symbol inside it, and a special method by its
+    class."""
     best = index.entries[symbols[0]]
     if best.kind == "module" and not best.is_script:
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

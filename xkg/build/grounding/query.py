@@ -102,7 +102,7 @@ class TechniqueQuery:
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
     """One query per technique, in order. Each "long form (SHORT)" in the paper adds an acronym, even if the technique
-    itself does not mention it."""
+    itself does not mention the acronym."""
     texts = [document.text if document else "", *(f"{each.name}. {each.definition}" for each in techniques)]
     acronyms = abbreviations(texts)
     methods = [name for each in techniques if each.depth == 0 for name in (each.name, *each.aliases)]
@@ -187,7 +187,7 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """The numbers of equations and algorithms in or near the technique's excerpts, and of any that the excerpts refer
+    """The numbers of equations and algorithms that are in or near the technique's excerpts, or that the excerpts refer
     to."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)

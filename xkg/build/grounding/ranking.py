@@ -29,7 +29,7 @@ class Ranking:
     """Ranks one repository's symbols for one paper's techniques."""
 
     def __init__(self, index: BlockIndex, queries: Sequence[TechniqueQuery], embedder: Embedder) -> None:
-        """Raises `EmbeddingError`."""
+        """Embeds the symbols and blocks of `index`. Raises `EmbeddingError`."""
         self.queries = queries
         vectors = embedder.embed([query.text for query in queries])
         self._search = SymbolSearch(index.symbols, queries, vectors, embedder)

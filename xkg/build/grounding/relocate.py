@@ -1,11 +1,11 @@
 """Matches the symbols in a stored repository to the symbols in a later copy.
 
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
-without a good match is reported as missing: wrong lines are worse than none.
+without a good match is reported as missing, because wrong lines are worse than no lines.
 
 Files and symbols are compared only if they share a name, a path suffix or a fingerprint band. In a repository of 3,000
 files, each file is therefore compared with only about fifteen other files. A band is three fingerprint digits at a
-fixed position. Of the fingerprint pairs that agree in half of their digits, one in sixteen has no band in common."""
+fixed position. One in sixteen pairs of fingerprints that agree in half of their digits has no band in common."""
 
 import difflib
 from collections import Counter
@@ -63,8 +63,8 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
 
 
 def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[LineRange, ...]:
-    """Shifts line ranges in `old` to `new`. Returns no ranges if the symbol's length changed, since it is unknown which
-    lines changed."""
+    """Shifts line ranges in `old` to `new`. Returns no ranges if the symbol's length changed, since the changed lines
+    are then unknown."""
     if new.end_line - new.start_line != old.end_line - old.start_line:
         return ()
     by = new.start_line - old.start_line
@@ -89,8 +89,8 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """The requested symbols, plus the stored symbols that compete with them for matches: symbols with the same name
-        and place, and symbols missing from their place."""
+        """The requested symbols, plus any stored symbols that compete with these for matches. Competing symbols have
+        the same name and place, or are missing from their place in the copy."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
@@ -135,7 +135,7 @@ class _Matcher:
         return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
-        """The similarity of the bodies, or None if they cannot be compared because both are short or were stored
+        """The similarity of the bodies, or None if the bodies cannot be compared because they are short or were stored
         without fingerprints."""
         if not self._sketched or not (old.fingerprint or new.fingerprint):
             return None

@@ -1,8 +1,8 @@
-"""Answers about the code of several techniques: their modules, and later the review of these modules.
+"""Answers about the code for several techniques: first their modules, later the review of these modules.
 
-Both questions share one answer type and begin with the same text, because endpoints charge less for a prefix that they
-have seen before, and the answer format is part of the prefix. (Answer types have no docstrings, because these would be
-sent with every question, and the prompts already explain the fields.)"""
+Both questions have the same answer type and begin with the same text. Endpoints charge less for a prefix that they have
+seen before, and the answer format is part of the prefix. (Answer types have no docstrings, because these would be sent
+with every question, and the prompts already explain the fields.)"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class CodeAnswer(Asking):
 
 @dataclass(frozen=True)
 class Shared:
-    """The inputs that both questions begin with, and each technique's number in these inputs, keyed by technique id."""
+    """The inputs at the start of both questions, and each technique's number in these inputs, keyed by technique id."""
 
     inputs: Mapping[str, str]
     numbers: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Splits a definition into numbered statements. A module must implement each statement or state why it does not."""
+"""Splits a definition into numbered statements. A module must implement each statement or explain why it does not."""
 
 import re
 
@@ -20,8 +20,8 @@ _LEAST = 25
 
 
 def statements_of(definition: str) -> tuple[str, ...]:
-    """Returns the sentences in a definition, split at semicolons, in order; formulas are never split. Empty for a
-    definition without text."""
+    """Returns the sentences in a definition, split at semicolons but never inside formulas. Returns () for a definition
+    without text."""
     text = " ".join(definition.split())
     masked = _MASKED.sub(lambda match: "x" * len(match[0]), text)
     found: list[str] = []

@@ -14,13 +14,13 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def prompt(name: str) -> Prompt:
-    """Returns the prompt with this name. Raises `XkgError` if its file is malformed."""
+    """Returns the prompt with this name. Raises `XkgError` if the prompt's file is malformed."""
     return load_prompt(PROMPTS / f"{name}.md")
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes or could include. `proven` is whether the component's own test
-    proves it. `sources` are the symbols that the component was made from."""
+    """A component whose code a draft's module includes or could include. `proven` is true if the component's own test
+    proves the code. `sources` are the symbols that the component was made from."""
 
     name: str
     implementation: str
@@ -35,14 +35,14 @@ class Draft(Value):
     it requested.
 
     The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, contains the lines from which
-    the module's own code was written; it is empty if they make up the whole excerpt. `uncalled` lists components that
-    the module does not call; their code is in `ready`. `absent` lists the components without code.
+    the module's own code was written; it is empty if these lines are the whole excerpt. `uncalled` lists components
+    that the module does not call; their code is in `ready`. `absent` lists the components without code.
 
     `definition` is the technique's definition, without its name. `declared` contains the author's remarks on statements
     that the module does not simply copy from its source lines, one per entry; `declared` is empty if the module was
     repaired later. `by_definition` maps functions and classes written from the definition alone to the numbers of the
     definition's statements. `looked` contains the lines that the author or a review requested, and `opened` the ids of
-    the symbols in these lines. `searched` is whether the author or a review searched the repository."""
+    the symbols in these lines. `searched` is true if the author or a review searched the repository."""
 
     technique: str
     name: str
@@ -70,7 +70,7 @@ class Draft(Value):
 
     @property
     def scope(self) -> Scope:
-        """The part of the module that is compared for fidelity (everything except its components' code), and the lines
+        """The part of the module that is checked for fidelity (everything except its components' code), and the lines
         from which that part was written."""
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
@@ -79,7 +79,7 @@ class Draft(Value):
         return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls, written)
 
     def _lines_of(self, names: Collection[str]) -> frozenset[int]:
-        """Returns the lines of the module's functions and classes that have these names."""
+        """Returns the line numbers of the module's functions and classes with these names."""
         tree = parse_ast(self.implementation) if names else None
         return frozenset(
             line

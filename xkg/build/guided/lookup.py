@@ -39,7 +39,7 @@ class _Place(NamedTuple):
 
 class Lookup:
     """The parts of one repository that were shown during one question. `shown` contains the texts, and `symbols` the
-    ids of the functions, methods and classes that were opened. `searched` is whether a text was searched for."""
+    ids of the functions, methods and classes that were opened. `searched` is true if the model searched for a text."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.shown: list[str] = []
@@ -48,7 +48,7 @@ class Lookup:
         self._codebase = codebase
 
     def more(self, answer: Asking) -> More | None:
-        """Returns the lines that an answer asks for, or None if it does not ask for any."""
+        """Returns the lines that an answer asks for, or None if the answer does not ask for lines."""
         if not (answer.open or answer.search):
             return None
         parts: list[str] = []

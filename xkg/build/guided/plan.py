@@ -1,8 +1,8 @@
-"""Estimates the language model calls in a build and their cost, without making any.
+"""Estimates the language model calls in a build and their cost, without making any calls.
 
-The stages themselves run on the outputs of earlier builds. Static analysis replaces missing answers, so the counted
-prompts are specific to this paper and repository. If the techniques are not known yet, the counts are scaled to the
-number of techniques that a model is expected to find and write code for."""
+The stages themselves run on the outputs of earlier builds. Static analysis stands in for missing answers, so the
+counted prompts are specific to this paper and repository. If the techniques are not known yet, the counts are scaled to
+the number of techniques that a model is expected to find and write code for."""
 
 import math
 import threading
@@ -102,8 +102,7 @@ class _Estimator:
         self._with_code = 0
 
     def expect(self, found: int, techniques: int) -> None:
-        """Scales the expected number of techniques with code by the ratio of techniques expected to techniques
-        found."""
+        """Scales the expected number of techniques with code by the ratio of expected to found techniques."""
         self._scale = techniques / found if found else 1.0
 
     def expect_code(self, found: int) -> None:
@@ -159,7 +158,6 @@ class _Estimator:
         return tuple(stages.values())
 
     def _stage(self, stage: str, calls: int, input_tokens: int, output_tokens: int) -> PlannedStage:
-        """Returns a planned stage whose calls all have the same size."""
         model = model_of(self._settings, "code_model")
         prices = Prices(self._settings.prices)
         return PlannedStage(

@@ -30,10 +30,11 @@ NOT_AMONG_THE_NEAREST = "not found among the lines ranked highest by a search of
 
 
 def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
-    """Runs extract, ground and then, for each technique, modularize, debug and check. Each output is stored.
+    """Runs the stages extract and ground, and then modularize, debug and check for each technique. The output of each
+    stage is stored.
 
     If the model fails for one technique, the reason is added to `incomplete` and the other techniques continue. If
-    further questions would fail too, the results so far are returned with `stopped`. Raises `LanguageModelError` if
+    further questions would also fail, the results so far are returned with `stopped`. Raises `LanguageModelError` if
     there are no techniques yet, plus anything that the stages raise."""
     work = GuidedBuild(opened, context, model)
     try:

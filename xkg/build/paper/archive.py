@@ -124,7 +124,7 @@ def _old_tar(head: bytes) -> bool:
 
 
 class _Files:
-    """The files read so far, with limits on their number and total size."""
+    """Collects files, and enforces limits on their number and total size."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.files, self.members, self.text = path, dict[str, bytes](), 0, 0

@@ -1,4 +1,4 @@
-"""Finds the end of the author list in a bibliography entry, based on the format of the names."""
+"""Finds the end of the author list in a bibliography entry by the format of the names."""
 
 import re
 

@@ -28,8 +28,8 @@ class Section(Value):
 
 
 class Equation(Value):
-    """A displayed equation. `latex` is its body without the environment, with macros expanded; `numbers` are the
-    printed numbers ("8", "3a", "A.2"), one per numbered row."""
+    """A displayed equation. `latex` is the equation's body without the environment, with macros expanded; `numbers` are
+    the printed numbers ("8", "3a", "A.2"), one per numbered row."""
 
     start: int
     end: int
@@ -50,10 +50,10 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """A block of LaTeX outside the running text, and the block's readable text. The kinds are `table` (the caption,
-    then one row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, after its
-    printed name), `listing`, and `float` (any other content of a float, often empty). The span of a `float` includes
-    the other blocks inside it."""
+    """A block of LaTeX outside the running text, and the block's readable text. The kinds are `table`, `caption`,
+    `footnote`, `statement` (a theorem or proof, after its printed name), `listing` and `float` (any other content of a
+    float, often empty). A `table` consists of the caption and one row per line, with bars between cells. The span of a
+    `float` includes any other blocks inside the float."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
@@ -87,8 +87,8 @@ class Document(Value):
     unchanged; a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
     (ascending, non-overlapping) maps every offset to a file and a line. `xkg.build.paper.plain` returns readable text
     for a span. `asides` is complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
-    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). `macro_defaults` maps each macro
-    whose first argument is optional to the default for that argument."""
+    "Equation 3"). `macros` maps each macro's name to (number of arguments, body). If a macro's first argument is
+    optional, `macro_defaults` maps the macro's name to the default for that argument."""
 
     format: Literal["latex", "markdown", "pdf", "html"]
     title: str

@@ -45,7 +45,7 @@ class Reader(Protocol):
 
 
 class FolderReader:
-    """A folder on disk. Symbolic links inside it are not followed, and only regular files are opened."""
+    """A folder on disk. Symbolic links in the folder are not followed, and only regular files are opened."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -93,7 +93,7 @@ class FrontRow:
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
     """Returns the authors from rows that contain only names, either as a list or as blocks with a name above its
-    affiliation. Returns () if there are no such rows, or if it is unclear which words are names."""
+    affiliation. Returns () if there are no such rows, or if the names cannot be told apart from other words."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -133,7 +133,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Whether joining the two rows leaves fewer words that are not names."""
+    """Whether a name is split across two rows, so that joining the rows leaves fewer words that are not names."""
     broken = text.endswith("-")
     if (following.isupper() and not broken) or not any(map(is_person, may_be_names(text))):  # "MIT" is not a name
         return False

@@ -57,8 +57,8 @@ def is_references(title: str) -> bool:
 
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
-    """Splits each heading into number and title. A heading with a two-part number is a subsection, whatever its markup.
-    Headings without a number are shifted by as many levels as the numbered heading before them."""
+    """Splits each heading into number and title. A heading with a two-part number is a subsection, regardless of its
+    markup. A heading without a number is shifted by as many levels as the preceding numbered heading."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -91,7 +91,7 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
 
 
 def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
-    """Whether a letter numbers a subsection of a section that has a Roman numeral, as in IEEE style."""
+    """Whether a letter numbers a subsection of a section with a Roman numeral, as in IEEE style."""
     last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
     if last is None or last.appendix:
         return False

@@ -51,8 +51,8 @@ def not_a_paper(name: str, head: bytes) -> str | None:
 
 
 def notice(document: Document) -> str | None:
-    """Describes a short text that is not a paper: a withdrawal notice, or a web page about something else. Returns None
-    for any other text."""
+    """Describes a short text that is not a paper but a withdrawal notice, or a web page about something else. Returns
+    None for any other text."""
     title = document.title
     if title.startswith("Title:"):
         return "arXiv's page about the paper, not the paper itself; pass the arXiv id, the PDF or the HTML version"

@@ -1,4 +1,4 @@
-"""Reads a paper from disk: finds its main file and parses it according to its format."""
+"""Finds a paper's main file on disk, and parses the paper according to its format."""
 
 import os
 import posixpath
@@ -31,8 +31,8 @@ _ARXIV_NAME = re.compile(
 @dataclass(frozen=True)
 class PaperOnDisk:
     """A paper's path before parsing. If the path is a folder, `reader` reads the files in the folder. If the path is a
-    file, `reader` reads the files in the same folder, `head` contains the first bytes of the file, `size` is the size
-    of the file in bytes, and `whole` reads the whole file."""
+    file, `reader` reads the files in the same folder, and `whole` reads the whole file. `head` contains the first bytes
+    of the file, and `size` is its size in bytes."""
 
     path: Path
     folder: bool
@@ -46,14 +46,14 @@ def parse_paper(path: Path) -> Document:
     """Parses the paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as downloaded from arXiv
     (.tar.gz, .tar, .zip, .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined process.
 
-    Raises `InputError` if `path` does not contain a paper, and `UnsafeInputError` if it is too large for a paper or
-    refers to files outside its folder. Other irregularities are listed in `Document.warnings`."""
+    Raises `InputError` if `path` does not contain a paper, and `UnsafeInputError` if the file is too large for a paper
+    or refers to files outside the paper's folder. Other irregularities are listed in `Document.warnings`."""
     return parse_opened(paper_on_disk(path))
 
 
 def paper_on_disk(path: Path) -> PaperOnDisk:
-    """Opens a paper. Raises `InputError` if the path is not a readable file or folder, and `UnsafeInputError` if it is
-    a link."""
+    """Opens a paper. Raises `InputError` if the path is not a readable file or folder, and `UnsafeInputError` if the
+    path is a link."""
     if path.is_symlink():
         raise UnsafeInputError(f"{path} is a symbolic link; pass the paper's own file or folder")
     if path.is_dir():
@@ -173,7 +173,7 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
 
 
 def _without_paper(path: Path, names: list[str], reader: Reader) -> str:
-    """Explains why a folder does not contain a paper; for example, the files may not be in a supported format."""
+    """Explains why a folder does not contain a paper. For example, its files may be in an unsupported format."""
     for name in names[:_MOST_LOOKED_AT]:
         with suppress(InputError):
             if meaning := not_a_paper(name, (reader.read(name) or b"")[:1024]):

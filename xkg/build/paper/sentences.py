@@ -1,8 +1,8 @@
 """Splits a `Document`'s running text into sentences, each with its source spans.
 
 Headings, floats, tables, algorithms, theorem statements and proofs, and bibliographies are omitted. A displayed
-equation is part of the sentence around it. A sentence interrupted by a float or a page break is one sentence with two
-spans."""
+equation is part of the sentence around it. A sentence interrupted by a float or page break is a single sentence with
+two spans."""
 
 import re
 from bisect import bisect_right
@@ -85,7 +85,7 @@ _MARKS = " \n\t\x01\x02\x04"
 
 
 def is_heading(section: Section) -> bool:
-    """Whether a section's title is really a heading. False for sentence fragments that look like a run-in heading, such
+    """Whether a section's title is really a heading, and not a sentence fragment that looks like a run-in heading, such
     as "The objective in eq."."""
     if section.level < 4:
         return True

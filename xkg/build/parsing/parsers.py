@@ -57,7 +57,7 @@ class Parsers:
         self._worker.start()
 
     def close(self) -> None:
-        """Ends the process. Nothing can be parsed after this."""
+        """Ends the process. Nothing can be parsed afterwards."""
         self._worker.close()
 
     def __enter__(self) -> "Parsers":
@@ -93,8 +93,8 @@ class Parsers:
         return without_deadly(checkout.repository.id, paths, self._repository, attempt)[0]
 
     def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
-        """Returns the answer from one of the functions in `tasks`. Raises `WorkerDiedError` if there is no answer, or
-        if the function could not have returned the answer."""
+        """Returns the answer from a function in `tasks`. Raises `WorkerDiedError` if there is no answer, or if the
+        function could not have returned this answer."""
         answer = self._worker.call(named(task), arguments(given), bounds)
         try:
             return answer_of(task, answer)
@@ -136,9 +136,9 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """Repeats `attempt` without the files that kill the process, starting without the files in `known`. Returns the
-    result, and the excluded files with reasons. Raises `UnsafeInputError` if there are too many such files, if
-    something else ends the process, or if all files together exceed the limits."""
+    """Repeats `attempt` until no file kills the process, each time excluding the file that did. The files in `known`
+    are excluded from the start. Returns the result, and the excluded files with reasons. Raises `UnsafeInputError` if
+    there are too many such files, if something else ends the process, or if all files together exceed the limits."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:
@@ -156,7 +156,7 @@ def without_deadly(
 
 
 def deadly(codebase: Codebase) -> str:
-    """Returns a summary of the files that killed the parsing process, or '' if there are none."""
+    """Returns a summary of the files that killed the parsing process, or '' if there are no such files."""
     return "; ".join(
         f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
         for skipped in codebase.skipped

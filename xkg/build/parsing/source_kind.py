@@ -1,4 +1,4 @@
-"""Determines the file type of a paper's source from arXiv, and whether it contains a paper."""
+"""Determines the file type of a paper's source from arXiv, and whether the source contains a paper."""
 
 import re
 
@@ -13,8 +13,8 @@ _NOTICE = 2000  # maximum characters in a withdrawal notice
 
 
 class SourceKind(Value):
-    """`suffix` is the suffix for the source's file name, or None if the source is not readable; `withdrawn` is true for
-    a withdrawal notice."""
+    """The kind of a paper's source. `suffix` is the suffix for the source's file name, or None if the source is not
+    readable; `withdrawn` is true for a withdrawal notice."""
 
     suffix: str | None
     withdrawn: bool = False

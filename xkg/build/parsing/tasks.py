@@ -1,5 +1,5 @@
-"""The confined worker's tasks for `xkg.build.parsing.parsers`: papers and repositories. Every parser that the tasks may
-need is imported before the first call, because nothing can be imported afterwards."""
+"""The confined worker's tasks for `xkg.build.parsing.parsers`: parsing papers and repositories. Every parser that the
+tasks may need is imported before the first call, because nothing can be imported afterwards."""
 
 import encodings
 import importlib
@@ -30,8 +30,8 @@ def _source_kind(call: Call) -> bytes:
 
 
 def _repository(call: Call) -> bytes:
-    """Returns the codebase without its modules, which are sent separately, and without data that the parent process
-    already has."""
+    """Returns the codebase without its modules, which are sent separately, and without data that is already in the
+    parent process."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())

@@ -22,7 +22,8 @@ def named(function: Callable[..., object]) -> str:
 
 
 def tasks(*functions: Callable[..., object]) -> Mapping[str, Callable[[Call], bytes]]:
-    """Returns a table of functions for `ConfinedWorker`; each takes a `Mark` and then keyword arguments."""
+    """Returns a table of functions for `ConfinedWorker`. Each function takes a `Mark`, followed by keyword
+    arguments."""
     return {named(function): partial(_run, validate_call(function)) for function in functions}
 
 

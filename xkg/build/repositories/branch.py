@@ -1,7 +1,7 @@
 """Adds a branch with new commits to the user's repository.
 
-Git itself never runs in the user's repository. Instead, git creates a pack in our own directory, unaffected by the
-user's hooks, filters or configuration. Then the pack and one reference are added to the user's repository as files."""
+Git itself never runs in the user's repository, so the user's hooks, filters and configuration have no effect. Instead,
+git creates a pack in our own directory. Then the pack and one reference are added to the user's repository as files."""
 
 import contextlib
 import os
@@ -23,7 +23,8 @@ class TreeFile(NamedTuple):
 
 
 class NewCommit(NamedTuple):
-    """`changes` maps paths to contents, or to None for a deleted file; `when` is in seconds since 1970."""
+    """A commit to add. `changes` maps paths to contents, or to None for a deleted file; `when` is in seconds since
+    1970."""
 
     changes: Mapping[str, TreeFile | None]
     message: str
@@ -34,9 +35,9 @@ class NewCommit(NamedTuple):
 def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Creates commits in a temporary git directory. Yields this directory and the commit ids, and removes the directory
-    afterwards. The parent of the first commit is `parent`; the parent of each later commit is the previous commit. The
-    packs omit objects that `directory` already has. Raises `GitError`."""
+    """Creates a chain of commits on top of `parent` in a temporary git directory. Yields this directory and the commit
+    ids, and removes the directory afterwards. The packs omit objects that `directory` already has. Raises
+    `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):
         message = commit.message.encode("utf-8", "replace")
@@ -69,8 +70,8 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
     """Adds a branch with these commits on top of the commit `base` to the user's repository in `folder`, and returns
     the last new commit. The working copy, the index and other references are not changed.
 
-    Raises `InputError` if the folder is not a git repository, the commit does not exist, a branch with this name has
-    different commits, or the references are in a format that only git can write."""
+    Raises `InputError` if the folder is not a git repository, if the commit does not exist, if a branch with this name
+    has different commits, or if only git can write the references' format."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
         raise InputError(f"{folder} is not a git repository; use the patch instead")

@@ -1,11 +1,10 @@
 """Reads a git URL, a git directory or a plain folder as a `Checkout`.
 
-Nothing is ever checked out: files are read from git's object database, or from a folder without following links.
-
-For a folder with `@commit`, that commit is read. For a git work tree without `@commit`, the HEAD commit is read if all
-tracked files are unmodified and no unignored file was added. Otherwise, the files currently in the work tree (tracked
-and unignored) are read and identified by their content, because these are the files that the caller sees. For a folder
-without `.git`, its files are read and identified by their content."""
+Nothing is ever checked out: files are read from git's object database, or from a folder without following links. For a
+folder with `@commit`, the specified commit is read. For a git work tree without `@commit`, the HEAD commit is read if
+all tracked files are unmodified and no unignored file was added. Otherwise, the files currently in the work tree
+(tracked and unignored) are read and identified by their content, because these are the files that the caller sees. For
+a folder without `.git`, the folder's files are read and identified by their content."""
 
 import hashlib
 import os
@@ -37,7 +36,7 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """A path in a checkout. `size` is None if the content is unavailable (absent object, special file)."""
+    """A path in a checkout. `size` is None if the content is unavailable (missing object or special file)."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -48,10 +47,10 @@ class File(NamedTuple):
 class Checkout:
     """A repository at one commit, or the current files in a folder. `notes` tell the user what was read.
 
-    `committed` is the date of the commit (YYYY-MM-DD), and `written` the date on which the repository's Python files
-    were last changed; both dates are None for a folder's files. `read` yields (path, bytes) in the requested order. For
-    a file that is unknown, unreadable, or larger than `most` (`LARGEST_BYTES` at most), `read` yields None instead of
-    the bytes."""
+    `committed` is the date of the commit (YYYY-MM-DD), and `written` is the date of the last change to the repository's
+    Python files. Both dates are None for a folder's current files. `read` yields (path, bytes) in the requested order.
+    For a file that is unknown, unreadable or larger than `most` (itself at most `LARGEST_BYTES`), `read` yields None
+    instead of the bytes."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -71,11 +70,11 @@ class Checkout:
 def fetch_repository(
     spec: str, cache: Path, roots: Sequence[Path] | None = None, largest: int = MAX_READ_BYTES
 ) -> Checkout:
-    """Returns the repository that `spec` refers to: `https://host/owner/name`, `file://…`, a folder or a bare git
-    directory, each optionally followed by `@commit` (a full or abbreviated commit, a branch or a tag; the default is
-    HEAD).
+    """Returns the repository that `spec` refers to. `spec` is `https://host/owner/name`, `file://…`, a folder or a bare
+    git directory, optionally followed by `@commit`. The commit may be a full or abbreviated commit id, a branch or a
+    tag; the default is HEAD.
 
-    A shallow clone of each URL and commit is stored as a bare repository under `cache`, and reused. The clone omits
+    A shallow clone for each URL and commit is stored as a bare repository under `cache` and reused. The clone omits
     files that are larger than `largest` bytes. Local folders are read in place; their `.git` must not point outside
     `roots` (None: no restriction). Raises `InputError` with a one-line message if the repository does not exist, is not
     reachable, is empty, or does not contain the commit."""
@@ -111,7 +110,8 @@ def _require_folder(path: Path, spec: str) -> None:
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """Returns the repository if it was fetched into `cache` earlier, otherwise None. Does not fetch anything."""
+    """Returns the repository if it was fetched into `cache` earlier; otherwise, returns None. Does not fetch
+    anything."""
     if not repository.commit or not repository.url:
         return None
     folder = clone_path(repository.url, repository.commit, cache)
@@ -119,10 +119,10 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
-    """Returns the current files in a folder, whatever its commit: tracked and unignored files in a git work tree,
-    otherwise all files. The id is `local:<name>`, because contents are only read on request; `commit` is None. A git
-    directory, or a clone that was never checked out, has no current files, so its HEAD commit is read. `roots` has the
-    same meaning as in `fetch_repository`.
+    """Returns the current files in a folder: tracked and unignored files in a git work tree, otherwise all files. The
+    id is `local:<name>`, because contents are only read on request; `commit` is None. A git directory, or a clone that
+    was never checked out, has no current files, so the HEAD commit is read instead. `roots` has the same meaning as in
+    `fetch_repository`.
 
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
     if not folder.is_dir():
@@ -183,8 +183,8 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """Completes the branch name in the address of a page. A branch name may contain slashes, but the reference contains
-    only the part before the first slash."""
+    """Completes the branch name in the address of a page, since the parsed reference stops at the first slash, and
+    branch names may contain slashes."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -251,14 +251,14 @@ def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
 
 
 def _name(path: Path) -> str:
-    """Returns a folder's name, or the name of its parent if it is called `.git` or `repo`."""
+    """Returns a folder's name, or the parent folder's name if the folder is called `.git` or `repo`."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))
 
 
 def _plain(path: Path) -> tuple[str, ...]:
-    """Returns notes on a folder that is read as a plain folder although it contains git data."""
+    """Returns notes for a folder that contains git data but is read as a plain folder."""
     if os.path.lexists(path / ".git"):
         return (
             "the folder's .git was not used: it is not a git directory, or points to a directory elsewhere that does "
@@ -274,7 +274,7 @@ def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
 
 
 def _origin(directory: GitDirectory) -> str:
-    """Returns the https address of the remote from which a folder was cloned, or '' if it is unknown."""
+    """Returns the https address of the remote that a folder was cloned from, or '' if the address is unknown."""
     address = repository_address(directory.origin)
     known = address is not None and (address.is_of_forge or directory.origin.lower().startswith("https:"))
     return address.url if address is not None and known else ""
@@ -360,8 +360,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """Returns a folder's files. If `named` is set, the files are identified by a hash over paths, kinds and contents
-    (sizes for files that are too large to read)."""
+    """Returns a folder's files. If `named` is set, the files are identified by a hash over paths, kinds and contents.
+    For files that are too large to read, the size replaces the content."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}

@@ -1,4 +1,5 @@
-"""Caches shallow clones of remote repositories, with one clone per commit, however the address is spelled."""
+"""Caches shallow clones of remote repositories. Each commit is cloned only once, even if the repository's address is
+spelled differently."""
 
 import contextlib
 import hashlib
@@ -21,8 +22,8 @@ COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def clone(url: str, reference: str | None, cache: Path, largest: int = MAX_READ_BYTES) -> tuple[Path, str]:
-    """Returns the bare repository under `cache` with `reference` (None: HEAD) from `url`, and the full id of its
-    commit. Files larger than `largest` bytes are absent."""
+    """Returns the bare repository under `cache` with `reference` from `url` (None: HEAD), and the full id of the commit
+    that `reference` points to. Files larger than `largest` bytes are omitted."""
     commit = reference if reference and COMMIT.fullmatch(reference) else remote_commit(url, reference)
     if commit is not None and (known := clone_path(url, commit, cache, largest)).is_dir():
         return known, commit
@@ -51,7 +52,7 @@ def clone_path(url: str, commit: str, cache: Path, largest: int = MAX_READ_BYTES
 
 
 def remote_commit(url: str, reference: str | None) -> str | None:
-    """Returns the current commit of a branch or tag (None: the default branch) at `url`, or None for an abbreviated
+    """Returns the current commit of a branch or tag at `url` (None: the default branch), or None for an abbreviated
     commit, which only a full fetch can resolve. Raises `InputError` if the repository is not reachable, is empty, or
     has no such branch or tag."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]

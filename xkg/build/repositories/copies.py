@@ -1,7 +1,6 @@
-"""Detects whether one repository is a copy of another: a fork, a mirror, or a folder of its files under another name.
-
-A copy has the same first commit, or mostly the same files, byte for byte. A copy is not detected if it lacks the
-history and every file was changed."""
+"""Detects whether one repository is a copy of another: a fork, a mirror, or a folder with its files under another name.
+A copy has the same first commit, or mostly the same files, byte for byte. A copy without history in which every file
+was changed is not detected."""
 
 import hashlib
 import re
@@ -24,7 +23,7 @@ _PROSE = re.compile(r"(?i)\.(?:md|rst|txt|png|jpe?g|gif|svg|pdf)$")
 
 
 class RepositoryFingerprint(Value):
-    """`roots` are first commits, empty if the history is unknown; `files` are the git object ids of file contents,
+    """`roots` are first commits (empty if the history is unknown); `files` are the git object ids of file contents,
     excluding short files and files that many repositories share."""
 
     roots: frozenset[str] = frozenset()
@@ -55,7 +54,7 @@ def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
 
 
 def first_commits(url: str) -> frozenset[str]:
-    """Returns the first commits in a repository at an https address, or an empty set if its history cannot be read."""
+    """Returns the first commits in a repository at an https address, or an empty set if the history cannot be read."""
     try:
         return git.root_commits(url) if url.startswith("https://") else frozenset()
     except git.GitError:

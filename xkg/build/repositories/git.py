@@ -1,14 +1,14 @@
 """Runs git on untrusted repositories.
 
-Git executes commands specified in a repository's files, so it never sees these files. Instead, git works in our own git
-directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). Git does
-not see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts that
-git needs.
+Git executes commands specified in a repository's files, so git never sees these files. Instead, git works in our own
+git directory, which is empty except for links to the untrusted packs and loose objects (or a copy of an index). Git
+does not see the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the parts
+that git needs.
 
-Git is confined like untrusted code (`sandbox.isolation.programs`): it has none of our environment variables, no write
-access, limits on time, memory and output, and no network access except for fetches. If root starts git, it runs as
-nobody. A fetch can reach only the host in its address, so it cannot follow redirects to other hosts. Only the fetched
-packs are kept."""
+Git is confined like untrusted code (`sandbox.isolation.programs`). Git has none of our environment variables, no write
+access, and no network access except for fetches; time, memory and output are limited. If root starts git, git runs as
+nobody. A fetch can reach only the host in its address, so redirects to other hosts fail. Only the fetched packs are
+kept."""
 
 import contextlib
 import errno
@@ -82,7 +82,7 @@ _PLAIN = {
 
 
 class TreeEntry(NamedTuple):
-    """A path in a commit. `size` is None if the object is absent (a partial copy) or is not a blob."""
+    """A path in a commit. `size` is None if the object is not a blob, or is missing (as in a partial copy)."""
 
     path: str
     mode: str
@@ -98,15 +98,15 @@ class Commit(NamedTuple):
 
 
 class GitError(InputError):
-    """Git failed; the message is the last line of its output, without "fatal: "."""
+    """Raised when git fails. The exception message is the last line of git's output, without "fatal: "."""
 
 
 class RedirectedError(GitError):
-    """A server redirected git to another host; the message is that host's name."""
+    """Raised when a server redirects git to another host. The exception message is the name of the other host."""
 
 
 class TooLargeError(GitError):
-    """A repository is larger than the limit for fetches; the message is the limit."""
+    """Raised when a repository exceeds the fetch size limit. The exception message is the limit."""
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
@@ -121,8 +121,8 @@ def find_commit(directory: GitDirectory, name: str) -> Commit | None:
 
 
 def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -> Commit:
-    """Returns the last commit up to `commit` that changed any of the paths, or `commit` if git finds none (for example,
-    without history)."""
+    """Returns the last commit, no later than `commit`, that changed any of the paths. Returns `commit` if git finds no
+    such commit, for example because the history is missing."""
     asked = "\n".join([commit.oid, "--", *(path for path in paths if "\n" not in path), ""])
     try:
         found = succeeded(read_from(directory, ["rev-list", "-1", "--stdin"], asked.encode())).decode().strip()
@@ -145,8 +145,8 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """Yields the content of each blob in order, or None for blobs that are absent or damaged. After too many damaged
-    blobs, all further blobs are None. Raises `GitError`."""
+    """Yields the content of each blob in order, or None for blobs that are missing or damaged. After too many damaged
+    blobs, yields None for all further blobs. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
@@ -161,8 +161,8 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
 
 
 def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
-    """Returns tracked and unignored paths in a work tree, from the index and `.gitignore` files, unordered. Raises
-    `GitError`."""
+    """Returns tracked and unignored paths in a work tree, according to the index and `.gitignore` files, in no
+    particular order. Raises `GitError`."""
     arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     with own_directory(directory) as own:
         for name in ("index", *_shared_indexes(directory.folder)):
@@ -232,8 +232,8 @@ def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
 
 
 def take_packs(own: Path, target: Path) -> None:
-    """Moves the packs that git created in a directory from `own_directory` into the folder `target`, each pack before
-    its index."""
+    """Moves packs into the folder `target`, each pack before its index. `own` is a directory from `own_directory` in
+    which git created the packs."""
     target.mkdir(parents=True, exist_ok=True)
     with os.scandir(own / "objects" / "pack") as entries:
         packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
@@ -283,8 +283,8 @@ def run_git(
     host: tuple[str, int] | None = None,
     writes: bool = False,
 ) -> ProgramResult:
-    """Runs git in a directory from `own_directory`, adding links to `objects` there. If git `writes`, the caller must
-    have made the directory writable for the sandbox's user."""
+    """Runs git in a directory from `own_directory`, after adding links to `objects`. If `writes` is set, the caller
+    must have made the directory writable for the sandbox's user."""
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(own)}
     if objects:
@@ -328,7 +328,7 @@ def _never_began(ran: ProgramResult) -> bool:
 
 
 def _open(own: Path) -> None:
-    """Makes the directory readable by other users, whatever our umask is."""
+    """Makes the directory readable by other users, regardless of our umask."""
     for at, _, names in os.walk(own):
         Path(at).chmod(0o755)
         for name in names:
@@ -353,7 +353,7 @@ def succeeded(ran: ProgramResult) -> bytes:
 
 
 def _program() -> tuple[str, tuple[Path, ...]]:
-    """Returns the git program, and its folder if it is not the system's git."""
+    """Returns the path of the git program, and the program's folder unless it is the system's git."""
     path = shutil.which("git")
     if path is None:
         raise InputError("git is not installed; install it, or pass a plain folder")
@@ -362,8 +362,7 @@ def _program() -> tuple[str, tuple[Path, ...]]:
 
 
 def _certificates() -> Mapping[str, Path]:
-    """Returns the environment variable that git uses for trusted certificate authorities, with this machine's
-    authorities."""
+    """Returns the environment variable for git's trusted certificate authorities, set to this machine's authorities."""
     named = [os.environ.get(name, "") for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "CURL_CA_BUNDLE")]
     known = ssl.get_default_verify_paths()
     for name, place in [

@@ -3,11 +3,11 @@
 Only the origin's address, the hash algorithm and `core.worktree` are read from an untrusted configuration. `.git`
 files, `commondir`, alternates and links are resolved, and checks apply to the resolved path.
 
-A directory elsewhere (for a linked work tree, a submodule or `--separate-git-dir`) is read only if it points back to
-the folder, because git writes references in both directions. An attacker can put a `.git` that points to a repository
-on this machine into a folder, but cannot write into that repository. A link that leads out of a git directory is never
-followed. Alternates are followed even though they have no reference back (`clone --shared`); if `roots` is given,
-alternates must be under one of the roots, like everything else.
+A git directory elsewhere (for a linked work tree, a submodule or `--separate-git-dir`) is read only if it points back
+to the folder, because git writes references in both directions. An attacker can add a `.git` that points to a
+repository on this machine, but cannot write into that repository. A link that leads out of a git directory is never
+followed. Alternates (`clone --shared`) are followed even though they do not point back. If `roots` is given, alternates
+must be under one of the roots, like everything else.
 
 A bare repository inside another work tree is treated as data, not as a repository."""
 
@@ -32,8 +32,8 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """`folder` contains HEAD and the index, and `common` everything else; these two folders differ only for a linked
-    work tree. `objects` are the object directories, the repository's own first."""
+    """A git directory. `folder` contains HEAD and the index, and `common` everything else; these two folders differ
+    only for a linked work tree. `objects` are the object directories, starting with the repository's own."""
 
     folder: Path
     common: Path
@@ -46,7 +46,7 @@ class GitDirectory:
 
     @property
     def origin(self) -> str:
-        """The address that the repository was cloned from, or "" if there is none."""
+        """The address that the repository was cloned from, or "" if no address is recorded."""
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
@@ -132,8 +132,9 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def link_objects(source: Path, target: Path) -> None:
-    """Fills our object directory `target` with links to the packs and loose objects in `source`, but not to anything
-    that git could execute or block on (alternates, links, pipes). Raises `InputError` if there are too many files."""
+    """Fills our object directory `target` with links to the packs and loose objects in `source`. Alternates, links,
+    pipes and anything else that git could execute or block on are omitted. Raises `InputError` if there are too many
+    files."""
     (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):
@@ -166,7 +167,7 @@ def _entries(folder: str | Path) -> Iterator["os.DirEntry[str]"]:
 
 
 def _target(entry: Path) -> Path | None:
-    """Returns the directory that a `.git` is or points to."""
+    """Returns the git directory behind a `.git`, which is either a directory or a file that points to one."""
     if not entry.is_symlink() and entry.is_dir():
         return entry
     text = read_small(entry, _MAX_POINTER)
@@ -178,8 +179,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """Returns the directory with a git directory's refs and objects. A `commondir` file is used only where git itself
-    would write one."""
+    """Returns the directory with a git directory's refs and objects. A `commondir` file is used only in a place where
+    git itself would create it."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -209,7 +210,8 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Whether a parent folder has a `.git` that does not contain this folder."""
+    """Whether a folder is inside a work tree, that is, whether a parent folder has a `.git` that does not contain the
+    folder."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 
@@ -225,7 +227,7 @@ def _inside(path: Path, folder: Path) -> bool:
 
 
 def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
-    """Yields an object directory and the alternates that may be read, recursively."""
+    """Yields an object directory and, recursively, the alternates that may be read."""
     waiting, known = [first.resolve()], set[Path]()
     while waiting and len(known) <= _MAX_ALTERNATES:
         at = waiting.pop(0)
@@ -243,7 +245,7 @@ def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """Returns the last value of each setting in a configuration file, ignoring its includes. Names are in lower case
+    """Returns the last value of each setting in a configuration file, ignoring included files. Names are in lower case
     except for the quoted part."""
     settings: dict[str, str] = {}
     section = ""

@@ -1,4 +1,4 @@
-"""Detects the licences of a repository and its files from licence files and file headers, if they are clear."""
+"""Detects the licences of a repository and its files from unambiguous licence files and file headers."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -35,8 +35,8 @@ _EVIDENT: tuple[tuple[str, str], ...] = (
 
 
 def spdx(text: str) -> str:
-    """Returns the SPDX identifier of a licence text, or `NOASSERTION` if it is not clear
-    (https://spdx.org/licenses)."""
+    """Returns the SPDX identifier (https://spdx.org/licenses) for a licence text, or `NOASSERTION` if the licence is
+    unclear."""
     if tag := _tag(text):
         return tag
     words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
@@ -49,8 +49,8 @@ def file_licenses(
     license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
     """Returns the licences of `files` (path and text) that differ from the repository's licence, keyed by path. The
-    licence comes from the SPDX tag in a file's header, or else from the nearest parent in `folders`, which maps folders
-    with a licence file to that licence."""
+    licence comes from the SPDX tag in a file's header or, failing that, from the nearest parent folder in `folders`,
+    which maps folders with a licence file to their licence."""
     found = {}
     for path, text in files:
         parents = [path[:end] for end, character in enumerate(path) if character == "/"]

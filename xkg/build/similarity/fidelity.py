@@ -20,11 +20,11 @@ class Unmatched(NamedTuple):
 
 
 class Scope(NamedTuple):
-    """The parts of an implementation and an excerpt to compare: the statements that begin on these `lines`, and the
-    first `excerpt_lines` lines. The remaining code is used only to find the names of the programs' own functions.
-    Statements on a line in `calls` only call a component; they need no counterpart, since the source contains the
-    component's statements there. Lines in `by_definition` were written from a definition, since the source contains
-    nothing similar."""
+    """The code to compare: the implementation's statements that begin on these `lines`, and the excerpt's first
+    `excerpt_lines` lines. The remaining code is used only to find the names of the programs' own functions. Statements
+    on a line in `calls` only call a component; such a call needs no counterpart, since the source has the component's
+    statements in its place. Lines in `by_definition` were written from a definition, since the source contains nothing
+    similar."""
 
     lines: Set[int]
     excerpt_lines: int
@@ -33,10 +33,11 @@ class Scope(NamedTuple):
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
-    """Returns the fraction (0 to 1) of the implementation's statements, in `scope` if given, that have a counterpart in
-    the excerpt, weighted by their number of operations. A counterpart is a statement, with its neighbours, that has
-    most of the same operations; each operation in the excerpt is matched only once. Returns 1 if the implementation
-    only calls components, 0 if it computes nothing or either side does not parse."""
+    """Returns the fraction (0 to 1) of the implementation's statements that have a counterpart in the excerpt, weighted
+    by their number of operations. If `scope` is given, only statements in `scope` count. A counterpart is a statement
+    that, together with its neighbours, has most of the same operations; each operation in the excerpt is matched only
+    once. Returns 1 if the implementation only calls components, and 0 if it computes nothing or if either program does
+    not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -47,8 +48,8 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
 
 def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
-    """Returns the fraction (0 to 1) of the statements counted by `share` that are unmatched and lie on lines in
-    `scope.by_definition`; 0 if no other statement has a counterpart."""
+    """Returns the fraction (0 to 1) of the statements counted by `share` that have no counterpart and are on lines in
+    `scope.by_definition`. Returns 0 if no other statement has a counterpart."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     if all(own[i].line in scope.by_definition for i in matched):
@@ -59,8 +60,8 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns the implementation's statements, in `scope` if given, that have no counterpart in the excerpt, in
-    order."""
+    """Returns the implementation's statements without a counterpart in the excerpt, in order. If `scope` is given, only
+    statements in `scope` are returned."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = scope.calls if scope is not None else ()
@@ -68,9 +69,9 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns at most `most` statements in the excerpt, in `scope` if given, that have no counterpart in the
-    implementation, in order. Statements near matched statements are preferred, and among these the statements that
-    compute the most."""
+    """Returns at most `most` statements of the excerpt without a counterpart in the implementation, in order. If
+    `scope` is given, only statements in `scope` are returned. Statements near matched statements are preferred,
+    especially those that compute a lot."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
 
@@ -136,7 +137,8 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
 
 
 def _groups(j: int, count: int) -> Iterator[list[int]]:
-    """Yields a candidate with its neighbours, since the same computation may be split into steps differently."""
+    """Yields a candidate alone and together with its neighbours, since the same computation may be split into different
+    steps."""
     yield [k for k in (j, j - 1) if k >= 0]
     yield [k for k in (j, j + 1, j - 1, j + 2) if 0 <= k < count]
 

@@ -47,9 +47,9 @@ _LARGE = 1e18
 
 
 def operations(node: ast.AST, own: Collection[str]) -> Counter[str]:
-    """Counts the operations in an expression or statement header by label: calls by their last name (`c…`), other
-    operations (`n…`), pairs of an operation and the operation that computes its operand (`p…`), constants (`k…`), and
-    calls to any of the `own` names, which are arbitrary (`o…`)."""
+    """Counts the operations in an expression or statement header, keyed by label. The labels are `c…` for a call with
+    its last name, `o…` for a call to any of the `own` names (which are arbitrary), `n…` for any other operation, `p…`
+    for an operation paired with the operation that computes its operand, and `k…` for a constant."""
     found: Counter[str] = Counter()
     stack: list[tuple[str, ast.AST]] = [("", node)]
     while stack:

@@ -23,8 +23,8 @@ _LOG_CALLS = frozenset(
 
 @dataclass
 class Statement:
-    """A statement that computes something: its first line (1-based), its text (only the head of a compound statement)
-    and its operations with counts."""
+    """A statement that computes something, with its first line (1-based), its text (only the head of a compound
+    statement) and the counts of its operations."""
 
     line: int
     text: str
@@ -36,15 +36,15 @@ class Statement:
 
 
 def weight_of(feature: str) -> float:
-    """Returns the weight of an operation: highest for a named call, lowest for constants, pairs and calls to own
-    names."""
+    """Returns the weight of an operation, which is highest for a named call and lowest for constants, pairs and calls
+    to own names."""
     return {"c": 1.5, "n": 1.0, "o": 0.5, "p": 0.5, "k": 0.5}[feature[0]]
 
 
 def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Statement]:
     """Returns the statements in a program that compute something, in order. If the source does not parse as a whole (as
-    with file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped. A called attribute whose
-    name is in `callables` (`functions.loss(x)`) is treated as a call of a value (`loss(x)`)."""
+    with file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped. A call to an attribute
+    whose name is in `callables` (`functions.loss(x)`) is treated as a call to a plain name (`loss(x)`)."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results, callables).read()
@@ -52,7 +52,8 @@ def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Sta
 
 
 def called_parameters(source: str) -> frozenset[str]:
-    """Returns the function parameters that a program calls, such as a loss that was an attribute in the source code."""
+    """Returns the function parameters that a program calls, such as a loss function that was an attribute in the source
+    code."""
     found: set[str] = set()
     for _, tree in _pieces(source):
         for function in (node for node in ast.walk(tree) if isinstance(node, Function | ast.Lambda)):
@@ -66,7 +67,7 @@ def called_parameters(source: str) -> frozenset[str]:
 
 
 def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
-    """Yields the syntax trees of the pieces of source, each with the number of lines before it."""
+    """Yields the syntax tree for each piece of the source, paired with the number of lines before that piece."""
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     whole = parse_ast(source)
     if whole is not None:

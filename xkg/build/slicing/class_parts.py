@@ -1,6 +1,6 @@
-"""Selects the class members that a slice needs: the requested members, everything that they reach, the constructors,
-and any members that set attributes that these members read. All other members are replaced with comments that contain
-their signatures."""
+"""Selects the class members that a slice needs: the requested members, everything they reach, the constructors, and
+members that set attributes read by any of these. All other members are replaced with comments that contain their
+signatures."""
 
 import ast
 from abc import ABC, abstractmethod
@@ -71,8 +71,8 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 class KeptLines(ABC):
     """The part of a top-level class or function that is kept. If `whole` is set, the whole definition is kept;
-    otherwise, only what the inner statements in `roots` need. `gaps` contains the omitted lines, in order, and
-    `mentions` the attributes that the kept part mentions."""
+    otherwise, only the inner statements in `roots` and everything they need. `gaps` contains the omitted lines, in
+    order, and `mentions` the attributes that the kept part mentions."""
 
     def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
         self.node = node
@@ -83,8 +83,8 @@ class KeptLines(ABC):
 
     @abstractmethod
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Keeps everything that the mentioned attributes reach, on objects of the slice's classes (`own`) or on any
-        object (`other`). Returns whether more is kept than before."""
+        """Keeps everything reached through the mentioned attributes, on objects of the slice's classes (`own`) or on
+        any object (`other`). Returns whether the kept part has grown."""
 
     @property
     def retained_lines(self) -> int:
@@ -147,7 +147,7 @@ class ClassParts(KeptLines):
         return self.retained_lines > before
 
     def sets_up(self, line: int) -> bool:
-        """Whether a line is in a constructor that is not a root, so that it only sets up the kept methods."""
+        """Whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
@@ -181,7 +181,7 @@ class ClassParts(KeptLines):
         return self._found[member]
 
     def _selves(self, member: ast.stmt) -> frozenset[str]:
-        """The names for the object in a member: a method's first parameter, and the class."""
+        """The names that refer to the object in a member: a method's first parameter, and the class."""
         own = {self.node.name}
         if isinstance(member, Function):
             marks = {getattr(mark, "id", "") for mark in member.decorator_list}
@@ -207,8 +207,8 @@ class ClassParts(KeptLines):
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
-        """The start of the comments directly above line `first`, but after line `before`. If the mark is '', returns
-        the start of the empty lines above."""
+        """The first of the comment lines directly above line `first`, but after line `before`. If the mark is '', the
+        first of the empty lines there."""
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first

@@ -13,8 +13,8 @@ def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code,
     """Returns the candidate code node for a technique, and the ids of the symbols in it.
 
     A symbol cannot be sliced if it is not in Python 3, or if its file does not parse. The candidate then contains only
-    the symbol's own lines, and its level shows that the code was not tried or does not parse. Raises `UnknownIdError`
-    for a symbol that is not in the codebase."""
+    the symbol's own lines, and the level indicates that the code was not tried or does not parse. Raises
+    `UnknownIdError` for a symbol that is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language

@@ -107,8 +107,8 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names that each part offers to new code, as signatures with the first sentence of the docstring, class
-    fields, and constants with values. If two parts define a name differently, the later one is renamed."""
+    """The names that each part offers to new code: signatures with the first sentence of the docstring, class fields,
+    and constants with their values. If two parts define a name differently, the later definition is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
@@ -193,8 +193,9 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """A canonical text for each function, class and constant in a module, so that identical definitions compare equal.
-    The text is based on the syntax tree without docstrings and annotations, with names resolved `depth` calls deep."""
+    """Maps each function, class and constant in a module to a canonical text, so that identical definitions compare
+    equal. The text is based on the syntax tree without docstrings and annotations, and resolves names up to `depth`
+    calls deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -219,8 +220,8 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """The only statement that binds a name, provided that nothing changes the value later. None if this is
-    uncertain."""
+    """The only statement that binds a name, if nothing changes the value later. Returns None if the binding, or the
+    absence of later changes, is uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:
@@ -266,7 +267,8 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """Returns the part's source, with an import in place of each definition that duplicates one in an earlier part."""
+    """Returns the part's source. Each definition that repeats a definition in an earlier part is replaced by an
+    import."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():

@@ -45,9 +45,9 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. For each name that the import binds, `names` contains the alias if the
-    import is kept, or else the assignments that replace it, as (bound name, target). There are no assignments if the
-    import is removed."""
+    """An import inside an included statement. `names` has an entry for each alias in the import: the alias itself if it
+    is kept, or else the assignments that replace it, as (bound name, target). An alias that is removed has no
+    assignments."""
 
     node: ImportNode
     scope: Scope
@@ -64,7 +64,7 @@ class Dependence:
 
     `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
     in `outlined` files are always cut. `parts` contains the kept lines of classes and functions; if `whole_classes` is
-    set, classes are kept whole. `ready` contains definitions, and `ready_members` class members, that are used but not
+    set, classes are kept whole. Definitions in `ready` and class members in `ready_members` are used but not
     included."""
 
     def __init__(
@@ -113,8 +113,8 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """Grows the slice from `seeds`, which maps statements, most important first, to the inner statements that are
-        needed; an empty value means the whole statement. Dependencies of earlier seeds come first."""
+        """Grows the slice from `seeds`, which maps statements to the inner statements that are needed; an empty value
+        means the whole statement. The most important seeds come first, and their dependencies are included first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
             if roots:
@@ -282,7 +282,7 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value. The module becomes a namespace with everything that it defines or
+        """Includes a module that is used as a value, as a namespace with everything that the module defines or
         re-exports."""
         if path in self.namespaces:
             return
@@ -307,8 +307,8 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value by the time statement `position` runs (by the end of the
-        module, if `position` is None), and the statements that changed the value since."""
+        """The statements that may have bound a name's value before statement `position` runs, and the statements that
+        changed the value since. If `position` is None, the end of the module is used."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
         indices = [i for i in every if not scope.statements[i].guarded] or list(every)
@@ -330,7 +330,8 @@ class Dependence:
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
     def _include_set_ups(self) -> bool:
-        """Includes statements that configure an imported package (`jax.config.update(…)`), in modules that use it."""
+        """Includes statements that configure an imported package (`jax.config.update(…)`), if they are in modules that
+        use the package."""
         grown = False
         used = {(p.path, r.target) for p, references in self.included.items() for r in references}
         for path in {p.path for p in self.included}:
@@ -345,8 +346,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill a registry read by the slice: statements that would run on import and that call
-        (or are decorated by) a function that writes to the registry."""
+        """Includes statements that fill registries read by the slice. Such statements run on import, and they call, or
+        are decorated with, a function that writes to the registry."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
@@ -375,7 +376,7 @@ class Dependence:
         return grown
 
     def _imported_by(self, seeds: Sequence[Place]) -> list[str]:
-        """Modules that run when the seeds' modules are imported."""
+        """The modules that run when the seeds' modules are imported."""
         modules: dict[str, None] = {}
         queue = deque(path for seed in seeds for path in self.program.with_parents(seed.path))
         while queue:
@@ -461,7 +462,8 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """Modules whose definitions a statement may reach while running, through the functions it calls."""
+        """The modules whose definitions a statement may use when it runs, directly or through the functions it
+        calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()
         paths: dict[str, None] = {}

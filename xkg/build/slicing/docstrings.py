@@ -17,8 +17,9 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def with_short_docstrings(code: str, whole: Collection[str]) -> str:
-    """The code with each docstring of more than five lines cut to its first paragraph. For names in `whole` (qualified
-    names), only examples and references to other code are removed. Code that does not parse is returned unchanged."""
+    """The code with each docstring of more than five lines cut to its first paragraph. In docstrings for the qualified
+    names in `whole`, only examples and references to other code are removed. Code that does not parse is returned
+    unchanged."""
     return _with_cut_docstrings(code, lambda name: _OUTSIDE if name in whole else _BLANK, _LONGEST)
 
 
@@ -28,8 +29,8 @@ def with_first_lines_of_docstrings(code: str) -> str:
 
 
 def _with_cut_docstrings(code: str, ends_at: Callable[[str], re.Pattern[str]], least: int) -> str:
-    """The code with each docstring of more than `least` lines cut before the first line that matches a pattern,
-    ignoring the docstring's own first line. `ends_at` returns the pattern for a qualified name."""
+    """The code with each docstring of more than `least` lines cut before the first line, after the opening line, that
+    matches a pattern. `ends_at` returns the pattern for a qualified name."""
     tree = parse_ast(code)
     if tree is None:
         return code

@@ -21,8 +21,8 @@ NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name for each included definition: its own name if unique, otherwise a package's full name instead of its
-    alias, or the name with its module's name appended."""
+    """Maps each included definition to its new name. Unique names are kept. If a name is not unique, a package's full
+    name replaces the package's alias, and the module's name is appended to the name of any other definition."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():

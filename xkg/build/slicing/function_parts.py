@@ -1,5 +1,5 @@
-"""Selects the statements in a top-level function that some of its lines need: a backward slice inside the function
-(Weiser, "Program Slicing", IEEE TSE 1984)."""
+"""Selects the statements in a top-level function that given lines in it need. This is a backward slice inside the
+function (Weiser, "Program Slicing", IEEE TSE 1984)."""
 
 import ast
 import itertools
@@ -14,9 +14,9 @@ from xkg.model import LineRange
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """A statement, with its enclosing statements in `above`, outermost first. If some of its `inner` statements are
-    separate units, `nodes` contains only the other nodes. `reads` and `changes` contain the names that `nodes` reads
-    and changes."""
+    """A statement with its enclosing statements in `above`, outermost first. If some `inner` statements are separate
+    units, `nodes` contains only the remaining nodes. `reads` and `changes` contain the names that `nodes` reads and
+    changes."""
 
     statement: ast.stmt
     above: tuple[ast.stmt, ...]
@@ -27,8 +27,9 @@ class _Unit:
 
 
 class FunctionParts(KeptLines):
-    """The part of a function that is kept. If `whole` is set, the whole function is kept; otherwise, the statements in
-    `roots`, the statements that these need, and return statements that use only values from these statements."""
+    """The part of a function that is kept. If `whole` is set, the whole function is kept. Otherwise, the part contains
+    the statements in `roots`, everything they need, and return statements that use only values from the kept
+    statements."""
 
     def __init__(
         self, node: ast.stmt, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]
@@ -43,7 +44,7 @@ class FunctionParts(KeptLines):
             self.mentions.add(mentions(part, (), foreign))
 
     def refresh(self, _own: Collection[str], _other: Collection[str]) -> bool:
-        """Keeps everything if the whole function is needed. Returns whether more is kept than before."""
+        """Keeps everything if the whole function is needed. Returns whether the kept part has grown."""
         grown = self.whole and bool(self.gaps)
         if grown:
             self.gaps, self.mentions = (), mentions(self.node, (), self._foreign)
@@ -128,8 +129,8 @@ def _changes(statement: ast.stmt, nodes: Iterable[ast.AST]) -> Iterator[str]:
 def _gaps(
     blocks: Iterable[Sequence[ast.stmt]], kept: Mapping[ast.stmt, list[list[ast.stmt]]], lines: Sequence[str]
 ) -> Iterator[Gap]:
-    """The gaps left by omitted statements. `kept` maps each kept statement to its inner lists of statements, which may
-    contain omitted statements."""
+    """The gaps left by omitted statements. `kept` maps each kept statement to its lists of inner statements, some of
+    which may be omitted."""
     for block in blocks:
         left_out = {each for each in block if each not in kept and has_own_lines(each, lines)}
         for is_left_out, run in itertools.groupby(block, left_out.__contains__):

@@ -1,4 +1,4 @@
-"""Outlines definitions without their bodies: signatures with defaults, class fields, the first sentence of
+"""Outlines definitions without their bodies, using signatures with defaults, class fields, and the first sentence of
 docstrings."""
 
 import ast

@@ -47,11 +47,11 @@ class Slice(Value):
     """A self-contained module.
 
     `source` is the module's code. If slicing is not possible (another language, Python 2, a broken file), `source` is
-    empty and `refused` states the reason. `derived_from` lists the ids of the requested symbols, then of all other
-    symbols in the module, in order. `packages` lists top-level imports from outside the standard library.
+    empty and `refused` states the reason. `derived_from` lists the ids of the symbols in the module, in order, starting
+    with the requested symbols. `packages` lists top-level imports from outside the standard library.
 
     `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
-    `outlines` lists their signatures. `gaps` maps paths to the lines left out of included definitions, in order.
+    `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included definitions, in order.
     `notes` describes code that static slicing cannot follow."""
 
     source: str
@@ -78,9 +78,9 @@ def slice_symbols(
     """Returns one self-contained module for the symbols.
 
     A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
-    methods and attributes that are reached, with the signatures of all other members as comments. If the id of a module
+    methods and attributes that are needed, with the signatures of all other members as comments. If the id of a module
     or function is in `lines`, only the statements on those lines and their dependencies are included. Functions and
-    methods in `ready` are left out unless they are requested.
+    methods in `ready` are omitted unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
@@ -180,7 +180,8 @@ class _Slicer:
         )
 
     def _seeds(self, symbol: Symbol, lines: Sequence[LineRange] = ()) -> list[Place]:
-        """The statements of a symbol. For a module with `lines`, only the statements on these lines."""
+        """The statements of a symbol. If `lines` are given for a module, only the statements on these lines are
+        returned."""
         scope = self.need.scope(symbol.path)
         if symbol.kind == "module":
             chosen = [
@@ -211,8 +212,8 @@ class _Slicer:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
     def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
-        """The class members or function statements that are needed for a symbol or its `lines`. Returns an empty list
-        if the whole statement is needed."""
+        """The class members or function statements that a symbol, or its `lines`, requires. Returns an empty list if
+        the whole statement is required."""
         node = self.need.statement(place).node
         if isinstance(node, Function):
             inside = statements_on([node], lines)
@@ -223,7 +224,7 @@ class _Slicer:
         return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
-        """The class member that is this symbol or contains it, or None if the symbol is a whole statement."""
+        """The class member that is, or contains, this symbol. Returns None if the symbol is a whole statement."""
         node = self.need.statement(place).node
         if self.need.whole_classes or not isinstance(node, ast.ClassDef):
             return None
@@ -364,7 +365,7 @@ class _Slicer:
                 yield Edit(*source.span(nested.node), text)
 
     def _import_text(self, place: Place, nested: NestedImport) -> str | None:
-        """The replacement for an import inside a statement, or None if it is kept unchanged."""
+        """The replacement for an import inside a statement, or None if the import is kept unchanged."""
         retained: list[str] = []
         assigned: list[str] = []
         changed = False
@@ -425,8 +426,8 @@ class _Slicer:
         return tuple(found)
 
     def _is_retained(self, symbol: Symbol, parts: KeptLines | None) -> bool:
-        """Whether a symbol in an included statement is itself in the slice: it is a whole statement, or a kept member
-        of a class that is only partly included."""
+        """Whether a symbol in an included statement is itself in the slice, either as a whole statement or as a kept
+        member of a class that is only partly included."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner

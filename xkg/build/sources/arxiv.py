@@ -1,4 +1,4 @@
-"""arXiv as a `Source`. Fetches a paper by id or address: its metadata from the API and its LaTeX source, or its PDF if
+"""arXiv as a `Source`. Fetches a paper by id or address: the metadata from the API, and the LaTeX source, or the PDF if
 there is no source."""
 
 import re
@@ -22,7 +22,8 @@ from xkg.value import Value
 
 
 class _Record(Value):
-    """The API's metadata for one version, stored next to the fetched file; `file` and `sha256` describe that file."""
+    """The API's metadata for one version, stored next to the fetched file. `file` and `sha256` describe the fetched
+    file."""
 
     number: str
     version: str
@@ -145,8 +146,8 @@ class ArxivSource:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
     def _stored(self, requested: ArxivId) -> _Record | None:
-        """Returns the requested version, or the newest if none is requested, provided that the stored file is
-        intact."""
+        """Returns the requested version, or the newest stored version if no version is requested. Versions whose file
+        is missing or damaged are ignored."""
         stem = _stem(requested)
         records: list[_Record] = []
         for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):

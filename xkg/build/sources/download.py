@@ -1,5 +1,4 @@
-"""HTTP requests that are paced, retried if a retry may help, limited in size and time, and redirected only to known
-hosts."""
+"""HTTP requests with pacing, retries, limits on size and time, and redirects only to known hosts."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -43,9 +42,9 @@ class HttpReply(NamedTuple):
 
 
 class Web:
-    """Requests to one server. `pause` is the number of seconds between two requests, across all processes, and
-    `seconds` the timeout for one request. `remedy` is appended to error messages. Redirects are followed to the same
-    host or to a host in `hosts`."""
+    """Requests to one server. `pause` is the number of seconds between two requests across all processes, and `seconds`
+    is the timeout for one request. `remedy` is appended to error messages. Redirects are followed to the same host or
+    to a host in `hosts`."""
 
     def __init__(
         self,
@@ -66,8 +65,8 @@ class Web:
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
         """Returns the status and body (empty unless the status is 200).
 
-        Raises `UnreachableError` if the server cannot be reached, is busy for too long, or cuts every response short,
-        and `UnsafeInputError` if there are more than `largest` bytes."""
+        Raises `UnreachableError` if the server cannot be reached, is busy for too long, or cuts every response short.
+        Raises `UnsafeInputError` if the body has more than `largest` bytes."""
         body = bytearray()
 
         def attempt() -> tuple[int, float]:
@@ -87,7 +86,8 @@ class Web:
         return self._patiently(url, attempt)
 
     def reply(self, url: str, largest: int, headers: Mapping[str, str] | None = None) -> HttpReply:
-        """Returns the response to a GET request for `url`, whatever its status. Raises anything `fetch` raises."""
+        """Returns the response to a GET request for `url`, regardless of the status. Raises anything that `fetch`
+        raises."""
         content = bytearray()
         received: dict[str, str] = {}
 
@@ -142,7 +142,7 @@ class Web:
         received: dict[str, str] | None = None,
     ) -> tuple[int, float]:
         """Returns the status, and the number of seconds that the server asks us to wait. If `received` is given, the
-        body is read whatever the status, and the headers are stored in `received`."""
+        body is read regardless of the status, and the headers are stored in `received`."""
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
             with self._turn(at), self._request(at, headers) as answer:
@@ -194,7 +194,8 @@ class Web:
 
 
 def _wait(headers: Mapping[str, str], now: float) -> float:
-    """Returns the seconds from Retry-After, or until an exhausted rate limit resets (GitHub's headers)."""
+    """Returns the number of seconds in Retry-After, or until an exhausted rate limit resets (according to GitHub's
+    headers)."""
     seconds = seconds_to_wait(headers.get("Retry-After"), now)
     if not seconds and headers.get("X-RateLimit-Remaining") == "0":
         try:
@@ -211,6 +212,6 @@ def _pieces(answer: requests.Response) -> Iterator[bytes]:
 
 
 def _refused(error: Exception) -> bool:
-    """Whether the connection failed: unknown host, connection refused, no network."""
+    """Whether the connection failed (unknown host, connection refused or no network)."""
     reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
     return isinstance(getattr(reason, "reason", None), NewConnectionError)

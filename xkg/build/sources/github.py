@@ -2,8 +2,8 @@
 
 Without `GITHUB_TOKEN`, GitHub allows 60 requests an hour and 10 searches a minute
 (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api), so responses are cached with their
-ETag. With a token, cached responses are revalidated, which costs nothing for unchanged responses; without a token,
-responses are valid for a day."""
+ETag. With a token, cached responses are revalidated, which does not count against the rate limit if they are unchanged.
+Without a token, cached responses are valid for a day."""
 
 import hashlib
 import os
@@ -43,8 +43,8 @@ _NO_REPOSITORIES = frozenset(
 
 
 class RepositoryFacts(Value):
-    """Facts about a repository from its host; unknown facts are '' or None. Dates are YYYY-MM-DD, `source` is the full
-    name of the repository that a fork was made from, and `size_kb` includes the whole history. `committers` are the
+    """Facts about a repository from its host; unknown facts are '' or None. Dates have the form YYYY-MM-DD. For a fork,
+    `source` is the full name of the original repository. `size_kb` includes the whole history. `committers` are the
     names of recent committers, if requested (`GitHub.committers`)."""
 
     url: str
@@ -72,7 +72,8 @@ class RepositoryFacts(Value):
 
 
 def github_name(url: str) -> str | None:
-    """`owner/name` from the address of a GitHub repository or of a page in one, or None for any other address."""
+    """Extracts `owner/name` from the address of a GitHub repository, or of a page in a repository. Returns None for any
+    other address."""
     repository = repository_address(url)
     if repository is None or repository.server != "github.com":
         return None
@@ -129,8 +130,8 @@ class GitHub:
             return [facts for each in islice(found, k) if (facts := _facts(each)) is not None]
 
     def repository(self, full_name: str) -> RepositoryFacts | None:
-        """Returns the repository with the README and newest commit of its default branch, or None if it does not exist
-        or we cannot see it."""
+        """Returns the repository with the README and newest commit of its default branch, or None if the repository
+        does not exist or is not visible to us."""
         with self._said():
             try:
                 found = self._github.get_repo(full_name)
@@ -150,7 +151,7 @@ class GitHub:
             return facts.model_copy(update=more)
 
     def committers(self, full_name: str) -> tuple[str, ...]:
-        """Returns the names of the authors who made the repository's last hundred commits, each once."""
+        """Returns the names of the authors of the repository's last hundred commits, without duplicates."""
         with self._said():
             try:
                 self._github.per_page = _COMMITS

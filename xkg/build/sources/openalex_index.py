@@ -1,7 +1,8 @@
 """OpenAlex as a `PaperIndex`, through `pyalex`. `Web` paces, retries and limits the requests.
 
 Priem, Piwowar and Orr, "OpenAlex: A fully-open index of scholarly works, authors, venues, institutions, and concepts",
-2022. Without a key, OpenAlex answers a limited number of requests each day; `OPENALEX_API_KEY` lifts that limit."""
+2022. Without a key, OpenAlex answers only a limited number of requests each day; `OPENALEX_API_KEY` lifts that
+limit."""
 
 import os
 import re

@@ -1,7 +1,7 @@
 """The pause between requests to a server, shared by all of a user's processes.
 
-If several machines work together, the system that they share (a Ray cluster, a Neo4j server) also coordinates their
-turns (`share`).
+If several machines work together, a system that they share (a Ray cluster or a Neo4j server) coordinates their requests
+(see `share`).
 
 arXiv's terms of use allow one connection at a time and one request every three seconds, counting all of a user's
 machines together (https://info.arxiv.org/help/api/tou.html). Machines that share a home folder also share the pause."""
@@ -24,16 +24,17 @@ _shared: dict[str, Turns] = {}
 
 
 def share(place: str, turns: Turns | None) -> None:
-    """Makes every later request from this process also wait for its turn among the machines that share `place`. If
-    `turns` is None, later requests no longer wait."""
+    """Makes every later request from this process also take turns with the other machines that share `place`. If
+    `turns` is None, later requests no longer wait for other machines."""
     _shared.pop(place, None)
     if turns is not None:
         _shared[place] = turns
 
 
 class Pace:
-    """Leaves `seconds` between the end of one request to `host` and the start of the next. A locked file stores when
-    the next request may start; if no file can be written, the pause applies only within this process."""
+    """Leaves `seconds` between the end of one request to `host` and the start of the next. A locked file stores the
+    time at which the next request may start; if the file cannot be written, the pause applies only within this
+    process."""
 
     def __init__(self, host: str, seconds: float, clock: Clock = CLOCK) -> None:
         self._host = host

@@ -8,8 +8,8 @@ from xkg.value import Value
 
 class FoundPaper(Value):
     """A paper as described by an index ('' or None for unknown fields). `source` is the index, `arxiv_id` has no
-    version, `arxiv_version` is the newest (`v2`), `published` is a date (YYYY-MM-DD), and `comment` is the authors'
-    comment, as on arXiv."""
+    version, and `arxiv_version` is the newest version (`v2`). `published` is a date (YYYY-MM-DD), and `comment` is the
+    authors' comment on arXiv."""
 
     source: str
     title: str
@@ -43,7 +43,7 @@ class PaperIndex(Protocol):
         ...
 
     def by_titles(self, titles: Sequence[str]) -> Sequence[FoundPaper]:
-        """Returns papers with titles similar to these, in any order; the caller compares them."""
+        """Returns papers with titles similar to these, in any order. The caller must compare the titles."""
         ...
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"(?i)(arxiv:\s*)?[0-9]{3,}\.[0-9]+(v[0-9]*)?")
 
 
 class PaperFile(Value):
-    """A paper on disk, ready to be parsed, with metadata from its source ('' or None if there is none).
+    """A paper on disk, ready to be parsed, with metadata from the paper's source (missing fields are '' or None).
 
     `arxiv_id` has no version; `arxiv_version` has the form `v2`. `notes` explain the choice to the user, one line
     each."""
@@ -31,7 +31,7 @@ class PaperFile(Value):
     notes: tuple[str, ...] = ()
 
     def described(self, document: Document) -> Document:
-        """Returns the document, with metadata from the source wherever it is better than the metadata in the text."""
+        """Returns the document, using the source's metadata where it is better than the metadata in the text."""
         authors = self.authors or document.authors
         unrecognised = not authors and _states_authors(document)
         unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
@@ -68,14 +68,14 @@ class Source(Protocol):
 
     def paper(self, spec: str) -> PaperFile:
         """Returns the paper with this name, on disk. Raises `InputError` with a one-line message if there is no such
-        paper, the source is unreachable or no file is readable, and `UnsafeInputError` for files that are too large for
-        a real paper or reach outside their folder."""
+        paper, the source is unreachable or no file is readable. Raises `UnsafeInputError` for files that are too large
+        for a real paper or reach outside their folder."""
         ...
 
 
 def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
-    """Returns the paper at the path `spec` if it exists; otherwise, the paper that a source knows by this name;
-    otherwise, the path as given.
+    """Returns the paper at the path `spec` if the path exists. Otherwise, returns the paper that a source knows by this
+    name or, if there is no such paper, the path as given.
 
     Raises anything that `Source.paper` raises, plus `InputError` for an address that no source recognises."""
     path = Path(spec)

@@ -37,8 +37,8 @@ def can_be_title(spec: str) -> bool:
 
 
 class TitleSource:
-    """Finds papers by title: looks them up in `index` and fetches them from `papers`. If several papers match, the
-    error lists them. If `first` is set, the most similar paper is used, with ties broken by the order in `index`."""
+    """Looks up titles in `index` and fetches the papers from `papers`. If several papers match a title, the error lists
+    these papers. If `first` is set, the most similar paper is used, with ties broken by the order in `index`."""
 
     def __init__(self, index: PaperIndex, papers: Source, *, first: bool = False) -> None:
         self._index, self._papers, self._first = index, papers, first

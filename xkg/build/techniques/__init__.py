@@ -1,3 +1,3 @@
-"""Extracts a paper's techniques from its structure: headings, algorithms, terms, definitions.
+"""Extracts a paper's techniques from the paper's headings, algorithms, terms and definitions.
 
 May import: paper, and the layers below build."""

@@ -12,7 +12,7 @@ _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 
 
 def caption_name(title: str) -> str:
-    """The technique name in an algorithm's caption; may be empty."""
+    """Returns the technique name in an algorithm's caption, or '' if the caption contains no name."""
     # A formula in a caption belongs to the name only if it is joined to a word: "$k$-modes".
     plain = plain_title(re.sub(r"\$[^$]*\$(-?)", lambda formula: formula[0] if formula[1] else "$$", title))
     name = re.sub(r"[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", plain).strip()
@@ -43,7 +43,7 @@ def add_algorithms(tree: Tree) -> None:
 
 
 def add_definitions(tree: Tree) -> None:
-    """Adds the names in titled definitions ("Definition 2 (Robust UCB)")."""
+    """Adds the techniques named in the titles of definitions, such as "Definition 2 (Robust UCB)"."""
     for aside in tree.reader.document.asides:
         titled = _TITLED.match(aside.text) if aside.kind == "statement" and not tree.is_full else None
         name = clean(titled[1]) if titled else ""
@@ -57,7 +57,8 @@ def add_definitions(tree: Tree) -> None:
 
 
 def spaced(tree: Tree, name: str) -> str:
-    """A name written as one word ("RandomizedSketch"), split as in the paper's text or at its capitals."""
+    """Splits a name written as one word ("RandomizedSketch") at its capitals, if the paper's text also contains the
+    split name or the name has more than two parts."""
     if " " in name:
         return name
     parts = re.sub(r"(?<=[^\W\d_A-Z]{2})(?=[A-Z][^\W\d_A-Z]{2})", " ", name)
@@ -66,7 +67,8 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The heading of the algorithm's own section, if the caption shares most words with it."""
+    """The technique named by the heading of the algorithm's section, if the caption and the heading share most
+    words."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:
         return None

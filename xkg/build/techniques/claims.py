@@ -1,4 +1,4 @@
-"""Extracts the findings that a paper claims and the resources that it releases."""
+"""Extracts a paper's claimed findings and released resources."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ _DANGLING = frozenset("of the a an and or to for in on with by that than from as
 
 
 def _short(claim: str) -> str:
-    """The claim's first clause as a name: at most eighteen words, with an ellipsis if it was cut."""
+    """Returns the claim's first clause as a name of at most eighteen words, with an ellipsis if the clause was cut."""
     claim = re.sub(r"(?<!\s)\s++\([^()]*+\)", "", claim).strip()
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even|where)\b|\.\s",
@@ -69,8 +69,8 @@ def _short(claim: str) -> str:
 
 
 def findings(reader: Reader, names: Sequence[str], paper: str) -> tuple[Finding, ...]:
-    """The results that the abstract, introduction and conclusion claim for the method with these `names`. A finding's
-    `name` is the short claim, its `description` the whole sentence."""
+    """Returns the results that the abstract, introduction and conclusion claim for the method with these `names`. A
+    finding's `name` is the shortened claim, and its `description` is the whole sentence."""
     out: list[tuple[str, str]] = []
     seen_words: list[set[str]] = []
 
@@ -149,8 +149,9 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str]]:
 
 
 def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
-    """The resources that a paper releases, one per address; `name` is the kind, and `description` the kind and address.
-    If the paper has no address, returns the sentences that announce a release."""
+    """Returns the resources that a paper releases, one per address. A resource's `name` is its kind, and its
+    `description` is the kind with the address. If the paper has no address, returns the sentences that announce a
+    release."""
     cited = next(
         (
             s.start

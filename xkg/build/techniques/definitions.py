@@ -65,8 +65,8 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class Reader:
-    """A paper prepared for extraction: its sentences, and the part that each belongs to (None before the first
-    part)."""
+    """A paper prepared for extraction. `part_of` contains the part to which each sentence belongs, or None for
+    sentences before the first part."""
 
     document: Document
     sentences: Sequence[Sentence]
@@ -77,7 +77,7 @@ class Reader:
         return [frozenset(map(stem, words(s.text))) for s in self.sentences]
 
     def stems(self, i: int) -> frozenset[str]:
-        """The stems of the words in a sentence."""
+        """Returns the stems of the words in a sentence."""
         return self._stems[i]
 
     @cached_property
@@ -89,13 +89,13 @@ class Reader:
         return out
 
     def having(self, stems: Sequence[str]) -> set[int]:
-        """The sentences that contain all these stems; empty if there are no stems."""
+        """Returns the sentences that contain all these stems. Returns no sentences if there are no stems."""
         found = sorted((self._having.get(each, set()) for each in stems), key=len)
         return set.intersection(*found) if found else set()
 
     @cached_property
     def terms(self) -> list[tuple[Term, ...]]:
-        """The names introduced by each sentence."""
+        """The names that each sentence introduces."""
         return [tuple(terms(s.text)) for s in self.sentences]
 
     def role(self, i: int) -> Role:
@@ -105,12 +105,13 @@ class Reader:
         return Role.ABSTRACT if i < _OPENING else Role.METHOD
 
     def references(self, i: int) -> int:
-        """The number of cross-references in a sentence, each of which leaves a gap in the readable text."""
+        """Returns the number of cross-references in a sentence. Each cross-reference leaves a gap in the readable
+        text."""
         sentence = self.sentences[i]
         return len(_REFERENCE.findall(self.document.text, sentence.start, sentence.end))
 
     def excerpts(self, indices: Sequence[int]) -> tuple[Excerpt, ...]:
-        """The spans of these sentences."""
+        """Returns these sentences' spans as excerpts."""
         return tuple(
             excerpt_of(self.document, self.part_of[i], *span) for i in indices for span in self.sentences[i].spans
         )
@@ -120,7 +121,7 @@ class Reader:
 
 
 def read(document: Document) -> tuple[Reader, tuple[Part, ...]]:
-    """The sentences and parts of a paper."""
+    """Splits a paper into sentences and parts."""
     sentences = prose(document)
     parts = outline(document, sentences)
     part_of = {i: p for part in parts for p in part.walk() for i in p.sentences}
@@ -128,14 +129,15 @@ def read(document: Document) -> tuple[Reader, tuple[Part, ...]]:
 
 
 def excerpt_of(document: Document, part: Part | None, start: int, end: int) -> Excerpt:
-    """The excerpt between two offsets in a part."""
+    """Returns the excerpt between two offsets in a part."""
     path, line = document.place(start) or (None, None)
     return Excerpt(section=part.title if part else "", start=start, end=end, path=path, line=line)
 
 
 @lru_cache(maxsize=256)
 def pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """A pattern that matches any of the names, ignoring case, hyphens and plurals; short forms must match exactly."""
+    """Returns a pattern that matches any of the names, ignoring case, hyphens and plurals. Abbreviations must match
+    exactly."""
     out = []
     for name in names:
         parts = re.findall(r"[^\W_]+", name)
@@ -151,7 +153,7 @@ def pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def mentions(names: Sequence[str], reader: Reader) -> list[int]:
-    """Indices of the sentences that contain any of the names."""
+    """Returns the indices of the sentences that contain any of the names."""
     near: set[int] = set()
     for name in names:
         near |= reader.having([stem(w) for w in words(name)])
@@ -160,7 +162,7 @@ def mentions(names: Sequence[str], reader: Reader) -> list[int]:
 
 
 def _alone(text: str) -> float:
-    """A score, at most 0, for how well a sentence defines something without its context."""
+    """Scores how well a sentence defines something without context. The score is at most 0."""
     count = len(text.split())
     score = -4.0 * bool(_TRANSITION.match(text)) - 8.0 * bool(_OF_OTHERS.match(text)) - 5.0 * ("?" in text)
     score -= 3.0 * min(2, len(_POINTER.findall(text))) + 4.0 * (count < 6) + max(0, count - 60) / 20
@@ -171,10 +173,12 @@ def _alone(text: str) -> float:
 def choose(
     reader: Reader, names: Sequence[str], own: Sequence[int], naming: Sequence[int] = (), used: Collection[int] = ()
 ) -> list[int]:
-    """The indices of one to four sentences that together define the technique with these `names`; empty if none do.
+    """Returns the indices of one to four sentences that together define the technique with these `names`. Returns an
+    empty list if no sentence defines the technique.
 
-    `own` are the sentences under its heading, `naming` the sentences that name it, `used` the sentences that already
-    define another technique. The definition is the text of these sentences, joined by spaces."""
+    `own` are the sentences under the technique's heading, `naming` are the sentences that name the technique, and
+    `used` are the sentences that already define another technique. The definition is the text of these sentences,
+    joined by spaces."""
     found = pattern(tuple(names))
     stems = set(key(names[0]))
     rank = {i: n for n, i in enumerate(own)}
@@ -199,7 +203,7 @@ def choose(
 
 
 def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
-    """A sentence, plus the sentences after it in the same paragraph that continue it."""
+    """Returns a sentence together with the sentences in the same paragraph that continue it."""
     chosen = [best]
     for at in range(best + 1, min(best + MAX_SENTENCES, len(reader.sentences))):
         following = reader.sentences[at]

@@ -1,5 +1,5 @@
-"""Evidence that a name is a technique, beyond the name's own words: whether its section describes actions, whether the
-paper uses it in the text, and whether it refers to data."""
+"""Looks for evidence in a paper's text that a name denotes a technique, such as actions described in the name's section
+or mentions of the name. Also recognises the names of data sets."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _COUNTED = re.compile(r"\s(?:\w+\s)?(?:has|have|contains?|consists? of|comprises
 
 
 def shows(reader: Reader, part: Part) -> bool:
-    """Whether a part displays an equation or contains an algorithm, not counting its subparts."""
+    """Whether a part displays an equation or contains an algorithm. Subparts do not count."""
     inner = [(child.start, child.end) for child in part.children]
     listed = [a.start for a in reader.document.algorithms if part.start <= a.start < part.end]
     own = any(not any(start <= at < end for start, end in inner) for at in listed)
@@ -38,7 +38,7 @@ def shows(reader: Reader, part: Part) -> bool:
 
 
 def acts(reader: Reader, sentences: Sequence[int]) -> int:
-    """The number of actions described in these sentences."""
+    """Returns the number of actions that these sentences describe."""
     return len(_ACTS.findall(reader.text(sentences)))
 
 
@@ -48,7 +48,7 @@ def is_used(reader: Reader, name: str) -> bool:
 
 
 def is_spoken_of(reader: Reader, name: str) -> bool:
-    """Whether any sentence contains most words in the name."""
+    """Whether any sentence contains at least two thirds of the words in the name."""
     stems = key(name)
     least = max(1, -(-2 * len(stems) // 3))
     near = {i for stem in stems for i in reader.having([stem])}
@@ -56,7 +56,7 @@ def is_spoken_of(reader: Reader, name: str) -> bool:
 
 
 def is_data(reader: Reader, name: str) -> bool:
-    """Whether the text uses the name for data: "the X dataset", "trained on X", "X has 10 classes"."""
+    """Whether the text uses the name X for data, as in "the X dataset", "trained on X" or "X has 10 classes"."""
     if not is_proper(name) and not any(c.isupper() for c in name[1:]) and not any(c.isdigit() for c in name):
         return False
     found = pattern((name,))

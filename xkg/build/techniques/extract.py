@@ -1,7 +1,7 @@
 """Extracts a paper's technique tree from its structure, without a language model.
 
 Techniques are named by method headings, algorithm captions, and sentences that propose, name or define something;
-`evidence` shows which of them the paper describes rather than just names. The root is the paper's own method; its
+`evidence` determines whether the paper actually describes a named technique. The root is the paper's own method; its
 components keep the paper's order and nesting. A technique that appears as a heading, caption, term and abbreviation is
 still a single node."""
 
@@ -34,7 +34,8 @@ def _leaves(node: Node) -> int:
 
 
 def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None) -> Iterator[Technique]:
-    """The techniques in a paper's trees in preorder, with ids, depths, and weights that sum to 1 among siblings."""
+    """Yields the techniques in a paper's trees in preorder, with ids, depths and weights. The weights of siblings sum
+    to 1."""
     total = sum(_leaves(n) for n in nodes)
     prefix = f"{paper_id}#" if parent is None else f"{parent.id}/"
     for node, slug in zip(nodes, unique_slugs(n.name for n in nodes), strict=True):
@@ -55,8 +56,8 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
 
 
 def extract(document: Document, paper_id: str) -> Extraction:
-    """The techniques, findings and resources in a paper. A paper that does not name a method of its own has several
-    roots; an empty paper has none."""
+    """Extracts the techniques, findings and resources from a paper. A paper without a named method of its own has
+    several roots, and an empty paper has no root."""
     tree = Tree(*read(document))
     for add in (add_headings, add_algorithms, add_definitions, add_terms, add_abbreviated):
         add(tree)

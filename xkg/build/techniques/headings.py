@@ -1,8 +1,7 @@
-"""Finds techniques named in headings and in the titles of paragraphs and list items.
+"""Finds techniques named in headings, including the titles of paragraphs and list items.
 
-A heading names a technique if the paper works with it, that is, if the text under the heading states a formula, an
-algorithm or a step, and the running text contains the name. The role of the heading's part decides how many of these
-conditions are required."""
+A heading names a technique if the text under the heading contains a formula, an algorithm or a step, and the running
+text contains the name. The role of the heading's part determines how many of these conditions must hold."""
 
 import re
 from bisect import bisect_left
@@ -85,7 +84,7 @@ def _is_described(tree: Tree, part: Part) -> bool:
 
 
 def _is_aside(part: Part | None) -> bool:
-    """Whether a part of an appendix contains proofs or results."""
+    """Whether a part of an appendix is about something other than the method, such as proofs or results."""
     while part is not None:
         if role_of_title(part.title) not in (None, Role.METHOD):
             return True
@@ -94,7 +93,8 @@ def _is_aside(part: Part | None) -> bool:
 
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
-    """The technique named by a heading, added to the tree, or `above` if it names none."""
+    """Adds the technique named by a heading to the tree and returns the technique, or `above` if the heading names no
+    technique."""
     name = clean(plain_title(part.title))
     node: Node | None
     if tree.is_root(name) or (part.level == 1 and _describes_root(tree, part)):
@@ -116,14 +116,14 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_other_name(tree: Tree, root: Node, name: str) -> bool:
-    """Whether readers may look for the root by the name in this heading about it."""
+    """Whether the name in a heading about the root can serve as another name for the root."""
     if tree.is_root(name):  # "Walk Encoding" in a paper on walk encodings
         return key(name) in root.keys(tree.shorts) and name.casefold() not in map(str.casefold, root.names)
     return not tree.names_only_root(name) and is_name(name) and is_method_like(name)
 
 
 def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
-    """The node for a name, new or existing, or `above` if the name is not a technique."""
+    """Returns the existing node or a new node for a name. Returns `above` if the name is not a technique."""
     if tree.is_full or _QUESTION.search(part.title) or is_data(tree.reader, name):
         return above
     # "GPT2", "CIFAR-10": a name with a version is something that the paper uses, unless it names a method.
@@ -155,8 +155,9 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
-    """Whether the text works with this name. If a part contains only other headings, the text must mention the name; if
-    it groups several things of a kind ("Compression Methods"), it is not a technique."""
+    """Whether the text uses a heading's name as a technique. If the heading's part contains hardly any text besides
+    other headings, the text must mention the name elsewhere. A heading that groups several things of a kind
+    ("Compression Methods") is not a technique."""
     abbreviated = key(name) in tree.longs or "(" in name
     if part.children and head(name).endswith("s") and head(name) in GENERIC and not abbreviated:
         return False
@@ -186,16 +187,16 @@ def _is_bare(name: str) -> bool:
 
 
 def _half(tree: Tree, name: str) -> str:
-    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one half
-    does."""
+    """If only one half of a title such as "One practical detail: log-scaling" names a technique, returns that half.
+    Otherwise, returns the whole title."""
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
     used = halves if len(halves) == 1 else [half for half in halves if is_used(tree.reader, half)]
     return used[0] if ":" in name and len(used) == 1 else name
 
 
 def _split(tree: Tree, name: str) -> list[str]:
-    """The techniques in a heading "A, B and C" if the text mentions each without the others, otherwise the whole
-    heading."""
+    """Splits a heading such as "A, B and C" if the text also mentions A, B and C separately. Otherwise, returns the
+    whole heading."""
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
         return [name]
@@ -212,8 +213,9 @@ def _split(tree: Tree, name: str) -> list[str]:
 
 
 def _describes_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section describes the root as a whole: its title or one of its algorithm captions contains the
-    root's name, or it is the first section on the method and begins with that name."""
+    """Whether a main section describes the root as a whole. The section's title or one of its algorithm captions must
+    contain the root's name. For the first section on the method, an opening sentence with the root's name and "we" or
+    "our" is enough."""
     if tree.root is None:
         return False
     title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "
@@ -228,7 +230,7 @@ def _describes_root(tree: Tree, part: Part) -> bool:
 
 
 def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
-    """The emphasised text fragments in a sentence."""
+    """Yields the emphasised text fragments in a sentence."""
     sentence, every = tree.reader.sentences[i], tree.reader.document.emphases
     for n in range(bisect_left(every, sentence.start, key=lambda e: e.start), len(every)):
         if every[n].start >= sentence.end:

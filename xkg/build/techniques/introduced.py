@@ -1,6 +1,6 @@
-"""Finds the names that a sentence gives to techniques: "we propose X", "called X", "*X* computes …".
+"""Finds the names that a sentence introduces for techniques, as in "we propose X", "called X" and "*X* computes …".
 
-No part-of-speech tagger is used: a noun phrase is the text between a verb or determiner and the next function word, as
+No part-of-speech tagger is used. A noun phrase is the text between a verb or determiner and the next function word, as
 in Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
 Natural Language Engineering 1(1), 1995."""
 
@@ -40,7 +40,8 @@ _GIVES = re.compile(
 
 @dataclass(frozen=True)
 class Term:
-    """A name in a sentence, its abbreviation there, and how it is introduced."""
+    """A name in a sentence. `how` says how the sentence introduces the name, and `short` is the abbreviation given in
+    the sentence, if any."""
 
     name: str
     how: Literal["propose", "call", "define"]
@@ -48,7 +49,8 @@ class Term:
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
-    """The noun phrase in `text` that starts at `at`, without article and praise, and its end; "" if there is none."""
+    """Returns the noun phrase in `text` that starts at `at`, without articles and words of praise, and the phrase's
+    end. The phrase is "" if there is no noun phrase."""
     phrase: list[str] = []
     end = at
     for match in _TOKEN.finditer(text, at):
@@ -76,8 +78,8 @@ def _short_after(text: str, end: int) -> str | None:
 
 
 def _apposition(text: str, end: int) -> tuple[str, int]:
-    """The name in "… approach, NAME," or "… approach: NAME", and its end; "" if there is none. "…, a method that …" is
-    a description, not a name."""
+    """Returns the name in "… approach, NAME," or "… approach: NAME", and the name's end. The name is "" if there is no
+    such name. For example, "…, a method that …" is a description."""
     match = re.match(r"[^,:;.()–—]{0,60}?\s*[,:–—]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
     if not match or re.match(r"(?:an?|the|our|its|which|where)\b", text[end + match.end() :], re.IGNORECASE):
         return "", end
@@ -87,7 +89,7 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
 
 
 def terms(text: str) -> Iterator[Term]:
-    """The names that a sentence proposes or introduces, each once."""
+    """Yields the names that a sentence proposes or introduces, without duplicates."""
     seen: set[tuple[str, ...]] = set()
     longs = abbreviations([text]).values()
     for name, how, end in _named(text):
@@ -117,7 +119,8 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call"], int]]:
 
 
 def defines(text: str, name: str) -> bool:
-    """Whether a sentence defines `name`: "the batch step computes …", "the second term is the repulsive force: …"."""
+    """Whether a sentence defines `name`, as in "the batch step computes …" and "the second term is the repulsive force:
+    …"."""
     at = text.find(name)
     before, after = text[:at], text[at + len(name) :]
     subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)

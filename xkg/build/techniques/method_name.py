@@ -35,8 +35,8 @@ _ENOUGH = 4.5
 
 @dataclass(frozen=True)
 class Proposal:
-    """`name` is the short name if there is one, otherwise the full name. `aliases` are its other spellings in the
-    paper, `naming` the sentences that propose it."""
+    """The paper's own method. `name` is the method's short name if there is one, and otherwise the full name. `aliases`
+    are other spellings of the name in the paper, and `naming` are the sentences that propose the method."""
 
     name: str
     aliases: tuple[str, ...]
@@ -48,7 +48,7 @@ class Proposal:
 
 
 def title_names(title: str) -> Iterable[tuple[str, float]]:
-    """The parts of a title that may be the method's name, with scores."""
+    """Yields the parts of a title that may be the method's name, with scores."""
     before, colon, after = title.partition(":")
     before = before.strip()
     if colon and len(before.split()) <= 4 and is_name(before):
@@ -64,7 +64,7 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
 
 
 def _count(names: Iterable[str], reader: Reader) -> int:
-    """The number of exact occurrences of the names."""
+    """Returns the number of exact occurrences of the names in the paper."""
     total = 0
     for name in set(names):
         pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
@@ -82,8 +82,8 @@ class _Candidate:
 
 
 def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ...], _Candidate]:
-    """Names that sentences propose or introduce, and names in the title. An abbreviation and its long form are one
-    candidate."""
+    """Returns the names that sentences propose or introduce, and names in the title. An abbreviation and its long form
+    count as one candidate."""
     short_of = {key(long): short for short, long in shorts.items()}
     found: dict[tuple[str, ...], _Candidate] = {}
 
@@ -115,7 +115,8 @@ def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ..
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
-    """The paper's own method, or None if the paper names none (an analysis, a survey, a benchmark)."""
+    """Finds the paper's own method. Returns None if the paper does not name a method, for example because the paper is
+    a survey or an analysis."""
     document: Document = reader.document
     title = document.title.casefold()
     title_stems = set(key(document.title))
@@ -160,8 +161,8 @@ def _bare(name: str) -> str:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """One spelling for each name: the spelling with the most capitals, without a final "approach", "method" or the
-    like."""
+    """Returns one spelling for each name: the spelling with the most capitals, without a final word such as "approach"
+    or "method"."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = _bare(name)

@@ -1,4 +1,4 @@
-"""Technique names: which text can be a name, and when two names mean the same technique.
+"""Decides whether text can be a technique's name, and whether two names mean the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -40,13 +40,13 @@ _SYMBOL = re.compile(
 
 
 def words(name: str) -> list[str]:
-    """The folded words of a name, ignoring hyphens and case."""
+    """Returns the words of a name in folded case, split at hyphens."""
     folded = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return re.findall(r"[^\W_]+(?:'[^\W_]+)?", folded)
 
 
 def stem(word: str) -> str:
-    """A folded word without plural and common endings, used only for comparisons."""
+    """Removes the plural and other common endings from a folded word, for comparisons only."""
     return _SUFFIX.sub("", _PLURALS.sub("", word.removesuffix("'s")))
 
 
@@ -56,7 +56,7 @@ _PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "sim
 
 @lru_cache(maxsize=8192)
 def key(name: str) -> tuple[str, ...]:
-    """The stems of a name's distinctive words, in order. Equal keys mean the same technique."""
+    """Returns the stems of a name's distinctive words, in order. Names with equal keys mean the same technique."""
     stems: list[str] = []
     # "Mirror update in games" is the same as "mirror in games".
     for part in PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name), maxsplit=1):
@@ -69,7 +69,7 @@ def key(name: str) -> tuple[str, ...]:
 
 
 def is_proper(text: str) -> bool:
-    """Whether `text` is written like a name inside a sentence: "Test-Time Training", "iCaRL"."""
+    """Whether `text` is written like a name inside a sentence, such as "Test-Time Training" or "iCaRL"."""
     return (
         bool(text)
         and all(w[0].isupper() or any(c.isupper() for c in w) or w in LITTLE for w in text.split())
@@ -103,7 +103,7 @@ def is_name(text: str, *, proper: bool = False) -> bool:
 
 
 def head(name: str) -> str:
-    """The head noun of a name: the last word before "of", "for", "with" and the like."""
+    """Returns the head noun of a name, which is the last word before a preposition such as "of", "for" or "with"."""
     core = PREPOSITION.split(re.sub(r"\([^()]*\)", " ", name))[0]
     found = words(core)
     # The head noun of "weight matrix W" is "matrix".
@@ -121,7 +121,8 @@ def is_no_technique(name: str) -> bool:
 
 
 def is_method_like(name: str) -> bool:
-    """Whether the head of a name is something to build or run: a module, a loss, a procedure, an action."""
+    """Whether the head of a name is something that can be built or run, such as a module, a loss, a procedure or an
+    action."""
     last = head(name)
     if is_no_technique(name):
         return False
@@ -143,7 +144,8 @@ def is_method_like(name: str) -> bool:
 
 
 def clean(title: str) -> str:
-    """The name in a heading or caption, without numbering, articles and closing punctuation; may be empty."""
+    """Returns the name in a heading or caption, without numbering, articles and final punctuation. The result may be
+    empty."""
     text = " ".join(title.replace("~", " ").split()).strip(" .:;,-–—*_#")
     text = re.sub(r"^(?:\(?[A-Z]?\d+(?:\.\d+)*[.):]?|[A-Z]\.|[IVX]+\.|\([a-z]\))\s+", "", text)
     # "Step 2 (dictionary refinement)", "Round 1: construction"
@@ -162,9 +164,9 @@ def clean(title: str) -> str:
 
 
 def plain_title(title: str) -> str:
-    """A heading or caption without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as
-    a word, and so does a letter with a subscript or superscript before other words ("$W_1$ distance" is "W_1
-    distance"). Empty if an action's only object is a formula ("Compute $x^{t+1}$ for GD")."""
+    """Removes the mathematical symbols from a heading or caption such as "Neighbour sampling $S_N$". A single letter
+    counts as a word, as does a letter with a subscript or superscript before other words ("$W_1$ distance" becomes "W_1
+    distance"). Returns '' if an action's only object is a formula ("Compute $x^{t+1}$ for GD")."""
 
     def plain(match: re.Match[str]) -> str:
         if not (symbol := _SYMBOL.fullmatch(match[1].strip())):
@@ -179,13 +181,13 @@ def plain_title(title: str) -> str:
     after = PREPOSITION.match(f" {text[first.end(2) :].strip()} ") if first else None
     if first and (first[2] or (after and words(first[1])[0] in ACTIONS)):
         return ""
-    # "Line search ($S_2^t$)", "Line search for $x^{t+1}$"
-    text = re.sub(r"\s?\(\s?\)", "", text)
+    # "Line search ($S_2^t$)", "Pre-training (all sites, $n = 156$)", "Line search for $x^{t+1}$"
+    text = re.sub(r"\s?\((?:[^()]{0,60},)?\s?\)", "", text)
     return re.sub(rf"{PREPOSITION.pattern}$", "", f"{text} ", flags=re.IGNORECASE).strip()
 
 
 def about(title: str) -> str:
-    """X from a heading such as "Framework of X", "Overview of X" or "X in detail"; any other title is returned
+    """Returns X for a heading such as "Framework of X", "Overview of X" or "X in detail". Any other title is returned
     unchanged."""
     match = re.match(
         r"(?:[\w-]+\s+)?([\w-]+)\s+(?:of|for|behind)\s+(?:the\s+|our\s+)?(?:proposed\s+)?(.+)", title, re.IGNORECASE
@@ -198,8 +200,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order, with the first at the start of `long` and at least half
-    of them at the start of a word."""
+    """Whether the letters of `short` occur in `long` in order. The first letter must be at the start of `long`, and at
+    least half of the letters must be at the start of a word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:
@@ -223,8 +225,8 @@ SHORT = r"[^\W_A-Z]*+[A-Z][\w+\-]*(?: [A-Z0-9][\w+\-]*)?"
 
 
 def abbreviations(texts: Iterable[str]) -> dict[str, str]:
-    """Short form → long form for every "long form (SHORT)" or "SHORT (long form)" with matching letters. If a short
-    form is defined more than once, the first definition is used."""
+    """Maps short forms to long forms, for every "long form (SHORT)" or "SHORT (long form)" with matching letters. If a
+    short form is defined more than once, the first definition is used."""
     out: dict[str, str] = {}
     for text in texts:
         if "(" not in text:
@@ -249,5 +251,5 @@ def abbreviations(texts: Iterable[str]) -> dict[str, str]:
 
 
 def resolve(name: str, shorts: Mapping[str, str]) -> str:
-    """`name` with its abbreviations expanded, for comparisons."""
+    """Expands the abbreviations in `name`, for comparisons."""
     return " ".join(shorts.get(w, w) for w in name.split())

@@ -1,4 +1,5 @@
-"""Puts the method's name before headings that name only a role in it, such as "update rule" in a paper on EggNet."""
+"""Adds the method's name to names that describe only a role in the method. For example, "update rule" in a paper on
+EggNet becomes "EggNet update rule"."""
 
 import re
 
@@ -16,9 +17,9 @@ _LIST = re.compile(r"\sand\s|,|:")
 
 
 def is_own_name(tree: Tree, name: str, part: Part | None) -> bool:
-    """Whether readers recognise a technique by the heading `name` of `part`, or by a caption, without the method's
-    name: if it contains a proper name, an abbreviated term or the method's name, or if the text elsewhere uses it as a
-    term, mostly without "the" or "our"."""
+    """Whether `name`, from a caption or the heading of `part`, identifies a technique without the method's name. The
+    name must contain a proper noun, an abbreviated term or the method's name, or must be used as a term elsewhere in
+    the text, mostly without "the" or "our"."""
     mine = set(key(name))
     # "Graph filters for relations" in a paper on relational graph networks
     roots = tree.root.keys(tree.shorts) if tree.root is not None else set()
@@ -43,13 +44,14 @@ def _is_proper_noun(reader: Reader, word: str) -> bool:
 
 
 def _is_written(reader: Reader, word: str, after: str = r"(?<!\w)") -> bool:
-    """Whether a sentence contains a word in this case."""
+    """Whether a sentence contains the word with the same capitalisation."""
     found = re.compile(rf"{after}{re.escape(word)}")
     return any(found.search(reader.sentences[i].text) for i in reader.having([stem(w) for w in words(word)]))
 
 
 def add_method_name(tree: Tree) -> None:
-    """Adds the method's name to headings and captions that are no names of their own. The heading becomes an alias."""
+    """Adds the method's name to technique names that do not identify a technique on their own. The original name
+    becomes an alias."""
     root = tree.root
     for node in tree.nodes():
         if root is not None and node is not root and _needs_method(tree, root.name, node):
@@ -68,7 +70,8 @@ def _needs_method(tree: Tree, method: str, node: Node) -> bool:
 
 
 def _joined(reader: Reader, method: str, name: str) -> str:
-    """Examples: "EggNet update rule", "Pooling of eggs in EggNet", "Update rule in Incremental Egg Pooling"."""
+    """Combines two names, as in "EggNet update rule", "Pooling of eggs in EggNet" and "Update rule in Incremental Egg
+    Pooling"."""
     first, *others = name.split()
     acts = len(others) > 1 and (first.endswith("ing") or first.casefold() in ACTIONS)
     if acts or _LIST.search(name) or len(words(method)) > _SHORT or set(words(method)) & set(words(name)):

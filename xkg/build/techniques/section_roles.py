@@ -1,8 +1,8 @@
-"""Determines the role of each part of a paper: introduction, background, method, theory, experiments, …
+"""Determines the role of each part of a paper, such as introduction, background, method, theory or experiments.
 
-A part is a section or a run-in heading ("Batch step. This step begins …"). Its role is determined by the words in its
-title, or else by its sentences and position: a part between background and experiments that proposes something counts
-as method."""
+A part is a section or a run-in heading ("Batch step. This step begins …"). The words in a part's title determine the
+part's role. If the title does not indicate a role, the part's sentences and position determine the role. For example, a
+part between background and experiments that proposes something counts as method."""
 
 import re
 from bisect import bisect_left
@@ -33,8 +33,8 @@ class Role(StrEnum):
 
 @dataclass
 class Part:
-    """A heading with its text. `start`, `body_start` and `end` are as in `Section`; `sentences` are the indices of its
-    sentences, excluding sentences in its children."""
+    """A heading with its text. `start`, `body_start` and `end` have the same meaning as in `Section`. `sentences`
+    contains the indices of the part's sentences, except for sentences in its children."""
 
     title: str
     level: int
@@ -127,8 +127,8 @@ _CITED = re.compile(
 
 
 def role_of_title(title: str) -> Role | None:
-    """The role indicated by the words in a title, if any. A section on the method and something else counts as method;
-    its subparts have their own roles."""
+    """Returns the role indicated by the words in a title, if any. A section on the method and another topic counts as
+    method, while the section's subparts have their own roles."""
     roles = [_role(each) for each in re.split(r"\band\b|,|&", title)]
     # "Methods and Results": the results have their own headings.
     if len(roles) == 2 and roles == [Role.METHOD, Role.EXPERIMENTS]:
@@ -167,8 +167,8 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
 
 
 def _content_role(text: str, stated: int, cited: int, shown: int, *, early: bool) -> Role:
-    """The role of a main part whose title indicates none, from the number of `stated` theorems, citations and formulas.
-    `early` means that it comes before the experiments."""
+    """Returns the role of a main part whose title does not indicate a role. `stated`, `cited` and `shown` are the
+    numbers of theorems, citations and formulas. `early` means that the part comes before the experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = (len(_OURS.findall(text)) + shown) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
@@ -237,12 +237,14 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _is_vague(title: str) -> bool:
-    """Whether a title suggests experiments only through a word that methods use too: "Hyperparameter Treatment"."""
+    """Whether a title suggests experiments only through a word that is also used for methods, such as "Hyperparameter
+    Treatment"."""
     return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
 
 
 def _inherit(part: Part, role: Role) -> None:
-    """Assigns the parent's `role`, unless the title indicates an aside: background, a proof, an experiment."""
+    """Assigns the parent's `role`, unless the title indicates an aside, such as background, a proof or an
+    experiment."""
     own = role_of_title(part.title)
     part.labelled = own is not None
     if own is Role.EXPERIMENTS and role is Role.METHOD and _is_vague(part.title):
@@ -269,14 +271,14 @@ def _inherit(part: Part, role: Role) -> None:
 
 
 def part_at(parts: Sequence[Part], offset: int) -> Part | None:
-    """The innermost part at an offset."""
+    """Returns the innermost part at an offset."""
     around = [p for part in parts for p in part.walk() if p.start <= offset < p.end and p.role is not Role.ABSTRACT]
     return around[-1] if around else None
 
 
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
-    """The parts of a paper, including run-in headings, as trees in reading order with roles. The abstract, if any,
-    comes first. Each sentence is in exactly one part, unless it comes before the first part."""
+    """Returns the parts of a paper, including run-in headings, as trees in reading order, with roles. The abstract, if
+    there is one, comes first. Each sentence is in exactly one part, unless it comes before the first part."""
     parts = _tree(document.sections, document, None)
     for i, sentence in enumerate(sentences):
         home = _innermost(parts, sentence.start)

@@ -21,7 +21,7 @@ _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences name or define to the tree, starting with sentences on the method."""
+    """Adds the techniques that sentences name or define to the tree, starting with sentences about the method."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)

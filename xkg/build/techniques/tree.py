@@ -33,8 +33,9 @@ DOUBT = "doubtful as a technique: neither its own section nor the rest of the pa
 
 @dataclass(eq=False)
 class Node:
-    """A technique under construction. `score` is the confidence that it is a technique; `own` are the sentences under
-    its heading, `naming` the sentences that name it. `doubt` says why it may not be a technique."""
+    """A possible technique. `score` is the confidence that the node is a technique, and `doubt` is a reason why the
+    node may not be a technique. `own` are the sentences under the technique's heading, and `naming` are the sentences
+    that name the technique."""
 
     name: str
     start: int
@@ -86,16 +87,16 @@ class Tree:
             self.tops.append(self.root)
 
     def is_main(self, i: int) -> bool:
-        """Whether a sentence belongs to the method; always True if no part of the paper is marked as the method."""
+        """Whether a sentence belongs to the method. Always True if no part of the paper has the role of the method."""
         return not self.has_method or self.reader.role(i) in MAIN
 
     def nodes(self) -> Iterator[Node]:
-        """All techniques so far, parents first."""
+        """Yields all techniques found so far, parents first."""
         for top in self.tops:
             yield from top.walk()
 
     def find(self, name: str) -> Node | None:
-        """The node with this name."""
+        """Returns the node with this name, or None."""
         keys = {key(name), key(resolve(name, self.shorts))} - {()}
         return next((node for node in self.nodes() if keys & node.keys(self.shorts)), None)
 
@@ -111,7 +112,7 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's name plus one or two words: "Batch and match VI"."""
+        """Whether a name consists of the root's name and one or two other words, such as "Batch and match VI"."""
         if self.root is None or " " not in name:
             return False
         # "Depth pretraining for FCOS" is applied to FCOS.
@@ -144,8 +145,8 @@ class Tree:
             node.aliases.append(other)
 
     def above(self, part: Part | None) -> Node | None:
-        """The technique described by the innermost part that describes one, searching from `part` outwards; otherwise
-        the root."""
+        """Returns the technique described by `part` or by the innermost enclosing part that describes a technique.
+        Returns the root if there is no such part."""
         while part is not None:
             if (node := self.node_of.get(id(part))) is not None:
                 return node
@@ -153,8 +154,8 @@ class Tree:
         return self.root
 
     def finish(self) -> list[Node]:
-        """The top-level techniques, each with its definition. Techniques over the limit or without a definition are
-        dropped."""
+        """Returns the top-level techniques with their definitions. Drops techniques beyond the maximum number, and
+        techniques without a definition."""
         nodes = list(self.nodes())
         keep = {id(n) for n in sorted(nodes, key=lambda n: (n.doubt is not None, -n.score))[:MAX_TECHNIQUES]}
         self.tops = _kept(self.tops, keep)
@@ -183,7 +184,7 @@ class Tree:
 
 
 def _kept(nodes: Iterable[Node], keep: set[int]) -> list[Node]:
-    """The nodes in `keep`. A dropped node is replaced by those of its components that are kept."""
+    """Returns the nodes in `keep`. Each dropped node is replaced with its kept components."""
     out: list[Node] = []
     for node in nodes:
         node.children = _kept(node.children, keep)

@@ -22,7 +22,7 @@ _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": 
 
 
 def lines(report: BatchReport) -> Iterator[Text | Padding]:
-    """Yields the rows of a report and their total, with failure reasons and notes below each row; a note about several
+    """Yields the rows of a report and their total, with failure reasons and notes below each row. A note about several
     papers appears once, at the end."""
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:

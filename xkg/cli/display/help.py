@@ -1,4 +1,5 @@
-"""Shortens the help of commands with many options: `--help` lists the common ones, `--help-all` lists all."""
+"""Shortens the help of commands with many options. `--help` lists the common options, and `--help-all` lists all
+options."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

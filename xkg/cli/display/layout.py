@@ -1,5 +1,5 @@
-"""Wraps text and tables to the width of the terminal. Lines written to a pipe are not wrapped, so that grep sees whole
-rows."""
+"""Wraps text and tables to the width of the terminal. Lines written to a pipe are not wrapped, so that grep matches
+whole rows."""
 
 import io
 import re
@@ -24,7 +24,7 @@ _HANGING = re.compile(r"\s*(?:- |\d+\. |> )?")
 
 
 def width() -> int:
-    """Returns the terminal's width in columns; `UNBOUNDED` if there is no terminal."""
+    """Returns the terminal's width in columns, or `UNBOUNDED` if there is no terminal."""
     return shutil.get_terminal_size((UNBOUNDED, 24)).columns
 
 
@@ -63,8 +63,8 @@ def _folded(line: str, columns: int) -> list[str]:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
-    """Renders aligned columns with wrapped text if they fit the terminal, or else one record per row. `numbers` are the
-    indexes of right-aligned columns. Cells are plain text."""
+    """Renders aligned columns with wrapped text. If the columns do not fit the terminal, renders one record per row
+    instead. `numbers` are the indexes of right-aligned columns. Cells are plain text."""
     return fitting_table(columns, rows, numbers) or _records(columns, rows)
 
 

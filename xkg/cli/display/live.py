@@ -1,4 +1,4 @@
-"""Progress of slow commands on stderr: one live line on a terminal, occasional lines elsewhere."""
+"""Progress of slow commands on stderr: one live line on a terminal, otherwise occasional lines."""
 
 import sys
 import time
@@ -44,7 +44,7 @@ def stderr_console() -> Console:
 def shown(
     console: Console, state: Callable[[], RenderableType], live: Callable[..., None], plain: Callable[..., None]
 ) -> Iterator[Callable[..., None]]:
-    """On a terminal, shows `state` below the output of `live`; elsewhere, prints the output of `plain`."""
+    """On a terminal, shows `state` below the output of `live`. Otherwise, prints the output of `plain`."""
     if not console.is_terminal:
         yield plain
         return

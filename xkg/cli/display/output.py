@@ -19,7 +19,7 @@ A = TypeVar("A", bound="BaseModel")
 
 
 def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints text without control sequences, since names and titles come from papers and repositories."""
+    """Prints text without control sequences, because names and titles come from papers and repositories."""
     from xkg.serve.answers.quoting import visible
 
     typer.echo(visible(text), err=err, nl=nl)
@@ -34,8 +34,8 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def print_result(result: "BaseModel", as_json: bool) -> None:
-    """Prints a result, wrapped to the terminal's width, and prints its notes and omissions on stderr. Then raises its
-    `failure`, if it has one."""
+    """Prints a result, wrapped to the terminal's width, and prints its notes and omissions on stderr. Then raises the
+    result's `failure`, if any."""
     from xkg.cli.display.layout import width, wrapped
 
     print_notes(getattr(result, "notes", ()))
@@ -71,7 +71,7 @@ def in_commands(answer: A) -> A:
 
 
 def json_of(value: object) -> str:
-    """Returns ASCII-only JSON, since a lone surrogate in a paper cannot be encoded as UTF-8, but can be escaped."""
+    """Returns ASCII-only JSON, because lone surrogates in papers can be escaped, but not encoded as UTF-8."""
     return json.dumps(value, indent=2)
 
 

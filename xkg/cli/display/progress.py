@@ -1,4 +1,4 @@
-"""Progress on stderr: one live line or table on a terminal, plain lines elsewhere, or JSON lines."""
+"""Progress on stderr: one live line or table on a terminal, otherwise plain lines or JSON lines."""
 
 import json
 import sys
@@ -37,8 +37,8 @@ _EVENTS = {
 
 @contextmanager
 def text_lines() -> Iterator[Notify]:
-    """Shows events from a build or an implementation: one line for each step, each finished stage and, if there is no
-    terminal, each technique. On a terminal, also shows the current state below these lines."""
+    """Shows events from a build or an implementation. Prints one line for each step and finished stage. If there is no
+    terminal, also prints one for each technique. On a terminal, also shows the current state below these lines."""
     console = stderr_console()
     display = _Build(console)
     with shown(console, display.line, display.live, display.plain) as notify:
@@ -47,8 +47,8 @@ def text_lines() -> Iterator[Notify]:
 
 @contextmanager
 def lines_of_papers(papers: int) -> Iterator[Notify]:
-    """Shows the builds of several papers: one line for each finished paper; on a terminal, the papers in progress and a
-    summary below these lines."""
+    """Shows the builds of several papers, with one line for each finished paper. On a terminal, also shows the papers
+    in progress and a summary below these lines."""
     console = stderr_console()
     display = _Papers(console, papers)
     with shown(console, display.table, display.take, display.take) as notify:
@@ -59,8 +59,8 @@ def lines_of_papers(papers: int) -> Iterator[Notify]:
 def json_lines() -> Iterator[Notify]:
     """Writes events for programs, one JSON object per line, with the calls, tokens and dollars so far (null if a price
     is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after each language model call. If
-    there are several papers, each line contains the `paper` as it was specified, and each paper ends with a `paper`
-    event that contains its row."""
+    there are several papers, each line contains the `paper` as specified by the user. At the end of each build, a
+    `paper` event with the paper's row is written."""
     bill = _Bill()
 
     def notify(event: Any) -> None:
@@ -145,8 +145,8 @@ class _Build:
             self._console.print(f"  {event.number:>3}  {event.action:<24}{outcome}{dollars}{metric}")
 
     def line(self) -> Text:
-        """Returns the stage and the techniques in progress, the stage's remaining time if it can be estimated, the
-        cost, and the time since the build began."""
+        """Returns the stage, the techniques in progress, the stage's estimated remaining time (if known), the cost, and
+        the elapsed time."""
         with self._lock:
             names = [printable_line(name) for name in self._working]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

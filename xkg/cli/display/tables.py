@@ -105,8 +105,8 @@ def _unique(columns: tuple[str, ...]) -> list[str]:
 
 
 def paper_table(answer: "PapersAnswer", short: Mapping[str, str]) -> str:
-    """Renders one row per paper (or one record, if the rows are too wide), followed by the numbers of listed and
-    omitted papers."""
+    """Renders one row per paper, or one record if the rows are too wide. The last line contains the numbers of listed
+    and omitted papers."""
     rows = [
         (
             one_line(short.get(row.id, row.id)),

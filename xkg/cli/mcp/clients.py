@@ -1,4 +1,5 @@
-"""The configuration of MCP clients: the entry for each, its file, and how to check that it works.
+"""The configuration of MCP clients: the entry for each client, the client's file, and how to check that the entry
+works.
 
 Formats as of November 2026: code.claude.com/docs/en/mcp, modelcontextprotocol.io/docs/develop/connect-local-servers
 (Claude Desktop), docs.cline.bot/mcp, Codex's `config.toml` (`[mcp_servers.NAME]`), cursor.com/docs/mcp,
@@ -34,10 +35,11 @@ _TOKEN_INPUT = "xkg-token"
 
 @dataclass(frozen=True)
 class _Format:
-    """How a client is configured. `servers` is the table of its servers. `project` and `user` are its files (None: no
-    such file, or only the client may write it). `local` and `remote` are extra fields for each kind of server. `url` is
-    the field for an address (None: the file does not support addresses). `variable` is how a header refers to an
-    environment variable (None: not supported). `check` tells the user how to check that the server works."""
+    """How a client is configured. `servers` is the name of the table of servers. `project` and `user` are the client's
+    files, or None if there is no such file or only the client may write it. `local` and `remote` are extra fields for
+    each kind of server. `url` is the field for an address (None: the file does not support addresses). `variable` is
+    how a header refers to an environment variable (None: not supported). `check` tells the user how to check that the
+    server works."""
 
     name: str
     servers: str
@@ -190,7 +192,7 @@ class Entry:
 
 
 def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
-    """Returns a server that runs this installation on the graph in `kg`, with absolute paths; `allowed` are options for
+    """Returns a server that runs this installation on the graph in `kg`, with absolute paths. `allowed` are options for
     `xkg serve`. Raises `InputError` if clients would interpret the path as something else."""
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
@@ -200,8 +202,8 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
 
 
 def remote(url: str, token: str | None) -> Remote:
-    """Returns a server at `url`. If `token` is None, the token is read from XKG_TOKEN if the address is on another
-    machine, and no token is used if it is on this machine. Raises `InputError`."""
+    """Returns a server at `url`. `token` defaults to XKG_TOKEN if the address is on another machine. If the address is
+    on this machine, no token is used by default. Raises `InputError`."""
     try:
         place = address(plain_url(url))
     except ValueError:
@@ -264,8 +266,8 @@ def default_scope(client: Client) -> Scope:
 
 
 def file_of(client: Client, scope: Scope, project: Path) -> Path:
-    """Returns the client's file for a project or for the user. Raises `InputError` if there is none, or if only the
-    client may write it."""
+    """Returns the client's file for a project or for the user. Raises `InputError` if there is no such file, or if only
+    the client may write the file."""
     form = _FORMATS[client]
     if scope == "project":
         if form.project is None:
@@ -287,14 +289,14 @@ def skill_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def add_command(client: Client, wanted: Entry) -> str | None:
-    """Returns the client's own command that adds the entry for a user; None if it has no such command."""
+    """Returns the client's own command that adds the entry for a user, or None if there is no such command."""
     if client != "claude-code":
         return None
     return shlex.join(["claude", "mcp", "add-json", "--scope", "user", wanted.name, json.dumps(wanted.server)])
 
 
 def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> list[str]:
-    """Returns the user's next steps, and how to check that the server works, one line each."""
+    """Returns lines with the user's next steps and how to check that the server works."""
     lines = []
     if isinstance(server, Remote) and server.token is not None:
         if client == "vscode":

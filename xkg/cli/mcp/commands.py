@@ -129,7 +129,8 @@ _OUTCOMES = {
 
 
 def _left_behind(settings: "Settings") -> list[str]:
-    """Returns notes about possible differences in the environment in which a client starts the server."""
+    """Returns notes about possible differences between this environment and the one in which a client starts the
+    server."""
     lines = []
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")

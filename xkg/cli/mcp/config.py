@@ -28,8 +28,8 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     also returns the path to a backup of the file. `within` is a folder that must contain the file after links are
     resolved.
 
-    Raises `InputError` if the file is malformed, or if anything else in the file would change. The file is then left
-    unchanged, and the message says how to edit it by hand."""
+    Raises `InputError` if the file is malformed, or if anything else in the file would change. In this case, the file
+    is left unchanged, and the message says how to edit the file by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link to a file outside {within}; write {target} yourself, if that is intended")
@@ -58,8 +58,8 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
 
 
 def put_skill(path: Path, text: str, within: Path | None) -> bool:
-    """Writes xkg's skill file. Returns False if it already exists. Raises `InputError` if the path is a link that leads
-    outside `within`, or if the file cannot be written."""
+    """Writes xkg's skill file. Returns False if the file already exists. Raises `InputError` if the path is a link that
+    leads outside `within`, or if the file cannot be written."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link to a file outside {within}; remove it, then run this again")
@@ -190,7 +190,7 @@ def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check(path: Path, before: dict[str, Any], after: dict[str, Any], wanted: Entry) -> None:
-    """Raises `InputError` if anything but the entry would change."""
+    """Raises `InputError` if anything other than the entry would change."""
 
     def rest(config: dict[str, Any]) -> dict[str, Any]:
         servers = {name: value for name, value in (config.get(wanted.servers) or {}).items() if name != wanted.name}

@@ -70,7 +70,7 @@ class Files:
 
     def described(self, name: str) -> tuple[str, str] | None:
         """Returns the hash of the archive from `packed` (computed on the first call) and the file's path in the
-        archive. Papers in the same folder are packed together, and only once. Raises the same errors as `packed`."""
+        archive. All papers in a folder are packed together, only once. Raises the same errors as `packed`."""
         if (found := self._paths.get(name)) is None:
             return None
         path = Path(found)
@@ -132,7 +132,7 @@ def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Keeps files, folders and links, without their owners; drops pipes and devices."""
+    """Keeps files, folders and links, but removes their owners. Drops pipes and devices."""
     if not (member.isfile() or member.isdir() or member.issym()):
         return None
     member.uid = member.gid = 0

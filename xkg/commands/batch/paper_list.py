@@ -25,7 +25,7 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 class ListedPaper(Value):
     """A paper in a list (a path, an arXiv id, an address or a title), with its repository and id if specified. `line`
-    is 1-based; `record` contains facts about the repository from a curation. See `xkg.commands.published.Unpublished`
+    is 1-based. `record` contains facts about the repository from a curation. See `xkg.commands.published.Unpublished`
     for `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
 
     line: int
@@ -47,8 +47,8 @@ class BrokenLine(Value):
 
 
 class PaperList(Value):
-    """The unique papers in a list, in order; `repeated` maps each duplicate line to the line that it repeats. A line
-    with less information about a paper (no repository or version) is also a duplicate."""
+    """The unique papers in a list, in order. `repeated` maps each duplicate line to the line with the same paper. A
+    line with less information about a paper (no repository or version) is also a duplicate."""
 
     papers: tuple[ListedPaper, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
@@ -56,7 +56,7 @@ class PaperList(Value):
 
 
 class _Fields(Value):
-    """A paper in a list of JSON lines."""
+    """A paper in a list in JSON Lines format."""
 
     paper: str = Field(min_length=1)
     repository: str | None = None
@@ -64,7 +64,7 @@ class _Fields(Value):
 
 
 def read_list(path: Path) -> PaperList:
-    """Reads the papers from a file. `#` begins a comment. The columns are paper, repository and id; only the paper is
+    """Reads the papers from a file. `#` begins a comment. The columns are paper, repository and id. Only the paper is
     required. Paths are relative to the list's folder. In a bibliography (BibTeX, CSL-JSON), `line` counts entries.
     Raises `InputError` if the file cannot be read or contains no papers."""
     try:
@@ -149,7 +149,7 @@ def _source(repository: str | None) -> tuple[str, str]:
 
 
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
-    """Whether one line about a paper has all the information that the other line has."""
+    """Whether one line about a paper contains all the information in the other line."""
     same = other.repository is None or _source(one.repository) == _source(other.repository)
     return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 
@@ -190,7 +190,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
 
 
 def _other_separator(line: str, folder: Path) -> str:
-    """Returns the separator used instead of a tab between a paper and its repository; '' if the line is a single
+    """Returns the separator used instead of a tab between a paper and its repository, or '' if the line is a single
     paper."""
     first, *rest = re.split(r"\s*[,;]\s*|\s+", line)
     others = [word for word in rest if "://" in word or _from(folder, word) != word]
@@ -209,7 +209,7 @@ def _json_reason(error: Exception) -> str:
 
 
 def _from(folder: Path, name: str) -> str:
-    """Resolves a path relative to the list's folder; returns any other text unchanged."""
+    """Resolves a path relative to the list's folder. Returns any other text unchanged."""
     path, at, commit = name.rpartition("@")
     for candidate, suffix in ((name, ""), (path, f"{at}{commit}")):
         try:

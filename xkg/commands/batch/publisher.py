@@ -1,4 +1,4 @@
-"""Publishes built papers while other papers are being built; all papers that are ready are published in one step."""
+"""Publishes built papers while other papers are being built. All papers that are ready are published in one step."""
 
 import threading
 import time
@@ -61,7 +61,7 @@ class Publisher:
             self._turn.notify_all()
 
     def hurry(self) -> None:
-        """Publishes waiting papers without a pause, until `finish`."""
+        """Publishes waiting papers without pausing. In effect until `finish` is called."""
         with self._turn:
             self._hurried = True
             self._turn.notify_all()
@@ -135,7 +135,7 @@ class Publisher:
                         cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """Returns an outcome if another form of the paper was published after this paper was claimed, otherwise
+        """Returns an outcome if another form of the paper has been published since this paper was claimed, otherwise
         None."""
         if paper.chosen:
             return None

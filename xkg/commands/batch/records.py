@@ -28,7 +28,7 @@ class Row(Value):
     """The outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before the id was
     known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper. `hidden`
     counts techniques by the reason for hiding them, and `levels` counts code nodes by level. `reason` says why the
-    state is `partial` or `failed`; `notes` are for the user."""
+    state is `partial` or `failed`. `notes` are for the user."""
 
     line: int
     name: str
@@ -129,15 +129,16 @@ def key(listed: ListedPaper) -> str:
 
 
 def inputs(listed: ListedPaper, decided: str) -> str:
-    """Returns a digest of the inputs to a paper's build. It covers the files of the paper and its repository, by size
-    and modification time, and `decided`, the digest of the inputs that all papers share (`deciding_settings`). Remote
-    sources (arXiv, an address) count as unchanged; to fetch new versions, build the paper by name."""
+    """Returns a digest of the inputs to a paper's build. The digest covers the size and modification time of the
+    paper's and the repository's files. The digest also covers `decided`, the digest of the inputs that all papers share
+    (`deciding_settings`). Remote sources (arXiv, an address) are treated as unchanged. To fetch new versions, build the
+    paper by name."""
     repository = listed.repository and _files(listed.repository)
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, listed.record is not None])
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
-    """Like `inputs`, but equal on all machines that build into the same graph; `decided` comes from `shared_settings`.
+    """Like `inputs`, but equal on all machines that build into the same graph. `decided` comes from `shared_settings`.
     Returns None for a paper from local files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
@@ -147,8 +148,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """Like `deciding_settings`, but equal on all machines that build into the same graph: uses the blacklist's text,
-    not its path."""
+    """Like `deciding_settings`, but equal on all machines that build into the same graph, because the blacklist's text
+    is used instead of its path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 

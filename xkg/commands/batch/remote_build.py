@@ -1,4 +1,4 @@
-"""Services that the graph's machine provides for builds on other machines: claims, the ledger of model calls, the
+"""Services that the graph's machine provides for builds on other machines: claims, the ledger of model calls, and the
 outbox."""
 
 from collections.abc import Callable, Iterator
@@ -87,7 +87,7 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> LanguageModel:
-    """Opens a model with this machine's key. The model's calls are counted, charged and stored on the graph's
+    """Opens a model with this machine's key. Calls to the model are counted, billed and stored on the graph's
     machine."""
     return LanguageModel(
         settings.llm,
@@ -102,7 +102,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
 
 
 class _LedgerAtHome:
-    """The graph's `CallLedger`: forwards each method call to the graph's machine."""
+    """The graph's `CallLedger`. Method calls are forwarded to the graph's machine."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -111,4 +111,4 @@ class _LedgerAtHome:
         return partial(self._home.call, "ledger", method)
 
     def close(self) -> None:
-        """Does nothing: other builds still use the ledger."""
+        """Does nothing, because other builds still use the ledger."""

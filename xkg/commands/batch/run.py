@@ -1,4 +1,4 @@
-"""`xkg build --papers`: builds the papers in a list in parallel; one failed paper does not stop the other builds."""
+"""`xkg build --papers`: builds the papers in a list in parallel. If one paper fails, the other builds continue."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ from xkg.value import Value
 
 
 class BatchReport(Value):
-    """The outcome of a batch, with one row per line in its list; `notes` mention repeated lines."""
+    """The outcome of a batch, with one row per line in its list. `notes` mention repeated lines."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -57,11 +57,11 @@ def run(
     clock: Clock = CLOCK,
 ) -> BatchReport:
     """Builds missing or changed papers (`build_side_by_side`). Skips papers that failed before with the same inputs,
-    unless `retry_failed` is set or the cause was a server or a process. With `again`, builds all papers, using cached
-    stages. Papers in `blacklist` are refused; `first` has the same meaning as in `Builder`. `notify` receives each
-    listed paper with its events and its final row, and is called from several threads. Raises `StoreError` if the
-    graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds; the
-    next run resumes them."""
+    unless `retry_failed` is set or a server or process caused the failure. If `again` is set, builds all papers, using
+    cached stages. Papers in `blacklist` are refused. `first` has the same meaning as in `Builder`. `notify` receives
+    each listed paper with its events and its final row, and is called from several threads. Raises `StoreError` if the
+    graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds, which
+    the next run resumes."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
@@ -118,7 +118,7 @@ def run(
 
 
 def _absent(listed: ListedPaper) -> WorkFailed | None:
-    """Returns the failure if the paper's file or its repository's folder does not exist, or else None."""
+    """Returns the failure if the paper's file or its repository's folder does not exist, otherwise None."""
     try:
         require_inputs(listed.paper, listed.repository)
     except InputError as error:
@@ -133,7 +133,7 @@ def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
 
 
 def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
-    """Returns the row of a paper that does not need to be built, otherwise None."""
+    """Returns the paper's row if the paper does not need to be built, otherwise None."""
     if record is None or record.inputs != digest:
         return None
     if record.row.state == "failed":

@@ -19,8 +19,8 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """The rows of papers that any machine has completely built into the configured Neo4j database. A graph in a folder
-    has no such rows, nor do papers from local files, since these may differ between machines. If the server is
+    """The rows of papers that any machine has completely built into the configured Neo4j database. There are no rows if
+    the graph is in a folder, or for papers from local files, which may differ between machines. If the server is
     unreachable, papers are built anyway. Thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
@@ -51,7 +51,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
             yield None if row is None else _unchanged(row, listed)
 
     def _row_in_turn(self, listed: ListedPaper, held: ExitStack) -> str | None:
-        """Takes a lease on the paper, which `held` releases, and returns the paper's stored row."""
+        """Takes a lease on the paper, and returns the paper's stored row. `held` releases the lease."""
         digest = self._digest(listed)
         if digest is None:
             return None

@@ -45,11 +45,11 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
-    `ended` is called once a paper is published or has failed, and `notify` for each of the paper's events. Both
-    functions are called from several threads, but `ended` by only one thread at a time. If a paper goes directly into
-    the graph, `ended` is called within its `turn`. A paper that another machine is building is retried after the
-    others. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
-    `ended`. An interrupt ends all builds; finished papers are published."""
+    `ended` is called when a paper has been published or has failed, and `notify` for each of the paper's events. Both
+    functions are called from several threads, but `ended` by only one thread at a time. If builds write directly to the
+    graph, `ended` is called within the paper's `turn`. If another machine is building a paper, the paper is retried
+    after all other papers. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises
+    errors from `ended`. An interrupt ends all builds, and finished papers are published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -81,7 +81,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns the papers to retry, and whether another machine holds the lease of each."""
+    """Builds and publishes papers. Returns the papers to retry as keys. The value is True if another machine holds the
+    paper's lease."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
@@ -164,7 +165,7 @@ def _since(started: float) -> float:
 
 @contextmanager
 def _collected(errors: list[BaseException], stopped: threading.Event) -> Iterator[None]:
-    """Collects an error from one thread for the caller, and stops the other threads."""
+    """Context manager that collects an error from one thread for the caller, and stops the other threads."""
     try:
         yield
     except BaseException as error:

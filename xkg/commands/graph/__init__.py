@@ -1,3 +1,3 @@
-"""Operations on a built graph: open it, list its contents, compare, link, copy and audit it.
+"""Operations on a built graph: open, list contents, compare, link, copy and audit.
 
 May import everything below xkg.commands, except builds and servers."""

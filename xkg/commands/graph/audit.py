@@ -24,8 +24,8 @@ _LEAST_TITLE = 24
 
 
 class Finding(Value):
-    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` says whether the graph
-    contains the `paper`, the `repository`, or a `copy` of it, or whether some `text` mentions it."""
+    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` is `paper`,
+    `repository` or `copy` (of a repository) if the graph contains the entry, or `text` if a text mentions the entry."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]
@@ -33,8 +33,8 @@ class Finding(Value):
 
 
 class AuditResult(Value):
-    """The findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared, one per
-    line; the absence of findings says nothing about these entries."""
+    """The findings of an audit, and how much was covered. `unchecked` lists entries that could not be compared, one per
+    line. For these entries, the absence of findings proves nothing."""
 
     findings: tuple[Finding, ...]
     papers: int
@@ -49,7 +49,7 @@ class AuditResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the check found something or could not compare everything, otherwise None."""
+        """The error to raise if there are findings or unchecked entries, otherwise None."""
         if self.clean:
             return None
         found = plural(len(self.findings), "finding") if self.findings else "nothing was found"
@@ -142,7 +142,7 @@ def _in_repository(
 
 
 class NamedInTexts:
-    """Finds blacklist entries in texts: addresses and ids exactly, titles ignoring spaces and case."""
+    """Finds blacklist entries in texts. Addresses and ids must match exactly. Spaces and case in titles are ignored."""
 
     def __init__(self, blacklist: Blacklist) -> None:
         self._blacklist = blacklist
@@ -155,7 +155,7 @@ class NamedInTexts:
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
 
     def named_in(self, text: str) -> list[str]:
-        """Returns the entries that the text mentions, one line each with the surrounding text; at most 20."""
+        """Returns up to 20 entries that the text mentions, one line each, with the surrounding text."""
         found: dict[str, None] = {}
         if self._named is not None:
             for match in self._named.finditer(text):

@@ -32,8 +32,8 @@ _ABSTRACT = 600
 
 
 class ImportResult(Value):
-    """The imported papers, and one line for each skipped file. `generation` is 0 if nothing was imported; `published`
-    is False if the graph already had everything."""
+    """The imported papers, and one line for each skipped file. `generation` is 0 if nothing was imported. `published`
+    is False if the graph already contained all imported data."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -102,8 +102,8 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """Problems in the stored graph, one line each; empty if every file matches its checksum. `generation` is the
-    generation that was checked, 0 if the graph is empty, None if there are problems."""
+    """Problems in the stored graph, one line each. Empty if all files match their checksums. `generation` is the
+    generation that was checked, 0 if the graph is empty, or None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]
@@ -128,9 +128,10 @@ def import_graphs(
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> ImportResult:
     """Publishes every readable graph file in `places` (files, or folders of files) in one step: the peer's JSON,
-    bundles, and exported ablations. Levels in bundles become claims, unless the bundles are the user's `own`; the graph
-    keeps proven levels for the same code. `notify` is called with each step: its name, the number done, the total, and
-    the current item. Raises the same errors as `GraphStore.publish`, and `InputError` if a place has no graph file."""
+    bundles, and exported ablations. Levels in bundles become claims, unless the bundles are the user's `own`. Levels
+    that the graph has already proven for the same code are kept. For each step, `notify` is called with the step's
+    name, the number done, the total, and the current item. Raises the same errors as `GraphStore.publish`, and
+    `InputError` if a place has no graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
 
     # The shell's expansion of `*.json` also includes an export's list of ablations.
@@ -167,8 +168,8 @@ def import_graphs(
 
 
 def push(settings: Settings) -> PushResult:
-    """Sends the papers in the outbox to the graph's server, reads the papers back, and deletes each file whose paper
-    arrived unchanged. Keeps newer verification results on the server. Raises `StoreUnreachableError` if the server is
+    """Sends the papers in the outbox to the graph's server, and reads the papers back. If a paper arrived unchanged,
+    deletes its file. Keeps newer verification results on the server. Raises `StoreUnreachableError` if the server is
     unreachable."""
     from xkg.build.verify import apply, newer_evidence
 
@@ -215,9 +216,10 @@ def export_graphs(
     to: Path,
     form: ExportFormat,
 ) -> ExportResult:
-    """Writes each named paper (default: all) into a file in a folder, and the measurements for the papers' techniques
-    into another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`, `InputError` if the
-    format is unknown or the folder is not writable, and `ConfigError` for HTML if the `web` extra is not installed."""
+    """Writes the named papers (default: all) to separate files in a folder, and the measurements for the papers'
+    techniques to another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`,
+    `InputError` if the format is unknown or the folder is not writable, and `ConfigError` for HTML if the `web` extra
+    is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format; choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
@@ -279,9 +281,9 @@ def remove(settings: Settings, paper: str) -> RemoveResult:
 
 
 def show(service: Service, node_id: str, *, everything: bool = True) -> Answer:
-    """Returns a paper, technique or code node in full. Tries the reference (`xkg.serve.answers.references`) as a paper
-    id (with or without `title:`), then as a technique, then as any reference to a paper. Unless `everything` is set, a
-    paper is shortened to fit on a screen. Raises `UnknownIdError` with the nearest ids."""
+    """Returns a paper, technique or code node in full. The reference (`xkg.serve.answers.references`) is looked up as a
+    paper id (with or without `title:`), then as a technique, then as any reference to a paper. Unless `everything` is
+    set, a paper is shortened to fit on a screen. Raises `UnknownIdError`, which lists the nearest ids."""
     if is_code(node_id):
         return service.code(node_id, full=True)
     if "#" in node_id:
@@ -315,7 +317,7 @@ def _shown(paper: PaperAnswer, everything: bool) -> PaperAnswer:
 
 
 def check_index(settings: Settings) -> IndexReport:
-    """Reads every stored file in full and compares it with its checksum."""
+    """Reads all stored files in full and compares them with their checksums."""
     with open_store(settings) as store:
         if problems := store.check():
             return IndexReport(generation=None, problems=tuple(problems))

@@ -19,7 +19,7 @@ Pair = tuple[PaperBundle | None, PaperBundle | None]
 
 
 class DiffResult(Value):
-    """The papers that differ between two states; `first` and `second` describe the states."""
+    """The papers that differ between two states. `first` and `second` describe the states."""
 
     first: str
     second: str
@@ -36,9 +36,9 @@ def diff(
     settings: Settings, first: str | None = None, second: str | None = None, *, library: str | None = None
 ) -> DiffResult:
     """Compares two states: generation numbers, folders or files of exported bundles, or ids or titles of papers in the
-    graph. `second` is the newer state, by default the current graph; if neither is given, compares the current
-    generation with the previous one. With `library`, compares the library's version of the paper `first` with the
-    graph's.
+    graph. `second` is the newer state, by default the current graph. If neither state is given, compares the current
+    generation with the previous one. If `library` is given, compares the library's version of the paper `first` with
+    the graph's version.
 
     Raises `InputError` if the two states cannot be compared, `StoreError` if a generation is no longer stored, and
     `UnknownIdError`."""

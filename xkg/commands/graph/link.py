@@ -1,4 +1,4 @@
-"""`xkg concepts`: links the papers in a graph; a language model decides pairs that names and vectors cannot decide."""
+"""`xkg concepts`: links the papers in a graph. A language model decides pairs that names and vectors leave open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +15,8 @@ from xkg.value import Value
 
 
 class LinkResult(Value):
-    """The result of linking. `linked` counts `SAME_CONCEPT` edges by their basis, `decided` counts the model's new
-    decisions by relation; `open` is the number of pairs without a decision. `notes` are for the user, one line each."""
+    """The result of linking. `linked` counts `SAME_CONCEPT` edges by reason, and `decided` counts the model's new
+    decisions by relation. `open` is the number of pairs without a decision. `notes` are for the user, one line each."""
 
     generation: int
     linked: dict[str, int]
@@ -42,11 +42,11 @@ def model(settings: Settings) -> "Iterator[Ask]":
 
 
 def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManager[Ask]]" = model) -> LinkResult:
-    """Links the papers in the graph, and asks the model about open pairs. The pairs stay open if `llm.model` is `none`
-    or its key is not set.
+    """Links the papers in the graph, and asks the model about open pairs. If `llm.model` is `none` or the model's key
+    is not set, the pairs stay open.
 
-    Decisions are published before an error is raised: `ModelUnavailableError` or `BudgetError` if the model fails
-    midway, `UnknownIdError` if the graph is empty, and the same errors as `GraphStore.decide`."""
+    Raises `ModelUnavailableError` or `BudgetError` if the model fails midway, `UnknownIdError` if the graph is empty,
+    and the same errors as `GraphStore.decide`. Decisions are published before an error is raised."""
     notes: list[str] = []
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
@@ -77,8 +77,8 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
 
 
 def _linked(store: GraphStore) -> tuple[int, Sequence[Link], list[Pair]]:
-    """Returns the generation, its links, and the open pairs, most similar first, since the budget may not cover all
-    pairs."""
+    """Returns the generation, its links, and the open pairs. The most similar pairs come first, because the budget may
+    not cover all pairs."""
     with store.snapshot() as snapshot:
         if snapshot.generation == 0:
             raise UnknownIdError(f"{store.place} has no papers yet; build or import one first")
@@ -91,7 +91,7 @@ def _linked(store: GraphStore) -> tuple[int, Sequence[Link], list[Pair]]:
 def _decided(
     pairs: Sequence[Pair], ask: Ask, concurrency: int, notes: list[str]
 ) -> "tuple[list[Decision], LanguageModelError | None]":
-    """Returns the decisions, in the order of the pairs, and the error that stopped the loop, if any; adds a note for
+    """Returns the decisions, in the order of the pairs, and the error that stopped the loop, if any. Adds a note for
     each failed question."""
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None

@@ -48,8 +48,8 @@ def embedder(settings: Settings) -> "CachedEmbedder":
 
 @contextmanager
 def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphStore]":
-    """Opens the configured graph's store and closes it at the end; passes `connect` to `open_graph`. Opening reads
-    nothing."""
+    """Context manager that opens and closes the configured graph's store. `connect` is passed to `open_graph`. Nothing
+    is read on opening."""
     from xkg.store.open import open_graph
 
     with ExitStack() as opened:
@@ -60,7 +60,7 @@ def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphSt
 
 @contextmanager
 def open_service(settings: Settings) -> "Iterator[Service]":
-    """Opens a service for the configured graph and closes it at the end. Opening reads nothing."""
+    """Context manager that opens and closes a service for the configured graph. Nothing is read on opening."""
     from xkg.serve.service import Service
 
     with closing(Service(settings)) as service:
@@ -94,8 +94,8 @@ def blacklist_guard(
 def paper_sources(
     settings: Settings, parsers: "Parsers", *, first: bool = False, clock: Clock = CLOCK
 ) -> "tuple[Source, ...]":
-    """Returns the sources for papers that are not files: arXiv ids and addresses first, then titles; passes `first` to
-    `TitleSource`."""
+    """Returns the sources for papers that are not files: arXiv ids and addresses first, then titles. `first` is passed
+    to `TitleSource`."""
     from xkg.build.sources.arxiv import ArxivSource
     from xkg.build.sources.arxiv_index import ArxivIndex
     from xkg.build.sources.title_source import TitleSource
@@ -149,7 +149,7 @@ def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[st
 
 
 def ids_where_known(settings: Settings, papers: Sequence[str]) -> tuple[str, ...]:
-    """Resolves references to paper ids in the graph; returns an unknown reference unchanged. Raises
+    """Resolves references to paper ids in the graph. Unknown references are returned unchanged. Raises
     `AmbiguousIdError`."""
     from xkg.serve.answers.references import paper_id
 

@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Wanted(NamedTuple):
-    """The sources that a paper should be built from: an arXiv version, such as `v2`, and a commit; None if any will
-    do."""
+    """The sources that a paper should be built from: an arXiv version, such as `v2`, and a commit. None means that any
+    version or commit will do."""
 
     arxiv_version: str | None
     commit: str | None
@@ -33,8 +33,8 @@ class Wanted(NamedTuple):
 
 
 def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, str]:
-    """Maps each wanted paper to a library that has the paper, among the libraries that papers were pulled from before.
-    Skips unreachable libraries."""
+    """Maps each wanted paper to a library that contains the paper. Searches only libraries from which papers have been
+    pulled, and skips unreachable ones."""
     found: dict[str, str] = {}
     for place in known_libraries(settings.kg) if wanted else ():
         try:

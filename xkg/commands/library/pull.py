@@ -36,10 +36,10 @@ _LISTED = 20
 
 
 class PulledPapers(Value):
-    """`papers` are the papers that the graph now shows in the library's version. `kept` has a line for each paper whose
-    own version the graph still shows, and `problems` a line with the reason for each paper that was not pulled.
-    `signer` is the fingerprint of the key that signed the library's head; `sample` describes the results of the code
-    that was run first."""
+    """The result of a pull. `papers` are the papers for which the graph now shows the library's version. `kept` has a
+    line for each paper for which the graph still shows its own version. `problems` has a line with the reason for each
+    paper that was not pulled. `signer` is the fingerprint of the key that signed the library's head. `sample` describes
+    the results of the code that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()
@@ -77,7 +77,8 @@ class _Fetched(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """`show` is the bundle for the graph, or None if the graph keeps its own bundle; `kept` says why."""
+    """`show` is the bundle for the graph. If the graph keeps its own bundle, `show` is None and `kept` is the
+    reason."""
 
     contents: Contents
     state: SeenPaper
@@ -100,8 +101,8 @@ def pull(
     """Pulls new papers from the library at `place`. The default is all papers. `papers` selects papers by name, and
     `topic` selects papers with each of these words in the title or technique names. `level` selects papers whose code
     is claimed to be at this level or above. Levels are claims until a trusted key attests them or until they are
-    verified here. `verify` is the number of new code nodes to run first; nothing is pulled if any of this code fails.
-    If the graph already has a paper, the graph shows the version with more proven code, or the library's version if
+    verified here. `verify` is the number of new code nodes to run first. If any of them fails, nothing is pulled. If
+    the graph already contains a paper, the graph shows the version with more proven code, or the library's version if
     `prefer` is set. The other version is kept in a file. Nothing on the `blacklist` is pulled. To continue an
     interrupted pull, call this function again.
 
@@ -158,8 +159,8 @@ def _is_new(row: Row, known: SeenPaper | None) -> bool:
 
 
 class _Puller:
-    """Downloads papers, publishes all of them in one step (publishing a few at a time would repeat the indexing), and
-    then records the papers as seen."""
+    """Downloads papers, publishes them, and records them as seen. All papers are published in one step, because each
+    step repeats the indexing."""
 
     def __init__(
         self,
@@ -197,7 +198,7 @@ class _Puller:
                 path.unlink(missing_ok=True)
 
     def _fetched(self, rows: Sequence[Row]) -> list[_Fetched]:
-        """Fetches the packages for each paper; for a paper that the graph already has, only newer packages."""
+        """Fetches the packages for each paper. If the graph already contains the paper, only fetches newer packages."""
 
         def packages(wanted: Sequence[Package]) -> list[Path]:
             return [download(self._library, package, self._folder) for package in wanted]
@@ -310,6 +311,6 @@ def _is_as_pulled(known: SeenPaper | None, stored: PaperBundle | None) -> bool:
 
 
 def _proof(bundle: PaperBundle) -> int:
-    """Returns the sum of the ranks of all levels that were proven here or by trusted keys."""
+    """Returns the sum of the ranks of all levels that were proven here or attested by trusted keys."""
     trust = trusted()
     return sum(trust.seen(code).level.rank for code in bundle.code)

@@ -62,9 +62,9 @@ def push(
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> PushedPapers:
     """Adds the named papers (default: all), with vectors, ablations and attestations, to the library at `place`. Leaves
-    out papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence; with
-    `claims_only`, pushes places and definitions without code. `notify` is called with the name of a step, the number
-    done, the total, and the current item.
+    out papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence. If
+    `claims_only` is set, pushes places and definitions without code. `notify` is called with the name of a step, the
+    number done, the total, and the current item.
 
     Raises `UnknownIdError`, `InputError` if the place is not writable, and `UnreachableError`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
@@ -133,8 +133,8 @@ def _change(
     *,
     claims_only: bool,
 ) -> tuple[Change, bytes, SeenPaper] | None:
-    """Returns the parts of a paper that the library lacks, and a package that contains these parts, or None if the
-    library lacks nothing. `row` describes the library's version."""
+    """Returns the parts of a paper that the library lacks, and a package with these parts. Returns None if the library
+    already has all parts. `row` describes the library's version."""
     bare, envelopes = detach(bundle)
     stored = bundles.sha256(bare)
     if claims_only:

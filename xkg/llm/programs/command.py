@@ -1,4 +1,4 @@
-"""Any command that reads a question from stdin and prints the answer."""
+"""Supports any command that reads a question from stdin and prints the answer."""
 
 import shlex
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The programs that settings can specify, and whether they are installed."""
+"""Lists the programs that settings can specify, and checks which of them are installed."""
 
 import os
 import shutil
@@ -28,8 +28,8 @@ _LOGIN_SECONDS = 20.0
 
 
 def program_of(model: str) -> tuple[Program, str] | None:
-    """Returns the program and model that a setting refers to, or None if it refers to a model on a server. An empty
-    model means the program's default. Raises `ConfigError` for a command that cannot be split."""
+    """Returns the program and model that a setting refers to, or None if the setting refers to a model on a server. An
+    empty model means the program's default. Raises `ConfigError` for a command that cannot be split."""
     name, _, rest = model.partition(":")
     if name == Command.name:
         return Command(rest), ""
@@ -38,7 +38,8 @@ def program_of(model: str) -> tuple[Program, str] | None:
 
 
 def path_of(program: Program) -> str | None:
-    """Returns the path of the executable, or None if it is not installed. Ignores files in the working folder."""
+    """Returns the path of the executable, or None if the program is not installed. Files in the working folder are
+    ignored."""
     found = shutil.which(program.executable)
     return found if found is not None and Path(found).is_absolute() else None
 
@@ -62,7 +63,7 @@ def installed() -> Iterator[tuple[Program, str]]:
 
 
 def is_logged_in(program: Program, path: str) -> bool:
-    """Whether the user is logged in, according to the program's own command or its files. Does not ask a model."""
+    """Whether the user is logged in, according to the program's own command or files. No model is asked."""
     variables = inherited(program)
     known = program.logged_in(variables)
     if isinstance(known, bool):
@@ -78,5 +79,5 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 
 def suggestion() -> str:
-    """Returns a suggestion for users without a key: the first installed program, or '' if there is none."""
+    """Returns a suggestion for users without a key: the first installed program, or '' if no program is installed."""
     return next((f"{each.title} is installed; try --llm {each.name}" for each, _ in installed()), "")

@@ -75,7 +75,7 @@ class OpenCode(Program):
 
 
 def _settings(folder: Path) -> Mapping[str, Any]:
-    """Returns the user's settings; empty if they contain comments or cannot be read."""
+    """Returns the user's settings, or an empty mapping if the settings contain comments or cannot be read."""
     for name in ("opencode.json", "opencode.jsonc"):
         try:
             settings = json.loads((folder / name).read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The interface for agent programs: the question, how to start the program, and its answer."""
+"""The interface for agent programs: questions, start commands and answers."""
 
 import json
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from xkg.llm.request import TOO_LONG, Message, with_schema
 class Asked:
     """A question. `system` is xkg's own text, and `prompt` contains the turns of the conversation. An empty `model`
     means the program's default. `folder` is for files that belong to this question, and `variables` is the inherited
-    environment. `search` allows a web search, which is the only tool."""
+    environment. `search` allows web searches, the only tool that may be available."""
 
     model: str
     system: str
@@ -57,13 +57,14 @@ class Ran:
 
 
 class ProgramError(Exception):
-    """The program returned no answer. The message comes from the program."""
+    """Raised when the program returns no answer. The exception message comes from the program."""
 
 
 class Program(ABC):
-    """An agent program. `name` is its name in settings, `title` its product name, `executable` its command. `inherits`
-    lists prefixes of environment variables with its login and configuration, and `log_in` is the login command.
-    `reports_dollars` means that answers include their cost, and `searches` that the program can search the web."""
+    """An agent program. `name` is its name in settings, `title` is its product name, and `executable` is its command.
+    `inherits` lists prefixes of environment variables for login and configuration, and `log_in` is the login command.
+    `reports_dollars` means that answers include their cost, and `searches` means that the program can search the
+    web."""
 
     name: ClassVar[str]
     title: str
@@ -75,15 +76,18 @@ class Program(ABC):
 
     @abstractmethod
     def start(self, asked: Asked) -> Start:
-        """Returns how to start the program. Raises `OSError` if the folder is not writable."""
+        """Prepares the question's folder, and returns the program's arguments and input. Raises `OSError` if the folder
+        is not writable."""
 
     @abstractmethod
     def read(self, ran: Ran, asked: Asked) -> Reply:
-        """Parses the answer in the output. Raises `ProgramError` if there is none or the program reports a failure."""
+        """Parses the answer in the output. Raises `ProgramError` if there is no answer or the program reports a
+        failure."""
 
     @abstractmethod
     def logged_in(self, variables: Mapping[str, str], /) -> Sequence[str] | bool:
-        """Whether the user is logged in, or the arguments of a command that exits with 0 if so."""
+        """Returns whether the user is logged in, or the arguments for a command that exits with 0 if the user is logged
+        in."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, str]:

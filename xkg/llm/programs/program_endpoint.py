@@ -1,4 +1,4 @@
-"""A local program as an endpoint: one process per question, in an empty folder, with limits."""
+"""Uses a local program as an endpoint, with one process per question, each in an empty folder and with limits."""
 
 import shutil
 import subprocess
@@ -68,7 +68,7 @@ class ProgramEndpoint:
             shutil.rmtree(folder, ignore_errors=True)
 
     def distrust(self, model: str) -> None:
-        """Does nothing: the program enforces the schema itself, or the prompt contains it."""
+        """Does nothing, because either the program enforces the schema or the prompt already contains it."""
 
     def close(self) -> None:
         with self._lock:

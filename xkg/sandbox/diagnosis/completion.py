@@ -1,5 +1,5 @@
-"""Finds missing packages that only show up at run time, such as optional dependencies that a library imports lazily, or
-modules whose names are computed."""
+"""Finds missing packages that only show up at run time, such as a library's lazily imported dependencies, or modules
+with computed names."""
 
 from collections.abc import Callable, Sequence
 

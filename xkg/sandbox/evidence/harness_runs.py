@@ -33,7 +33,7 @@ class Interrupted(Exception):
 
 
 class NotSettledError(Exception):
-    """Time ran out before all runs finished. The message states the open question."""
+    """Time ran out before all runs finished. The message is the reason."""
 
 
 class FailsAtTimesError(Exception):

@@ -142,7 +142,7 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
 def _tested(
     code: Code, runs: HarnessRuns, run: HarnessRun, evidence: Evidence, limits: Limits, own: frozenset[int]
 ) -> Proof:
-    """The proof for a test that passed. `own` contains the lines that may be changed."""
+    """Returns the proof for a test that passed. `own` contains the lines that may be changed."""
 
     def proves_nothing(reason: str, **details: object) -> Proof:
         update = {"reason": reason, **details}

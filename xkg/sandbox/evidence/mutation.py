@@ -83,12 +83,12 @@ def plain_newlines(source: str) -> str:
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """Returns one change for each public function, in order, which replaces the function's body with `return None`. The
-    module must parse. If `among` is given, only functions that begin on one of these lines are included.
+    """Returns one change for each public function, in order. The change replaces the function's body with `return
+    None`. The module must parse. If `among` is given, only functions that begin on one of these lines are included.
 
     Functions and methods are public if their names do not begin with an underscore. Special methods are also public,
-    unless they only describe an object (such as `__repr__`). Functions without a real body are skipped: abstract
-    methods, overloads, `pass`, a lone `raise`."""
+    unless they only describe an object (such as `__repr__`). Functions without a real body (abstract methods,
+    overloads, `pass`, a single `raise`) are skipped."""
     text = _Text(source)
     changes = []
     for name, function in _public(text.tree.body):
@@ -184,8 +184,6 @@ class _Text:
 
 
 class _Sites(ast.NodeVisitor):
-    """Collects the mutants of a module."""
-
     def __init__(self, text: _Text) -> None:
         self.changes: list[Change] = []
         self._text = text

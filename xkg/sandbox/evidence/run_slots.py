@@ -43,8 +43,8 @@ class RunSlots:
 
 
 def slots_for(limits: Limits) -> RunSlots:
-    """Returns one slot per processor available to this process, or fewer if that many runs at their memory limits would
-    not fit in memory. Always returns at least two slots if there are two processors."""
+    """Returns one slot per processor available to this process. There are fewer slots if that many runs at their memory
+    limits would not fit in memory. Always returns at least two slots if there are two processors."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

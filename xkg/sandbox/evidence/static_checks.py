@@ -19,8 +19,8 @@ _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iter
 
 
 def check_parsed(source: str) -> Evidence:
-    """Returns `parsed` if `source` compiles and every name in it is defined, imported or builtin; otherwise `none` with
-    the reason.
+    """Returns `parsed` if `source` compiles and every name in `source` is defined, imported or builtin. Otherwise,
+    returns `none` with the reason.
 
     Names from `from m import *` count as imported. Names in strings (such as string annotations) do not count as used.
     The source is not run. Never raises because of the source's content."""
@@ -62,8 +62,8 @@ def failure(outcome: Outcome, limits: Limits) -> str:
 
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
-    """The package that made the import of `source` fail, because the package is not installed, cannot be imported, or
-    lacks an imported name in the installed version. None if the code itself failed or hit a limit."""
+    """The package that made the import of `source` fail. The package is not installed, cannot be imported, or lacks an
+    imported name in the installed version. None if the code itself failed or hit a limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]

@@ -12,7 +12,7 @@ from xkg.sandbox.evidence.python_ast import last_name
 class Reach(StrEnum):
     """What a construct could tamper with. `INTERPRETER`: the harness's frames and memory, which would allow forging the
     result. `SOURCE`: the code's own source, which would reveal a mutant without running the code. `PATCH`: the code's
-    imports. `OTHER`: anything else that a repair must not introduce."""
+    imports. `OTHER`: any other construct that a repair must not introduce."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"

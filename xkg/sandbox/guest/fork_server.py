@@ -31,8 +31,8 @@ from xkg.sandbox.guest.supervisor import keep
 
 
 def main() -> None:
-    """The arguments are the socket's descriptor, the Landlock ABI, the modules as JSON, and the scratch folders,
-    starting with the job's home. Returns only in a fork, when the fork's job is done."""
+    """Serves jobs. The command-line arguments are the socket's descriptor, the Landlock ABI, the modules as JSON, and
+    the scratch folders, starting with the job's home. Returns only in a fork, when the fork's job is done."""
     number, abi, modules, *places = sys.argv[1:]
     sys.path[0] = ""
     landlock.restrict(int(abi), None)

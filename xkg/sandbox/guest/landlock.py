@@ -1,4 +1,5 @@
-"""Landlock, which lets a process irrevocably give up access to files, TCP and signals for itself and its descendants.
+"""Uses Landlock, with which a process irrevocably gives up access to files, TCP and signals, for itself and its
+descendants.
 
 The system calls, the access rights and the changes in each ABI version are documented at
 <https://docs.kernel.org/userspace-api/landlock.html>."""

@@ -1,5 +1,6 @@
-"""Records which addresses Python code tries to reach, and from which line, as JSON lines in the command's environment
-folder. Runs in every Python process of a command before the command's code, and uses only the standard library."""
+"""Records the addresses that Python code tries to reach, with the line of code, as JSON lines in the command's
+environment folder. Runs in every Python process of a command before the command's code, and uses only the standard
+library."""
 
 import json
 import os

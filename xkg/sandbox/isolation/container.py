@@ -1,5 +1,5 @@
-"""The container runner, which uses `podman` or `docker` on systems without the kernel features that bubblewrap and
-Landlock need, such as macOS.
+"""The container runner, which uses `podman` or `docker`. This runner is for systems such as macOS that lack the kernel
+features needed by bubblewrap and Landlock.
 
 Each job runs in its own container, as nobody, without network access or capabilities. The image is read-only, file
 systems are private and in memory, and the engine limits memory and processes. `guest.container` is the first process.
@@ -143,8 +143,6 @@ def _guest() -> str:
 
 
 class _Running:
-    """A running container and its streams."""
-
     def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
         self._process, self._name, self._token, self._limits = process, name, token, limits
         self._output = Tail(limits.output_kb * 1024)

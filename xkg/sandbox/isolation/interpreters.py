@@ -110,7 +110,7 @@ def installed() -> dict[str, Path]:
 
 
 def download(version: str) -> Path | None:
-    """Downloads an interpreter with uv. Returns None if it is not available."""
+    """Downloads an interpreter with uv. Returns None if the version is not available."""
     command = (uv_program(), "python", "install", "--no-config", "--no-bin", version)
     try:
         subprocess.run(command, capture_output=True, timeout=600, check=True)

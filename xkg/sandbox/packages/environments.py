@@ -7,11 +7,12 @@ network access or access to xkg's folders (`source_builds`). `host_proxy` limits
 size of a single file. A wheel that declares false sizes can still fill the disk with as much as uv can unpack in ten
 minutes. Without a sandbox (`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
-    folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
-    folder/requests/<key>.json   the resolved set for a request folder/sets/<hash>.json      the wheels in a set, for
-    reinstalling the set if its folder was removed folder/built/<key>/          the wheel built from a source
-    distribution, or the reason why the build failed folder/making/               uv's cache, unpacked wheels, and a
-    folder for each run of the installer folder/sizes.json            the size in bytes of each unpacked wheel and set
+    folder/<hash>/site           the packages of one resolved set, shared by all code that needs them
+    folder/requests/<key>.json   the resolved set for a request
+    folder/sets/<hash>.json      the wheels in a set, for reinstalling the set if its folder was removed
+    folder/built/<key>/          the wheel built from a source distribution, or the reason why the build failed
+    folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
+    folder/sizes.json            the size in bytes of each unpacked wheel and set
 
 All of a user's graphs share the folder. Each wheel is unpacked and compiled once, in `making/wheels`, and sets contain
 hard links to its files. In the sandbox, wheels and sets are under the same mount, because hard links cannot cross
@@ -70,8 +71,8 @@ def environments_folder(settings: EnvironmentSettings) -> Path:
 @dataclass(frozen=True)
 class _Request:
     """A request for an environment. The requirement lines are `declared` followed by `lines`; `versions` are Python
-    versions. Packages are chosen as of the day `written`, or of a later day that suits the interpreter, unless `exact`
-    is set."""
+    versions. Packages are chosen as of the day `written`, or as of a later day that suits the interpreter, unless
+    `exact` is set."""
 
     names: Mapping[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -99,8 +100,8 @@ class UvEnvironments:
 
     Unpinned packages get versions from the half-year in which the code was written, or from the time when the Python
     version first had wheels, if that time is later. For example, code from 2023 gets NumPy from 2023. If the newest
-    versions satisfy more imports, versions from the first day on which all these imports are available are used
-    instead.
+    versions satisfy more imports, xkg instead uses versions from the first day on which all these imports are
+    available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
     unavailable imports with reasons; all other imports are installed. Declared packages are also installed if they are
@@ -401,7 +402,6 @@ class UvEnvironments:
         return trouble
 
     def _environment(self, plan: Plan, digest: str) -> Environment:
-        """The environment for an installed set."""
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         return Environment(
             site=self._folder / digest / "site",
@@ -449,7 +449,7 @@ def _empty(interpreter: Interpreter) -> Environment:
 
 
 def on_cpu(environment: Environment) -> Environment:
-    """A copy of the environment in which CUDA code runs on the CPU."""
+    """Returns a copy of the environment in which CUDA code runs on the CPU."""
     if environment.cpu:
         return environment
     note = f"code for CUDA runs {IN_PLACE_OF_CUDA}"

@@ -169,7 +169,7 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
 
 
 def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
-    """Alternative sources for requirements without a wheel, in the versions that the repository asks for."""
+    """Returns alternatives for requirements without a wheel, in the versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
     for uv in filter(None, dated_or_not):
         for line in uv.without_wheel:
@@ -298,7 +298,7 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
 
 def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
     """Returns `wanted` with each required version replaced with the next later version that has a wheel and resolves
-    with the other packages. Empty if there are no such versions."""
+    with the other packages. Returns an empty list if there are no such versions."""
     parts = {want: want.hint.partition("==") for want in wanted}
     pins = {want: re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version) for want, (_, _, version) in parts.items()}
     lowest = sorted({f"{parts[want][0]}>={pin[1]}" for want, pin in pins.items() if pin})

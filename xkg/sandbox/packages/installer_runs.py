@@ -81,9 +81,9 @@ class InstallerRuns:
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> Iterator[tuple[Any, str, Path]]:
-        """Yields the installer's answer or None, the reason for a missing answer, and the run's folder. The folder's
-        `site` contains the installed packages; the folder is removed afterwards. The wheels are for `interpreter`. Runs
-        may overlap."""
+        """Yields the installer's answer (None if there is no answer), the reason why an answer is missing, and the
+        run's folder. The folder's `site` contains the installed packages. The folder is removed at the end of the
+        `with` block. The wheels are for `interpreter`. Runs may overlap."""
         trouble = ""
         if self._contained and self.sandbox is None:
             trouble = "packages can only be installed in bubblewrap and containers"

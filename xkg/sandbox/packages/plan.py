@@ -50,10 +50,10 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """The wheels to install. Versions are from the day `day`. If `day` is '', the newest versions are used, because
-    they satisfy more imports. `provided` maps each import to the pin of the wheel that provides it. `left_out` maps
-    each declared package that is not installed to the reason. `offers` lists alternatives for requirements that no
-    wheel satisfies. `incomplete` and `python` have the same meaning as in `Environment`."""
+    """The wheels to install. Versions are from the day `day`. If `day` is '', the newest versions are used, because the
+    newest versions satisfy more imports. `provided` maps each import to the pin of the wheel that provides it.
+    `left_out` maps each declared package that is not installed to the reason. `offers` lists alternatives for
+    requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]

@@ -1,5 +1,5 @@
-"""Chooses the Python version for a repository's code, based on the version that it asks for and the wheels available
-for its pins."""
+"""Chooses the Python version for a repository's code, based on the version that the repository asks for and on the
+wheels available for the repository's pins."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -18,7 +18,7 @@ _SUPPORTED_BY_UV = 8
 
 
 def asked(hint: str | None) -> SpecifierSet:
-    """The Python versions that a requirement line on `python` allows; all versions if there is no such line."""
+    """The Python versions that a requirement line for `python` allows, or all versions if there is no such line."""
     try:
         return Requirement(hint or PYTHON).specifier
     except InvalidRequirement:
@@ -31,8 +31,9 @@ def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
 
 
 def wanted(specifier: SpecifierSet) -> str | None:
-    """The version to install for a specifier: the last version before its upper bound, or else the first version, which
-    has the most wheels. None if no version is allowed."""
+    """The version to install for a specifier. If the specifier has an upper bound, this is the last version before the
+    bound. Otherwise, the first allowed version is used, because it has the most wheels. None if no version is
+    allowed."""
     fitting = allowed(VERSIONS, specifier)
     return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
 
@@ -64,8 +65,8 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """The versions that have wheels for requirements that this Python has no wheel for, sorted by the number of such
-    requirements, then latest first."""
+    """The Python versions that have wheels for requirements without a wheel for this Python. Versions that cover the
+    most of these requirements come first, and later versions come before earlier versions."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 

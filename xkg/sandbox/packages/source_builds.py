@@ -82,7 +82,8 @@ def build(source: Source, file: Path, site: Path | None, interpreter: Interprete
 
 
 def _checked_name(output: bytes, source: Source) -> str:
-    """Returns the wheel name at the start of a build's output. Raises `FailedBuild` if it does not match the source."""
+    """Returns the wheel name at the start of a build's output. Raises `FailedBuild` if the name does not match the
+    source."""
     name = output.partition(b"\n")[0].decode("ascii", "replace")
     try:
         built, version, _, _ = parse_wheel_filename(name)

@@ -80,7 +80,7 @@ class Uv:
         return other
 
     def first_day(self, names: Iterable[str]) -> str:
-        """The first day on which all these packages had a version with a wheel; '' if unknown."""
+        """The first day on which each of these packages had a version with a wheel, or '' if the day is unknown."""
         lines = list(names)
         try:
             first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))

@@ -140,7 +140,7 @@ def _listed(wheel: Wheel) -> Contents:
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:
-    """Reads one file from a wheel. Returns None if it cannot be read or is too large to be a module."""
+    """Reads one file from a wheel. Returns None if the file cannot be read or is too large to be a module."""
     try:
         with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None

@@ -62,10 +62,10 @@ def fitted(
 ) -> A:
     """Returns the answer, cut to the budget for `detail`, or to `most` tokens.
 
-    Text is cut first, all to the same length, then lists, then the rows of the paged list, and finally code, at line
-    breaks. Space freed by cutting a later kind is given back to earlier kinds. `more(n)` returns the cursor after the
-    first n rows, or None if no rows follow. `whole` is the address of the complete answer. A full answer includes the
-    address if anything was cut."""
+    Content is cut in this order: long texts (all to the same length), lists, rows of the paged list, and finally code
+    (at line breaks). If cutting one kind frees more space than needed, the kinds before it are cut less. `more(n)`
+    returns the cursor after the first n rows, or None if no rows follow. `whole` is the address of the complete answer.
+    A full answer includes the address if anything was cut."""
     most = most or TOKENS[detail]
     leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
@@ -85,7 +85,7 @@ def fitted(
 
 
 def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
-    """Returns by how many tokens the answer exceeds `most` with this limit on one kind, or 0 if the answer fits."""
+    """Returns the number of tokens over `most` with this limit on one kind, or 0 if the answer fits."""
     return max(0, size(cut_to({**limits, kind: limit})) - most)
 
 
@@ -178,6 +178,6 @@ def _is_word(value: str, name: str) -> bool:
 
 @functools.cache
 def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
-    """Returns a model's fields, each with the name that selects its limit."""
+    """Returns a model's fields, paired with the names that select their limits."""
     paged = getattr(model, "paged", "")
     return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))

@@ -20,13 +20,15 @@ _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
 
 
 def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:
-    """Returns the answer with short ids for all techniques and code except its own id. Relatives are reduced to an id
-    and relation. A code id is shortened to `@` and its digest. `short_papers`, if given, also shortens paper ids."""
+    """Returns the answer with short ids for all techniques and code. The answer's own id stays unchanged. Relatives are
+    reduced to an id and relation. A code id is shortened to `@` and its digest. `short_papers`, if given, also shortens
+    paper ids."""
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=True)
 
 
 def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
-    """Returns the answer for a person, with short ids for all papers, techniques and code except its own id."""
+    """Returns the answer for a person, with short ids for all papers, techniques and code. The answer's own id stays
+    unchanged."""
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=False)
 
 

@@ -1,4 +1,4 @@
-"""Answers to lookups: papers, techniques, code by id, the schema, and query rows."""
+"""Answers to lookups: papers, techniques, code, the schema, and query results."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -98,8 +98,8 @@ def without_details(paper: PaperAnswer) -> tuple[PaperAnswer, list[str]]:
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """Returns the answer about a technique, which is always full if the technique is hidden. Raises `UnknownIdError`,
-    which lists the nearest existing ids."""
+    """Returns the answer about a technique. If the technique is hidden, the answer is always full. Raises
+    `UnknownIdError`, which lists the nearest existing ids."""
     view = snapshot.technique(technique_id(snapshot, technique))
     node, bundle = view.technique, snapshot.bundle(paper_of(view.technique.id))
     code = bundle.code_of(node.id)
@@ -200,7 +200,8 @@ _ENOUGH = 10
 
 
 def _detected(evidence: Evidence) -> str:
-    """Describes how many changes to the code its test detects, and whether there were no more changes to try."""
+    """Describes how many mutations of the code are detected by its test, and whether all possible mutations were
+    tried."""
     tried = evidence.mutants or 0
     detected = round(tried * (evidence.mutation_score or 0.0))
     few = " (all there are)" if tried + evidence.excused < _ENOUGH else ""
@@ -229,15 +230,15 @@ def _proven(code: Code) -> str:
 
 
 def _unknown_keys(code: Code) -> str:
-    """Describes the untrusted keys that attest code with the level `claimed`."""
+    """Describes which untrusted keys attest code at the level `claimed`."""
     keys = [key for key, _ in vouchers(code)]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
     return f"; attested by {keys[0]}{more}, not trusted here" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Describes where the code and its components differ from the paper, or says that there are no differences or that
-    no comparison was made."""
+    """Describes where the code and its components differ from the paper. Also says if there are no differences or if
+    nothing was compared."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
     inherited = f"; its components also differ from the paper: {_listed(components)}" if components else ""

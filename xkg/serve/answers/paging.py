@@ -31,8 +31,8 @@ _UNKNOWN = "this tool did not issue the cursor; copy it exactly, or start again 
 
 
 class Page:
-    """The page at `cursor` in the list that `tool` returns for `question`, or the first page if there is no cursor.
-    Raises `InputError` if the cursor is invalid or belongs to a different question."""
+    """A page of the list that `tool` returns for `question`. The first page if there is no `cursor`. Raises
+    `InputError` if the cursor is invalid or belongs to a different question."""
 
     def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
         self._question = _digest([tool, *question], _QUESTION)
@@ -54,7 +54,7 @@ class Page:
 
     def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
         """Returns a function that maps n to the cursor after the page's first n rows, or to None if no rows follow.
-        `keys` are the keys of the whole list. `further` means that the graph has more rows than the list."""
+        `keys` contains the keys for the whole list. `further` means that the graph has more rows than the list."""
         start = self.start(keys)
         return lambda n: self.after(keys[: start + n]) if start + n < len(keys) or further else None
 

@@ -3,8 +3,8 @@
 A paper can contain instructions for the agent that reads it (indirect prompt injection: Greshake et al., "Not what
 you've signed up for", AISec 2023). Such instructions can be hidden in characters that people do not see: Unicode tags,
 bidirectional overrides (Boucher and Anderson, "Trojan Source", USENIX Security 2023) and terminal escapes. Quoted text
-is therefore placed between marks that it cannot forge. Invisible characters are removed from prose and escaped in code,
-where they may be meaningful."""
+is therefore placed between delimiters that the text cannot forge. Invisible characters are removed from prose and
+escaped in code, where they may be meaningful."""
 
 import hashlib
 import re
@@ -44,7 +44,7 @@ def framed(text: str) -> str:
 
 
 def framed_line(text: str) -> str:
-    """Returns one line of text between marks like those of `framed`."""
+    """Returns one line of text between the same kind of delimiters as in `framed`."""
     opening, closing = _marks(text)
     return f"{opening} {text} {closing}"
 
@@ -58,7 +58,7 @@ def _marks(text: str) -> tuple[str, str]:
 
 
 def refusal(error: Exception) -> str:
-    """Renders an error as one line, between marks if the error quotes the graph."""
+    """Renders an error as one line. If the error quotes the graph, the line is placed between delimiters."""
     line = one_line(str(error))
     shortened = line if len(line) <= LONGEST_ERROR else line[: LONGEST_ERROR - 1] + "…"
     return framed_line(shortened) if isinstance(error, UnknownIdError | QueryFailedError) else shortened

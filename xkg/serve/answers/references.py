@@ -102,8 +102,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Returns techniques similar to a text. If the text starts with a paper's id, returns that paper's techniques whose
-    paths are similar. If no paths are similar, returns the paper's first few techniques. Returns an empty list for a
+    """Returns techniques similar to a text. If the text starts with a paper's id, only that paper's techniques with
+    similar paths are returned. If there are none, returns the paper's first few techniques. Returns an empty list for a
     hidden technique."""
     paper, mark, path = wanted.rpartition("#")
     if not mark:

@@ -42,8 +42,9 @@ UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row"
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, as `notice` says. `paged` is the name of the list that `cursor`
-    continues, if any. `uri` is the address of the complete answer if the answer was cut."""
+    """An answer that quotes papers and repositories, which `notice` points out. `paged` is the name of the paged list,
+    if any, and `cursor` leads to the list's next page. If the answer was cut, `uri` is the address of the complete
+    answer."""
 
     paged: ClassVar[str] = ""
 
@@ -76,8 +77,9 @@ MORE_ROWS = "pass a larger k"
 
 
 class Relative(Value):
-    """A related technique that also matches the query: above or below a search row, with the same name or, for a query
-    with several steps, from the same paper. A concise answer contains only its id and relation."""
+    """A technique that also matches the query and is above or below a search row or has the same name. If the query has
+    several steps, related techniques can also be from the same paper. A concise answer contains only its id and
+    relation."""
 
     id: str
     name: str = ""
@@ -171,7 +173,7 @@ class SearchRow(Value):
     - `definition`: the first few lines of the definition
     - `no_code`: the reason why there is no code, if known
     - `without_code`: the components without code
-    - `measured`: the largest relative change of a metric in an ablation of the technique, or None without one
+    - `measured`: the largest relative change of a metric in an ablation of the technique, or None if there is none
     - `reason` and `guidance`: why the technique fits, and how to apply or change it, from a model that verified the
       row"""
 
@@ -355,8 +357,7 @@ class PaperAnswer(Listing):
     - `cut`: what a concise answer omits
 
     A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. A
-    full answer also adds `nothing_in`: passages and functions that no technique covers and in which a model found no
-    technique."""
+    full answer also adds `nothing_in`: uncovered passages and functions in which a model found no technique."""
 
     paged: ClassVar[str] = "techniques"
 

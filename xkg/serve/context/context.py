@@ -61,9 +61,9 @@ def paper_context(
     repository: Path | None = None,
     ablations: Ablations | None = None,
 ) -> ContextAnswer:
-    """Returns the context for a paper, given by id or title. With `code="raw"`, lines are read with `parsers` from
-    `repository`, a clone or copy of the paper's repository, or by default from the graph's folder. A plan includes the
-    measured `ablations`.
+    """Returns the context for a paper, given by id or title. With `code="raw"`, the original lines are parsed with
+    `parsers`. The lines are read from `repository`, a clone or copy of the paper's repository, or by default from the
+    graph's folder. A plan includes the measured `ablations`.
 
     Raises `UnknownIdError` if there is no such paper, and `InputError` if a choice is invalid, the budget is too small,
     or the repository is not the paper's."""

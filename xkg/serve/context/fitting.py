@@ -10,8 +10,8 @@ CHARACTERS_A_TOKEN = 4
 
 
 class Step(NamedTuple):
-    """A step that puts `text` at a place in a document. It replaces any text already at this place, which is never
-    longer. The document is sorted by place. `group` describes what is missing without this step."""
+    """A step that puts `text` at a place in a document, which is sorted by place. Any text already at this place is
+    replaced, and must not be longer than `text`. `group` describes what is missing without this step."""
 
     group: str
     place: tuple[int, ...]
@@ -42,6 +42,6 @@ def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) ->
 
 
 def document(steps: Sequence[Step], last: str) -> str:
-    """Returns the document that consists of the steps and a last line."""
+    """Returns the document made up of the steps and a last line."""
     placed = {step.place: step.text for step in steps}
     return "\n".join([*(placed[place] for place in sorted(placed)), last])

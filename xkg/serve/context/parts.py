@@ -70,8 +70,7 @@ class Chosen:
         return ", ".join(self._places.get(technique, ())[:_MOST_PLACES])
 
     def without_code(self, hidden: Technique) -> str:
-        """Returns a line that says why a hidden technique has no code, and where the repository implements the
-        technique."""
+        """Returns a line that says why a hidden technique has no code, and where the technique is in the repository."""
         places = self.places(hidden.id)
         why = inline(hidden.hidden or "", 200)
         where = f"; in {places}" if places else ""
@@ -115,7 +114,7 @@ class Chosen:
         return span(reference.removeprefix(self.paper) if reference.startswith(f"{self.paper}#") else reference)
 
     def head(self, kind: str) -> str:
-        """Returns the document's head: the title, the paper's id, and how to read the rest."""
+        """Returns the document's head: the title, the paper's id, and how to read the document."""
         paper = self.bundle.paper
         return (
             f"# {kind}: {inline(paper.title, 200) or 'untitled'}\n\n"

@@ -1,5 +1,5 @@
-"""Renders a paper for a planning agent: its components, their dependencies, and whether they have code, but not the
-code itself.
+"""Renders a paper for a planning agent: its components, their dependencies, and whether they have code. The code itself
+is not included.
 
 If the budget is too small, parts are omitted in this order: the full abstract, related papers, resources, findings,
 full definitions, lines in repositories, repositories, first sentences of definitions, packages, the build order, the
@@ -145,7 +145,8 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Returns each technique's name once, with the techniques that it uses besides its own components."""
+    """Returns the techniques' names without duplicates, with the techniques that each uses in addition to its own
+    components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)

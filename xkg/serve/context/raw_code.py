@@ -1,8 +1,8 @@
 """Reads the repository lines from which code was generated, at the original commit.
 
-The graph stores only the lines' positions. The text is read from the parsed repository in the build outputs, or else
-from the fetched commit, both in the graph's folder. A caller may also specify a folder that contains the commit or the
-same files."""
+The graph stores only the lines' positions. The text comes from the graph's folder: from the parsed repository in the
+build outputs or, failing that, from the fetched commit. A caller may also specify a folder that contains the commit or
+the same files."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ def raw_code(
     bundle: PaperBundle, graph: Path, parsers: Parsers, folder: Path | None = None
 ) -> tuple[dict[str, str], str]:
     """Returns the available lines keyed by code id, and the reason why any lines are missing, or ''. `graph` is the
-    graph's folder. `folder` is a clone or copy of the repository from which to read instead.
+    graph's folder. If `folder` is given, the lines are read from this clone or copy of the repository instead.
 
     Raises `InputError` if `folder` contains neither the commit nor the files."""
     wanted = _origins(bundle)

@@ -35,8 +35,8 @@ class Access:
         return self._closed
 
     def is_cheap(self, token: str) -> bool:
-        """Whether a token is cheap enough to check without a rate limit, because the token has our prefix or has been
-        valid before."""
+        """Whether a token is cheap enough to check without a rate limit. This is the case if the token has our prefix
+        or has been valid before."""
         return token.startswith(PREFIX) or (self._issuer is not None and self._issuer.has_seen(token))
 
     async def verify_token(self, token: str) -> AccessToken | None:

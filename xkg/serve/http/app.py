@@ -162,9 +162,9 @@ class _Guarded:
     """Requires a token with the `read` scope, unless no token has ever been created, and limits each caller's request
     rate.
 
-    Requests without a valid token are counted against their IP address. If an address exceeds its limit, its requests
-    are rejected without checking their tokens, unless the check is cheap. A caller with a valid token can therefore get
-    through even if a flood of forged tokens comes from the same proxy."""
+    Requests without a valid token count towards the limit of their IP address. Once an address exceeds the limit, only
+    tokens that are cheap to check are checked, and all other requests are rejected. Callers with valid tokens can
+    therefore get through even if the same proxy forwards a flood of forged tokens."""
 
     def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
         self._access = access

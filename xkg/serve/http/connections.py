@@ -7,7 +7,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 class Connection(H11Protocol):
     """uvicorn's HTTP/1.1 protocol with a timeout for request heads. Closes a connection if the head of a request has
-    not arrived within `timeout_keep_alive`. uvicorn itself waits forever, so idle connections could use up all
+    not arrived within `timeout_keep_alive`. By default, uvicorn waits forever, so idle connections could use up all
     slots."""
 
     _deadline: asyncio.TimerHandle | None = None

@@ -1,7 +1,7 @@
 """Protects against DNS rebinding and detects whether other machines can reach the server.
 
-An attacker can make a web page's host name resolve to this machine. The page's requests have that name as their Host,
-and must not reach a server that trusts local requests."""
+An attacker can make a web page's host name resolve to this machine. The page's requests contain this name in the Host
+header, and must not reach a server that trusts local requests."""
 
 import socket
 from collections.abc import Sequence
@@ -31,8 +31,7 @@ _REFUSED = {
 class KnownHosts:
     """Accepts requests whose Host is this machine or in `names`. If a request has an Origin, the Origin must be this
     machine, in `names`, or in `origins`. A server that is bound to all addresses does not know its own names, so it
-    accepts any Host. Accepting any Host is safe because callers of such a server need tokens, which a malicious page
-    does not have."""
+    accepts any Host. This is safe because callers of such a server need tokens, and a malicious page has no token."""
 
     def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
         self._app = app

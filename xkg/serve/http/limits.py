@@ -16,8 +16,8 @@ WAIT_SECONDS = 20.0
 
 
 class Rates:
-    """A token bucket per caller: `per_minute` requests on average, with bursts of up to a tenth of that. If there are
-    too many callers, the callers seen least recently are dropped."""
+    """A token bucket per caller. Allows `per_minute` requests on average, with bursts of up to `per_minute` / 10
+    requests. If there are too many callers, the callers seen least recently are dropped."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_minute / 60

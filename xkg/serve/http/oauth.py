@@ -68,8 +68,8 @@ class Issuer:
         self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
-        """Returns the caller identified by the token, or None if the token is invalid. Logs any errors by the issuer,
-        and why correctly signed tokens are rejected."""
+        """Returns the caller identified by the token, or None if the token is invalid. Logs errors by the issuer and
+        the reasons for rejecting correctly signed tokens."""
         if len(token) > LONGEST:
             return None
         try:
@@ -102,7 +102,7 @@ class Issuer:
         return _access(name, claims)
 
     def _problem(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str | None:
-        """Returns the reason to reject a correctly signed token for this server, or None."""
+        """Returns the reason for rejecting a correctly signed token, or None if the token is valid for this server."""
         kind = header.get("typ", "JWT")
         if not isinstance(kind, str) or _plain_type(kind) not in self._types:
             taken = " or ".join(sorted(self._types))
@@ -195,7 +195,7 @@ async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
 
 
 def _safe(issuer: str, address: object) -> str:
-    """Validates the keys' URL from the metadata, like the setting `serve.oauth.jwks`."""
+    """Validates the keys' URL from the metadata in the same way as the setting `serve.oauth.jwks`."""
     try:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:

@@ -166,7 +166,7 @@ def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: 
 
 
 class _Process:
-    """Kills the process if a call that cannot be cancelled is still running after the app's shutdown."""
+    """Kills the process if an uncancellable call is still running after the app has shut down."""
 
     def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
         self._app = app

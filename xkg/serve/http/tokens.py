@@ -141,7 +141,8 @@ class Tokens:
         return tuple(token for token in self.all() if token.state(now) == "valid")
 
     def find(self, secret: str) -> Token | None:
-        """Returns the valid token with this secret, or None. Compares all hashes, each in constant time."""
+        """Returns the valid token with this secret, or None. The hash is compared with all stored hashes in constant
+        time."""
         digest, match = _hash(secret), None
         for token in self.valid():
             if hmac.compare_digest(token.sha256, digest):

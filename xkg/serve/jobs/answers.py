@@ -86,7 +86,7 @@ class FoundPaper(Printed):
 
 
 class LeftOutPaper(Printed):
-    """A paper that is not worth building or cannot be built, and the reason for this."""
+    """A paper that is not worth building or cannot be built, with the reason."""
 
     title: str
     dropped: str

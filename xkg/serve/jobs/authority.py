@@ -60,8 +60,8 @@ def sees_all(caller: Caller) -> bool:
 
 
 def require(caller: Caller, action: Action, kinds: Sequence[Asked]) -> None:
-    """Raises `NotAllowedError` if the caller may not perform this action on any job of these kinds, not even on its own
-    jobs."""
+    """Raises `NotAllowedError` unless the caller may perform this action, at least on its own jobs, for one of these
+    kinds."""
     if any(may(caller, action, kind, caller.name) for kind in kinds):
         return
     scopes = list(dict.fromkeys(SCOPE_OF[kind] for kind in kinds or get_args(Kind)))

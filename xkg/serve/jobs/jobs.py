@@ -1,4 +1,4 @@
-"""Runs requested jobs, one at a time, each in a separate process that outlives the server.
+"""Runs requested jobs one at a time. A job's process is separate from the server and outlives it.
 
 A job is an `xkg build`, `xkg curate` or `xkg implement` process with the server's settings. Crashes, hanging libraries
 and excessive memory use in a job do not affect the server. The process leads a process group and locks its output file
@@ -163,7 +163,7 @@ class Jobs:
         return job
 
     def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
-        """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access the job; the
+        """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access the job. The
         message is the same in both cases."""
         require(caller, action, self.kinds)
         row = self._table.get(job)
@@ -186,9 +186,9 @@ class Jobs:
         return row
 
     def questions(self, job: int, caller: Caller, wait_seconds: float = 0.0) -> tuple[Row, list[OpenQuestion]]:
-        """Returns the job and its open questions, starting with those that have not been given to any caller. Waits up
-        to `wait_seconds` for a question while the job is unfinished. Raises the same errors as `get`, and `InputError`
-        if the server's model answers the job's questions."""
+        """Returns the job and its open questions. Questions that have not been given to any caller come first. If there
+        are none and the job is unfinished, waits up to `wait_seconds` for a question. Raises the same errors as `get`,
+        and `InputError` if the server's model answers the job's questions."""
         patient = self._waits.acquire(blocking=False)
         try:
             until = time.monotonic() + (wait_seconds if patient else 0.0)

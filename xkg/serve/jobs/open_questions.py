@@ -27,8 +27,8 @@ _WORTH = 400
 
 class JobQuestion(Value):
     """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
-    `answer_schema` is the answer's JSON schema. `prompt` omits data that the caller has already received. `given` says
-    when the question was given to a caller, and is empty if the question has not been given to any caller."""
+    `answer_schema` is the answer's JSON schema. `prompt` omits data that the caller has already received. `given` is
+    the time when the question was given to a caller, or empty if no caller has received the question yet."""
 
     question: str
     stage: str

@@ -42,8 +42,8 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
     """Returns the method for `xkg implement`: text with at least four words, the id of a paper or technique in the
-    graph, or a file under `roots` with links resolved and an optional `#section`. Raises `InputError` if the method is
-    not allowed."""
+    graph, or a file under `roots`, optionally followed by `#section`. Links in the path are resolved. Raises
+    `InputError` if the method is not allowed."""
     if "\n" in method or len(method.split()) > 3:
         return f"{method.strip()}\n"  # the line break distinguishes text from a file name
     _refuse_odd(method)

@@ -128,7 +128,7 @@ class JobTable:
             return next(self._rows(db, "id = ?", job), None)
 
     def newest(self, most: int, shown: Callable[[Kind, str], bool]) -> tuple[list[Row], int]:
-        """Returns up to `most` jobs whose kind and caller `shown` accepts, and the total number of these jobs.
+        """Returns up to `most` of the jobs for which `shown(kind, caller)` is true, and the total number of these jobs.
         Unfinished jobs come first, in order, followed by finished jobs, newest first."""
         live = "state IN ('queued', 'running')"
         order = f"{live} DESC, state DESC, CASE WHEN {live} THEN id ELSE -id END"

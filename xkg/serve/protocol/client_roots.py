@@ -1,8 +1,8 @@
-"""A stdio client's roots: its open folders, which `locate` accepts in addition to the server's folders.
+"""A stdio client's roots: the folders it has open. `locate` accepts these folders in addition to the server's own.
 
 Roots are chosen by the user, not by the model. Roots are only used if the operator has not configured any folders
-(`serve.roots`), and never over HTTP, where they are folders on a different machine. A client may offer no roots, or use
-a protocol version without requests to clients (2026-07-28, which deprecates roots)."""
+(`serve.roots`). Over HTTP, roots are ignored, because they are folders on a different machine. A client may offer no
+roots, or use a protocol version without requests to clients (2026-07-28, which deprecates roots)."""
 
 import os
 import urllib.parse
@@ -23,8 +23,8 @@ _OFFERED = ClientCapabilities(roots=RootsCapability())
 
 
 def following(folders: list[Path]) -> ServerMiddleware[Any]:
-    """Returns middleware that adds the client's roots to `folders` before the first `locate`, and again whenever they
-    have changed."""
+    """Returns middleware that adds the client's roots to `folders` before the first `locate`, and again whenever the
+    roots have changed."""
     own = tuple(folders)
     known = False
 

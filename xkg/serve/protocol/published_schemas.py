@@ -47,7 +47,7 @@ def _annotations(of: ToolAnnotations) -> ToolAnnotations:
 
 def _short(schema: Mapping[str, Any], *, nullable: bool, described: bool) -> Schema:
     """Removes titles (which repeat names), `additionalProperties` and, unless `described` is set, descriptions. Only
-    required fields remain `nullable`, because answers and clients omit empty optional values."""
+    required fields may be null, because answers and clients omit empty optional values."""
 
     def inside(value: Mapping[str, Any], nullable: bool = True) -> Schema:
         return _short(value, nullable=nullable, described=described)
@@ -89,8 +89,8 @@ def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
 
 
 def _refer(schema: Schema, tool: str, homes: dict[str, str]) -> None:
-    """Replaces each type that is defined by a different tool with a reference, and removes types that are then unused.
-    Records that this tool defines the remaining types."""
+    """Replaces types defined by a different tool with references, and removes types that are no longer used. Records
+    that this tool defines the remaining types."""
     definitions: Schema = schema.get("$defs", {})
     for name, definition in definitions.items():
         home = homes.get(name, tool)
@@ -143,5 +143,4 @@ def _inlined(schema: Schema) -> Schema:
 
 
 def _flowing(text: str) -> str:
-    """Joins each paragraph into one line."""
     return "\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))

@@ -46,8 +46,8 @@ def _website() -> str | None:
 
 
 def _icons() -> list[Icon] | None:
-    """Returns the web pages' icon, or None if the package has no homepage. The icon is a URL, because every answer
-    repeats it."""
+    """Returns the web pages' icon, or None if the package has no homepage. The icon is a URL rather than data, because
+    every answer repeats the icon."""
     home = _website()
     if home is None:
         return None
@@ -119,8 +119,8 @@ class PlainErrors(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Calls the tool. Raises `ToolError` with a one-line message about the first invalid argument, or with the
-        tool's own error. Null is accepted for an omitted argument, and a string instead of a list, because some
-        frameworks and models send these."""
+        tool's own error. Because some frameworks and models send them, nulls are accepted for omitted arguments, and
+        strings instead of lists."""
         arguments = {argument: value for argument, value in arguments.items() if value is not None}
         arguments = self._named(name, arguments)
         lists = self._lists.get(name, ())
@@ -141,7 +141,7 @@ class PlainErrors(MCPServer[Any]):
                     raise ToolError(refusal(error)) from None
 
     def _named(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Renames an id argument if the caller used the argument name of a different tool."""
+        """Renames an id argument if the caller used a different tool's name for it."""
         taken = [argument for argument in self._accepted.get(f"tool {tool}", ()) if argument in _ID_NAMES]
         given = [argument for argument in arguments if argument in _ID_NAMES]
         if len(taken) != 1 or len(given) != 1:

@@ -72,7 +72,7 @@ class RunAnswer(Quoting):
 
 
 def without_middle(output: str, most: int) -> str:
-    """Returns the output, shortened to about `most` characters by omitting the middle. More is kept of the end than of
+    """Returns the output, shortened to about `most` characters by omitting the middle. Keeps more of the end than of
     the start, because errors are usually at the end."""
     if len(output) <= most:
         return output

@@ -58,8 +58,8 @@ class CallersRuns:
         return self._runs.example(reference)
 
     def run(self, reference: str, script: str, caller: Caller, seconds: float | None = None) -> RunAnswer:
-        """Runs the script and returns the result. Also raises `InputError` if the caller's daily limit is reached, the
-        caller already has a run in progress, or all slots are taken. Raises `PackagesError` if packages are still being
+        """Runs the script and returns the result. Also raises `InputError` if the caller has reached the daily limit or
+        already has a run in progress, or if all slots are taken. Raises `PackagesError` if packages are still being
         installed."""
         require(caller, "ask", ["run"])
         most = self.bounds.seconds

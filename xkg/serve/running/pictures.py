@@ -31,7 +31,7 @@ class Picture(NamedTuple):
 
 
 def picture_of(content: bytes) -> Picture | None:
-    """Returns the picture in these bytes, without metadata, or None if they are not a valid picture."""
+    """Returns the picture without metadata, or None if the bytes are not a valid picture."""
     if content.startswith(_PNG):
         png = _png(content)
         return None if png is None else Picture("image/png", png)

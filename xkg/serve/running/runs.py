@@ -62,9 +62,9 @@ class Runs:
         return example(code, name)
 
     def environment(self, code: Code, notify: "Callable[[Installing], None]" = lambda _: None) -> Environment:
-        """Returns the code's environment, which has the same packages as in `xkg verify` and any packages in the
-        settings. `notify` receives the packages to be installed. Raises `PackagesError` with the reason if a required
-        package is missing, and `SandboxUnavailableError` if there is no sandbox."""
+        """Returns the code's environment, which contains the same packages as in `xkg verify` and any packages listed
+        in the settings. `notify` receives the packages to be installed. Raises `PackagesError` with the reason if a
+        required package is missing, and `SandboxUnavailableError` if there is no sandbox."""
         known = self._made.get(code.id)
         if known is not None and (known.site is None or known.site.is_dir()):
             return known
@@ -153,7 +153,7 @@ def _answer(code: Code, name: str, environment: Environment, ran: ScriptRun, err
 
 
 def _refused_name(path: str) -> str | None:
-    """Returns why a file with this name must not be returned, or None if the file may be returned. Hidden files can
+    """Returns the reason why a file with this name must not be returned, or None if the name is safe. Hidden files can
     affect shells and editors, and some characters have a special meaning on other systems."""
     if len(path) > _LONGEST_NAME:
         return "its name is too long"

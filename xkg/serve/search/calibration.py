@@ -65,7 +65,7 @@ def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: S
 def score(rise: float, shared: float, total: float, near: float, name: Coverage, term: bool, techniques: int) -> float:
     """Returns a technique's score. `shared` is the weight of the query's words that the technique contains, out of
     `total`. `near` is the technique's mean similarity to the query's words, and `name` is how well the query covers the
-    technique's name. `term` says whether the query is a bare term. `techniques` is the number of techniques in the
+    technique's name. `term` is true if the query is a bare term. `techniques` is the number of techniques in the
     graph."""
     coverage = shared / total if total > 0 else 0.0
     odds = (
@@ -87,8 +87,8 @@ def bare_term(query: str) -> bool:
 
 
 def rise(cosine: float, background: Background) -> float:
-    """Returns how far a cosine is above the background. 1 is the expected maximum over this many techniques if the
-    cosines were normally distributed."""
+    """Returns how far a cosine is above the background. A value of 1 is the expected maximum over this many techniques
+    for normally distributed cosines."""
     if background.deviation <= 0:
         return 0.0
     highest = math.sqrt(2 * math.log(background.techniques + 2))

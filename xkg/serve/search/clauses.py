@@ -48,8 +48,8 @@ def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str
 
 
 def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
-    """Returns the text to encode for the whole query: the `encoded` parts and, as far as it fits, the text that is not
-    in any of `parts`."""
+    """Returns the text to encode for the whole query. This is the `encoded` parts, and as much of the text outside
+    `parts` as fits."""
     if not parts:
         return query
     known = set(parts)

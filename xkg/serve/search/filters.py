@@ -63,7 +63,7 @@ class Filters:
         return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
-        """Returns the ids of the papers to search, or () for all papers, or None if no paper passes the filters. Raises
+        """Returns the ids of the papers to search: () for all papers, or None if no paper passes the filters. Raises
         `UnknownIdError` if a paper is unknown."""
         named = tuple(dict.fromkeys(paper_id(snapshot, paper) for paper in self.papers))
         first, last = self.years
@@ -118,5 +118,5 @@ class Filters:
 
 
 def _package(name: str) -> str:
-    """Normalizes a distribution name as package indexes do."""
+    """Normalizes a distribution name in the same way as package indexes."""
     return re.sub(r"[-_.]+", "-", name.strip()).casefold()

@@ -27,8 +27,8 @@ class Group:
 
 
 def apart(needs: Sequence[Mapping[str, float]]) -> frozenset[str]:
-    """Returns the techniques that lead the first rows for any of several needs. Each need has its own strengths. A
-    query may mention both a method and its individual steps."""
+    """Returns the techniques that lead the first rows for at least one need. Each need has its own strengths. There may
+    be several needs, because a query may mention both a method and its individual steps."""
     return frozenset(row.lead for need in needs for row in grouped(need, most=_CONSIDERED)[:OWN_ROWS])
 
 
@@ -76,8 +76,8 @@ def strongest(strength: Mapping[str, float], most: int) -> list[str]:
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """Returns the rows, with the leads of rows after the first `k` added as relatives to rows from the same paper. A
-    query that lists a method's steps may match more steps than there are rows."""
+    """Returns the rows. The leads of all rows after the first `k` are added as relatives to rows from the same paper.
+    This helps if a query lists a method's steps and more than `k` steps match."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))

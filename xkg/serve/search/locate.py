@@ -121,8 +121,8 @@ class Known:
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
-        """Returns the stored places, which are relocated in the copy if there is one. Also returns the number of places
-        missing from the copy, and whether any place is missing or has changed."""
+        """Returns the stored places, relocated in the copy if there is one. Also returns how many places are missing
+        from the copy, and whether any place is missing or has changed."""
         from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing, changed = list[LocatedPlace](), 0, False
@@ -154,7 +154,6 @@ class Known:
         return places, missing, changed
 
     def _retrieved(self, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-        """Searches the copy for the techniques."""
         places = []
         for paper, bundle in self._bundles.items():
             own = [t for t in self._techniques if paper_of(t) == paper]
@@ -199,8 +198,8 @@ def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy |
 
 
 def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: Embedder) -> list[LocatedPlace]:
-    """Returns the places in the copy that match a description, in case the description does not refer to a technique in
-    the graph. `meant` is the probability that the description does refer to one."""
+    """Returns the places in the copy that match a description, which may not refer to a technique in the graph. `meant`
+    is the probability that the description refers to such a technique."""
     places = _search_copy([as_technique(text)], ["text"], copy, embedder)
     return [_weighed(place.model_copy(update={"technique": None}), 1 - meant) for place in places]
 

@@ -114,14 +114,13 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
 
 
 def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
-    """Returns the ids of a paper's visible techniques."""
     ids = [entry.technique.id for entry in entries(snapshot.bundle(paper))]
     known = snapshot.facts(ids)
     return [technique for technique in ids if technique in known]
 
 
 def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
-    """Returns the second technique in each pair, if this technique still exists and is visible."""
+    """Returns the second technique in each pair. Techniques that are hidden or no longer exist are excluded."""
     partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
     return {view.technique.id: view for view in snapshot.techniques(partners) if view.technique.hidden is None}
 

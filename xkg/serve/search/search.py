@@ -59,8 +59,8 @@ def search(
 
     - Techniques with exactly this name or alias come first. All other techniques are ranked by BM25 and vector
       search for the whole query and the parts of a long query (`candidates`)
-    - Techniques above or below each other share a row, led by the best match, or by the best match for one of several
-      needs (`grouped`). If several techniques in a paper have the same name, one with code leads
+    - Techniques above or below each other share a row, led by the best match for the query or for one of its needs
+      (`grouped`). If several techniques in a paper have the same name, one with code leads
     - A row's score is how well it fits (`scores`), raised if necessary so that scores never increase down the list
     - Techniques that score less than `bar` are not returned as rows. The best of these techniques are
       listed in `nearest`
@@ -97,7 +97,7 @@ def search(
 
 @dataclass(frozen=True)
 class _Search:
-    """A query and its scope."""
+    """A query and its filters."""
 
     snapshot: Snapshot
     query: str
@@ -203,8 +203,8 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """Returns the row. If the row's lead has no code, the lead is replaced by a technique with the same name that has
-    code."""
+    """Returns the row. If the row's lead has no code, it is replaced by a technique with code and the same name, if
+    there is one."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:

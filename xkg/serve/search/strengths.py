@@ -75,7 +75,7 @@ class Strengths:
 
     def interact(self, text: int, best: Sequence[str], interaction: Mapping[str, float]) -> None:
         """Adds late interaction with a text, which was computed for the `best` techniques. Values are scaled so that
-        the lowest is 0, which is also the value for all other techniques. A `best` technique without a value keeps its
+        the lowest becomes 0. All other techniques also get 0, but a `best` technique without a value keeps its
         strength."""
         import numpy as np
 

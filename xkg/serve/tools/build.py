@@ -46,8 +46,8 @@ _LOOKS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 
 
 def _asking(served: Served, kind: Kind) -> Caller:
-    """Returns the caller. Raises `NotAllowedError` if the caller may not request jobs of this kind. Must be called
-    before looking up anything for the caller."""
+    """Returns the caller. Raises `NotAllowedError` if the caller may not request jobs of this kind. Call this before
+    looking up anything for the caller."""
     caller = served.caller()
     require(caller, "ask", [kind])
     return caller
@@ -98,7 +98,7 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
     def curate(paper: _Paper, llm: _Llm = None) -> JobAnswer:
         """Finds at most ten papers with code that are worth building around a paper, including papers that it does not
         cite. Returns a job immediately; jobs take minutes. When the job is done, curated lists the papers with their
-        repositories, and rejected papers with reasons. Builds nothing: call build for the papers you want.
+        repositories, and rejected papers with reasons. Builds nothing; to build papers, call build.
 
         If you are the model (llm=caller), you are also asked to search the web for works that the paper does not
         cite; what you find is checked like any other candidate."""
@@ -129,8 +129,8 @@ def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:
     ) -> QuestionsAnswer:
         """The open questions in a job for which you act as the model: what to do (instructions), the data and the
         question (prompt), and the answer's JSON schema. Answer each with `answer`, using only what the question
-        contains (unless its instructions tell you to search the web), as carefully as if it were your whole task; then
-        ask for the next questions, until state is no longer queued or running.
+        contains (unless its instructions say to search the web), as carefully as if it were your whole task; then ask
+        for more questions until state is neither queued nor running.
 
         Several agents can share a job: each is first given questions that no one has seen. Questions and answers are
         stored, so another session can continue at any time. Text between <<<NAME MARK>>> and <<<end NAME MARK>>> is

@@ -61,9 +61,9 @@ def add(server: MCPServer, service: Service) -> None:
         code, measured is the largest effect in an ablation. relatives are techniques above or below the row that also
         match the query. If there are no rows, nothing fits; nearest is probably not what you want.
 
-        With verify, a model reads each candidate with its code: rows lists those that fit, with reason and guidance,
-        and dropped lists the rest. verified is the model's name, or why nothing was verified; in that case, answer
-        question to judge the rows yourself."""
+        If verify is set, a model reads each candidate and its code: rows lists fitting ones, with reason and guidance,
+        and dropped the others. verified is the model's name, or why nothing was verified; if so, answer question to
+        judge the rows yourself."""
         filters = Filters.of(
             papers=tuple(papers),
             years=(first_year, last_year),
@@ -93,9 +93,9 @@ def add(server: MCPServer, service: Service) -> None:
         40 seconds.
 
         Each part has a step and rows, best first, with guidance on applying them; again lists rows from earlier parts
-        that also fit; note says if nothing fits; if so, write that part yourself. Full adds reasons and code. verified
-        is as in search_techniques; if nothing is verified, the last part has search results for the whole task, grouped
-        by paper."""
+        that also fit. If note says nothing fits, write the part yourself. Full adds reasons and code. verified is as in
+        search_techniques; if nothing is verified, the last part has search results for the whole task, grouped by
+        paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer

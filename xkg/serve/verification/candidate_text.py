@@ -44,8 +44,8 @@ def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, Tech
 
 
 def described(candidates: Sequence[Candidate], step: str) -> str:
-    """Renders the candidates as text, with the code that best matches the step. Text from papers is always on one line,
-    and code is indented, so that neither can imitate another candidate. Repeated definitions are omitted."""
+    """Renders the candidates as text, with the code that best matches the step. Text from papers is joined into one
+    line and code is indented, so that neither can imitate another candidate. Repeated definitions are omitted."""
     definitions = _Definitions()
     texts = (_described(number, each, step, definitions) for number, each in enumerate(candidates, start=1))
     return "\n\n".join(texts)
@@ -122,7 +122,6 @@ def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
 
 
 def _inside(view: TechniqueView) -> str:
-    """Lists a relative's components and the names in its code."""
     lines = _components(view)
     lines += [f"code: {names}"] if view.code and (names := heads(view.code.implementation, _HEADS)) else []
     return "".join(f" | {line}" for line in lines)

@@ -20,8 +20,8 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class _Piece:
-    """Lines that are shown together. `owner` is the head of their class, if any. `about` contains further words for the
-    selection."""
+    """Lines that are shown together. `owner` is the head of the class that contains the lines, if any. `about` contains
+    further words for the selection."""
 
     lines: Sequence[str]
     owner: str = ""
@@ -39,9 +39,9 @@ class _Piece:
 
 
 def excerpt(implementation: str, wanted: AbstractSet[str], characters: int) -> list[str]:
-    """Returns the lines of the functions that best match the `wanted` terms, in source order, up to about `characters`
-    characters. The best function is cut if it is too long. For Python, imports, comments and docstrings are omitted.
-    The last line lists the omitted functions."""
+    """Returns up to about `characters` characters from the functions that best match the `wanted` terms, in source
+    order. The best function is cut if it is too long. For Python, imports, comments and docstrings are omitted. The
+    last line lists the omitted functions."""
     pieces = _pieces(implementation)
     chosen: dict[int, Sequence[str]] = {}
     room = characters
@@ -89,7 +89,7 @@ def _heads(lines: Sequence[str]) -> list[str]:
 
 
 def terms(text: str) -> AbstractSet[str]:
-    """Returns a text's distinct words, split as in text search."""
+    """Returns a text's distinct words, in the form used for text search."""
     return {term for word in words(text).split() for term in word_terms(word)}
 
 

@@ -44,9 +44,10 @@ def find_implementations(
     filters: Filters,
     full: bool = False,
 ) -> ImplementationsAnswer:
-    """Returns up to `k` techniques for each step in `task`, with instructions for applying them. `full` adds their
-    code. If no model verifies the techniques, adds results for the whole task, because the task is more informative
-    than its individual steps. If no model is available, the answer contains the verifier's question for the reader.
+    """Returns up to `k` techniques for each step in `task`, with instructions for applying them. `full` adds the
+    techniques' code. If no model verifies the techniques, adds results for the whole task, because the task is more
+    informative than its individual steps. If no model is available, the answer contains the verifier's question for the
+    reader.
 
     Waits for the model for up to twice `serve.questions.wait_seconds`. Later replies are ignored. Raises any error from
     `seek`."""
@@ -135,7 +136,6 @@ def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str,
 
 
 def _brief(row: SearchRow) -> SearchRow:
-    """Shortens a row for a concise answer."""
     definition = "" if row.guidance else short(row.definition, DEFINITION_CHARACTERS)
     relatives = () if row.guidance else row.relatives
     changed = {"definition": definition, "relatives": relatives, "without_code": (), "reason": ""}
@@ -171,13 +171,12 @@ def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
 
 
 def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code]:
-    """Returns the rows' code, keyed by id."""
     rows = {row.id for answer in answers for row in answer.rows if row.code}
     return {view.code.id: view.code for view in snapshot.techniques(sorted(rows)) if view.code}
 
 
 def _fitting(rows: Iterable[SearchRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
-    """Returns the code that fits into the answer, and the ids of the code that does not."""
+    """Returns the code that fits into the answer, and the ids of the omitted code."""
     fitting: list[Implementation] = []
     missing: list[str] = []
     room = CODE_CHARACTERS

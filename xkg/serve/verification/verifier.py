@@ -83,7 +83,7 @@ def begin(
 
 def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tuple[str, str]:
     """Returns the instructions and candidates for the reader of the answer, who verifies the rows if no model is
-    available. Candidates are numbered like the rows."""
+    available. Candidates have the same numbers as the rows."""
     candidates = _candidates(snapshot, rows)
     return (load_prompt(_PROMPT).system, described(candidates, step)) if candidates else ("", "")
 

@@ -55,8 +55,8 @@ def decide(pairs: Sequence[Pair], ask: Ask) -> list[Decision]:
 
 
 def _described(letter: str, view: TechniqueView) -> str:
-    """Describes a technique in exactly two lines, even if the paper's text contains line breaks, so that the text
-    cannot imitate another pair."""
+    """Describes a technique in exactly two lines. Line breaks in the paper's text are removed, so that the text cannot
+    imitate another pair."""
     technique = view.technique
     also = f" (also {', '.join(technique.aliases)})" if technique.aliases else ""
     definition = one_line(technique.definition)

@@ -35,7 +35,7 @@ class Work:
 
 
 class Citations(NamedTuple):
-    """Cited works that are not in the graph, and citations as pairs (citing, cited)."""
+    """Cited works that are not in the graph, and all citations as pairs (citing, cited)."""
 
     works: list[Work]
     edges: list[tuple[str, str]]

@@ -18,7 +18,7 @@ write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 
 
 def text_hash(technique: Technique) -> str:
-    """Returns the hash of the text on which decisions about a technique depend: its names and definition."""
+    """Returns the hash of a technique's names and definition, on which decisions about the technique depend."""
     return _hash(technique.name, *technique.aliases, "", technique.definition)
 
 

@@ -120,7 +120,7 @@ def _decide(
     decisions: Decisions,
     among: frozenset[int] | None,
 ) -> None:
-    """Applies all valid decisions, which override other evidence."""
+    """Applies all valid decisions. Decisions override other evidence."""
     by_id = {c.id: c for c in concepts if not c.hidden}
     for decision in decisions.values():
         first, second = by_id.get(decision.first), by_id.get(decision.second)
@@ -137,7 +137,7 @@ def _decide(
 def _sharing(
     concepts: Sequence[Concept], forms: Callable[[Concept], frozenset[str]], among: frozenset[int] | None
 ) -> set[tuple[int, int]]:
-    """Returns pairs of rows from different papers whose names share a form. At least one of the papers is in
+    """Returns pairs of rows from different papers whose names have a form in common. At least one of the papers is in
     `among`."""
     by_form: dict[str, list[int]] = defaultdict(list)
     for c in concepts:

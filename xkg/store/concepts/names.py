@@ -47,7 +47,7 @@ class Names:
     terse: frozenset[str]
 
     def conflict(self, other: "Names") -> bool:
-        """Whether both techniques have spelt-out names and these differ, so that a shared abbreviation is a
+        """Whether both techniques have spelt-out names that differ. In that case, a shared abbreviation is a
         coincidence."""
         return bool(self.telling and other.telling) and not self.telling & other.telling
 
@@ -71,8 +71,8 @@ def names(name: str, aliases: Iterable[str] = ()) -> Names:
 
 
 def is_short_form(short: str, long: str) -> bool:
-    """Whether `short` is an abbreviation of `long`: its letters occur in `long` in the same order, and the first letter
-    is at the start of a word."""
+    """Whether `short` is an abbreviation of `long`: the letters in `short` occur in `long` in the same order, and the
+    first letter is at the start of a word."""
     short = re.sub(r"s$", "", short.strip()) if re.search(r"[A-Z]s$", short.strip()) else short.strip()
     letters = [c for c in short.casefold() if c.isalnum()]
     if not (2 <= len(letters) <= _LONGEST_SHORT and any(c.isupper() for c in short) and len(short.split()) <= 2):
@@ -89,7 +89,7 @@ def is_short_form(short: str, long: str) -> bool:
 
 
 def spelt(text: str) -> str:
-    """Spells out Greek letters, because papers use both forms."""
+    """Replaces Greek letters with their names, because papers use both."""
     if text.isascii():
         return text
     # The range contains an unassigned code point.

@@ -31,9 +31,9 @@ _CONTINUES = frozenset("+-*/^%.[{(:&")
 
 
 def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
-    """Raises `QueryRefusedError` if planning the statement could take too long on Neo4j. Constructs with exponential
-    planning cost are limited in number and depth. `words` contains each token's keyword, or ''. Brackets must be
-    balanced."""
+    """Raises `QueryRefusedError` if planning the statement could take too long on Neo4j. The number and depth of
+    constructs with exponential planning cost are limited. `words` contains each token's keyword, or ''. Brackets must
+    be balanced."""
     for word, most in MOST_OF.items():
         if words.count(word) + sum(mark_at(tokens, i) == word for i in range(len(tokens))) > most:
             raise refused(word, f"occurs more than {most} times in one statement; rewrite it using WITH or UNWIND")
@@ -119,7 +119,7 @@ _PIECE = re.compile(
 
 def check_pattern(pattern: str) -> None:
     """Raises `QueryRefusedError` unless the pattern is simple. A simple pattern consists of characters and character
-    classes, only a few of which are repeated, and up to one group, which is not repeated. Matching such a pattern takes
+    classes, only a few of which are repeated, and at most one group without repetition. Matching a simple pattern takes
     at most quadratic time in the length of the text."""
     if len(pattern) > LONGEST_PATTERN:
         raise _refused(pattern, f"is longer than {LONGEST_PATTERN} characters")

@@ -120,7 +120,7 @@ class _Estimate(TokenTree):
         return last
 
     def bind(self, start: int, end: int, names: Names) -> None:
-        """Adds the names that a pattern or YIELD binds to values in the graph."""
+        """Adds the names bound by a pattern or YIELD. The names' values come from the graph."""
         for i in range(start, end):
             before = self.mark(i - 1) in ("(", "[") or self.words[i - 1] in ("YIELD", "AS") or i == start
             if (name := self.name(i)) and (before or self.mark(i - 1) == "," or self.mark(i + 1) == "="):
@@ -332,8 +332,8 @@ class _Estimate(TokenTree):
         return max(0, (high[0] - low[0]) // step[0] + 1) if step[0] else 0
 
     def number(self, start: int, end: int, names: Names, times: int) -> tuple[int, bool] | None:
-        """Returns the maximum value of an integer, a parameter, or `size(…)` minus a number, and whether this is its
-        exact value. Returns None for anything else."""
+        """Returns the maximum value of an integer, a parameter, or `size(…)` minus a number, and whether the maximum is
+        exact. Returns None for anything else."""
         sign = -1 if self.mark(start) == "-" else 1
         start += sign < 0
         token = self.tokens[start] if start < end else None

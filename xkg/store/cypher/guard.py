@@ -1,10 +1,10 @@
-"""Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single statements that do nothing but read the
-graph.
+"""Decides which untrusted Cypher may run on LadybugDB or Neo4j: only single, read-only statements.
 
 A read-only handle is not enough. LadybugDB's `LOAD FROM` can still read system files, and `COPY … TO` and `EXPORT
 DATABASE` can write files. Neo4j's `LOAD CSV` and `apoc.*` can access files and the network. A statement is therefore
 split into tokens according to both engines' grammars, and is accepted only if every clause, procedure and function is
-on an allowlist. Only a keyword on the list may follow a complete expression, so nothing else can start a clause.
+on an allowlist. A word that follows a complete expression must be an allowed keyword, so no other word can start a
+clause.
 
 The engine receives new text generated from the tokens, without comments, so that the engine runs exactly the statement
 that was checked. `xkg.store.cypher.tokens` rejects text that the engines might split differently.
@@ -158,8 +158,8 @@ class _Reader:
             raise refused(f"a {self.nesting[-1].split()[-1]!r}", "is never closed; add the closing bracket")
 
     def _is_name(self, i: int) -> bool:
-        """Whether the word at token i must be a name in both grammars because of its position, even if it is spelled
-        like a keyword."""
+        """Whether the word at token i must be a name because of its position, in both grammars, even if spelled like a
+        keyword."""
         before, after = self.mark(i - 1), self.mark(i + 1)
         inside = self.nesting[-1] if self.nesting else ""
         if before == "$" or (before == "." and self._is_lookup(i - 1)):

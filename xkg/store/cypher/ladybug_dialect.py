@@ -1,8 +1,8 @@
 """Translates Neo4j's Cypher to LadybugDB's dialect as far as possible.
 
 The translation covers functions with different names, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN,
-procedures that list the schema, and `labels` as a list. It also covers list indexes, which start at 1 in LadybugDB and
-at 0 in openCypher."""
+procedures that list the schema, and `labels` as a list. The translation also covers list indexes, which start at 1 in
+LadybugDB and at 0 in openCypher."""
 
 from collections.abc import Sequence
 

@@ -6,7 +6,7 @@ A file contains a comment with a fixed format, followed by one statement (see `c
     //
     // Group: concepts
     // Parameters:
-    //   papers: integer = 2 -- shared by at least so many papers
+    //   papers: integer = 2 -- minimum number of papers that share it
     // Example: xkg cypher shared-techniques --param papers=3
 
 A parameter without a default is required. Statements are written for Neo4j and translated for LadybugDB by `embedded`.
@@ -88,7 +88,8 @@ def queries() -> Sequence[NamedQuery]:
 
 
 def find(name: str) -> NamedQuery:
-    """Returns the query with this name. If there is no such query, raises `InputError` with the nearest names."""
+    """Returns the query with this name. If there is no such query, raises `InputError`, which lists the nearest
+    names."""
     known = {query.name: query for query in queries()}
     if name in known:
         return known[name]
@@ -122,8 +123,8 @@ def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, 
 
 
 def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
-    """Returns a value for each of the query's parameters: the given value, converted to the parameter's type, or the
-    default.
+    """Returns values for all of the query's parameters: given values are converted to the parameter's type, and omitted
+    ones are set to the default.
 
     Raises `InputError` if a parameter is unknown, missing, or of the wrong type."""
     known = {parameter.name: parameter for parameter in query.parameters}

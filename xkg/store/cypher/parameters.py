@@ -10,8 +10,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def checked_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Checks that both engines accept these parameters. Names must be words. Values must be null, a boolean, a number
-    of at most 64 bits, a string, or a non-empty list whose values all have one of these types. Raises
+    """Checks that both engines accept these parameters. Names must be words. A value must be null, a boolean, a number
+    of at most 64 bits, a string, or a non-empty list. A list's values must be non-null scalars of the same type. Raises
     `QueryFailedError` for the first invalid parameter."""
     checked = {}
     for name, value in parameters.items():

@@ -155,7 +155,7 @@ class QueryProcess:
 
 
 def _pass_on(worker: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | None]") -> None:
-    """Forwards each line from the worker, followed by None. Runs in a thread, because Windows cannot wait for pipes."""
+    """Forwards all lines from the worker, followed by None. Runs in a thread, because Windows cannot wait for pipes."""
     assert worker.stdout is not None
     for line in worker.stdout:
         if line.endswith(b"\n"):

@@ -47,7 +47,6 @@ def unknown_name(name: str) -> str:
 
 @cache
 def _columns() -> dict[str, tuple[str, ...]]:
-    """Returns the columns of each node and edge table."""
     tables = TABLE.findall(embedded_schema())
     return {name: tuple(c for c in _COLUMN.findall(inside) if c.islower()) for _, name, inside in tables}
 

@@ -37,14 +37,14 @@ class TokenTree:
             i = self.closing.get(i, i) + 1
 
     def parts(self, start: int, end: int, mark: str = ",") -> list[tuple[int, int]]:
-        """Splits a range of tokens at a mark outside brackets."""
+        """Splits a range of tokens at a punctuation mark outside brackets."""
         cuts = [i for i in self.tops(start, end) if self.mark(i) == mark]
         starts, ends = [start, *(cut + 1 for cut in cuts)], [*cuts, end]
         return [(first, stop) for first, stop in zip(starts, ends, strict=True) if first < stop]
 
     def find(self, start: int, end: int, word: str) -> int:
-        """Returns the index of the first occurrence of a keyword or mark outside brackets, or `end`. `||` is not
-        treated as `|`."""
+        """Returns the index of the first occurrence of a keyword or punctuation mark outside brackets, or `end`. `||`
+        is not treated as `|`."""
         for i in self.tops(start, end):
             if word in (self.words[i], self.mark(i)) and not (
                 word == "|" and "|" in (self.mark(i - 1), self.mark(i + 1))

@@ -2,7 +2,7 @@
 
 Text that the engines might split differently is rejected: escapes that Neo4j decodes before it looks for quotes,
 letters directly after a number or before `$`, characters unknown to both grammars, and comments that end in `**/`
-(LadybugDB does not treat this as the end of a comment)."""
+(which does not end a comment in LadybugDB)."""
 
 import re
 from collections.abc import Sequence

@@ -89,7 +89,8 @@ _INTERNAL = frozenset(["_ID", "_LABEL", "_SRC", "_DST", "_NODES", "_RELS"])
 
 
 def answer(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """Runs one request and returns its table, which ends before the first row that would exceed a limit."""
+    """Runs one request and returns the resulting table. The table ends before the first row that would exceed a
+    limit."""
     from ladybug.prepared_statement import PreparedStatement
 
     # Preparing the statement without its parameters ensures that the engine accepts only a single statement, and that

@@ -270,7 +270,7 @@ class Catalogue:
         return sorted(row for (row,) in self._among("SELECT row FROM technique WHERE paper IN ({})", papers))
 
     def row_papers(self) -> list[tuple[int, int]]:
-        """Returns all rows, each with its paper's number."""
+        """Returns all rows and the number of each row's paper."""
         return self._all("SELECT row, paper FROM technique INDEXED BY technique_paper")
 
     def entries(self, rows: Iterable[int]) -> list[tuple[int, int, Entry]]:

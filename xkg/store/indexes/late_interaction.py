@@ -21,9 +21,9 @@ def interaction(
     reading: EncodedText, texts: Mapping[str, bytes], rarity_of: Callable[[Sequence[str]], Mapping[str, float]]
 ) -> dict[str, float]:
     """Returns the mean similarity (-1 to 1) between the query's words and their nearest words in each text. The
-    similarity of two words is the fraction of equal signs in their codes minus the fraction of different signs. Query
-    words are weighted by their rarest term (`rarity_of`). Words that text search ignores have no weight. The result is
-    empty if no query word has weight."""
+    similarity of two words is the fraction of equal signs in their codes minus the fraction of different signs. A query
+    word's weight is the rarity of its rarest term (`rarity_of`). Words that text search ignores have no weight. The
+    result is empty if no query word has weight."""
     import numpy as np
 
     terms = [word_terms(word) for word in reading.words]

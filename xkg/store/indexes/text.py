@@ -214,14 +214,14 @@ class TextIndex:
         return int(self._searcher.num_docs)
 
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Returns up to `k` rows with their BM25 scores, best first, only from `papers` if given. There is no query
-        syntax, so queries cannot be invalid."""
+        """Returns up to `k` rows and their BM25 scores, best first. If `papers` is given, only these papers are
+        searched. There is no query syntax, so queries cannot be invalid."""
         return self._having_any(query_terms(query), "text", k, papers)
 
     def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
-        """Returns rows whose code shares runs with `query`, if the query is code. Each row comes with the fraction of
-        the query's weight that its code matches (0 to 1). Rows are ordered by this fraction, highest first, and then by
-        BM25."""
+        """If the query is code, returns rows whose code has runs in common with `query`. A row's score (0 to 1) is the
+        fraction of the query's weight that the row's code matches. Rows are ordered by score, highest first, and then
+        by BM25."""
         runs = runs_of_query(query)[:_MOST_TERMS]
         rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
         if not rows:
@@ -254,7 +254,6 @@ class TextIndex:
         return self._weights(rarities, rows, "text"), total
 
     def _weights(self, weights: Mapping[str, float], rows: Sequence[int], field: str) -> dict[int, float]:
-        """Returns the total weight of the terms in each of `rows`."""
         build, occur = self._tantivy.Query, self._tantivy.Occur
         among = build.const_score_query(self._any_of("row", rows), 0.0)
         weighed = [

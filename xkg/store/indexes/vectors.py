@@ -4,8 +4,8 @@ Cosine similarity is the inner product of unit vectors. See Johnson, Douze and J
 with GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped and therefore shared between
 processes. A mapped index must never be extended, because that would crash the process.
 
-An exact index is an array in NumPy's own format: multiplying by one matrix does not need a 66 MB library. So FAISS is
-optional, and only used for graphs with more than `EXACT_UP_TO` techniques."""
+An exact index is an array in NumPy's own format, because multiplying by one matrix does not require a 66 MB library.
+FAISS is therefore optional, and is only used for graphs with more than `EXACT_UP_TO` techniques."""
 
 import logging
 import threading
@@ -56,7 +56,7 @@ EXACT = VectorsInfo(kind="exact")
 
 
 def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXACT_UP_TO) -> VectorsInfo:
-    """Builds an index over rows of unit length and writes it to disk; row i gets number i. The index is exact if FAISS
+    """Builds an index over rows of unit length and writes it to disk. Row i gets number i. The index is exact if FAISS
     is not installed.
 
     Above `exact_up_to` rows, the number of lists to search is increased until recall@10 reaches `RECALL_GOAL` for sums
@@ -103,7 +103,7 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
 def edited(
     source: Path, info: VectorsInfo, target: Path, removed: Sequence[int], first: int, added: "NDArray[np.float32]"
 ) -> VectorsInfo:
-    """Writes a changed copy of an index, without the rows in `removed` and with the vectors in `added` appended,
+    """Writes a changed copy of an index: the rows in `removed` are omitted, and the vectors in `added` are appended,
     starting at row `first`. The lists in a compressed index are not retrained."""
     import numpy as np
 
@@ -129,7 +129,6 @@ def _save(path: Path, vectors: "NDArray[np.float32]") -> None:
 
 
 def _faiss() -> Any:
-    """Imports FAISS. Raises `MissingExtraError` if FAISS is not installed."""
     try:
         import faiss
     except ModuleNotFoundError as error:
@@ -161,9 +160,10 @@ def _recall(truth: "NDArray[np.int64]", found: "NDArray[np.int64]") -> float:
 def neighbours_of(
     rows: "NDArray[np.int64]", found: "NDArray[np.int64]", scores: "NDArray[np.float32]", groups: "NDArray[np.int64]"
 ) -> list[tuple[int, int]]:
-    """Returns pairs of rows i < j in different groups where each row is the nearest row in its group to the other. If
-    rows are equally near, the lowest is chosen. `rows` are all rows in some groups. `found` are rows in any group that
-    are near these rows, with their `scores`. `groups` maps each row to its group."""
+    """Returns pairs of rows i < j in different groups that are mutual nearest neighbours. This means that no other row
+    in j's group is nearer to i, and no other row in i's group is nearer to j. If rows are equally near, the lowest is
+    chosen. `rows`, `found` and `scores` are parallel arrays: a row, a nearby row in any group, and their similarity.
+    `rows` must cover entire groups. `groups` maps each row to its group."""
     import numpy as np
 
     other = groups[rows] != groups[found]
@@ -230,7 +230,8 @@ class VectorIndex:
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
     ) -> list[tuple[int, float]]:
-        """Returns up to `k` rows with their cosine similarities, best first, only from `rows` if given."""
+        """Returns up to `k` rows and their cosine similarities, best first. If `rows` is given, only those rows are
+        considered."""
         if rows is not None and not rows:
             return []
         if self._exact is not None:
@@ -269,7 +270,7 @@ class VectorIndex:
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
-        """Searches only a few rows, which is faster than looking for these rows in all lists."""
+        """Searches only a few rows. This is faster than looking for the rows in all lists."""
         cosines = self.vectors(rows) @ vector
         best = self._numpy.argsort(-cosines, kind="stable")[:k]
         return [(rows[place], float(cosines[place])) for place in best.tolist()]

@@ -1,4 +1,5 @@
-"""Links techniques in some papers with each other and with all other papers, using a finished catalogue and vectors."""
+"""Links the techniques of some papers with each other and with the techniques of all other papers, using a finished
+catalogue and vectors."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -35,8 +36,8 @@ class LinkedConcepts:
     def links_again(
         self, new: Sequence[Concept], matrix: "NDArray[np.float32] | None", decided: Iterable[Decision]
     ) -> tuple[list[int], list[RowLink]]:
-        """Recomputes the links for the papers in `new` (whose vectors are in `matrix`) and papers with a decision in
-        `decided`. Returns all rows in these papers, and their links."""
+        """Recomputes the links for the papers in `new`, whose vectors are in `matrix`, and for papers with a decision
+        in `decided`. Returns all rows in these papers, and the rows' links."""
         import numpy as np
 
         numbers = {c.paper for c in new}

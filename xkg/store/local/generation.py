@@ -154,7 +154,7 @@ def open_current(root: Path) -> Generation | None:
 
 
 class _MovedOn(Exception):
-    """The generation was replaced and cleaned up between reading `CURRENT` and locking the generation."""
+    """The generation was replaced and cleaned up after `CURRENT` was read but before the generation was locked."""
 
 
 def _open(root: Path, current: Current) -> Generation:
@@ -297,7 +297,7 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """Writes `CURRENT`. This write is the commit point: after it, readers open the generation in `current`."""
+    """Writes `CURRENT`. This is the commit point: from now on, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 

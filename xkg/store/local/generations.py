@@ -73,7 +73,7 @@ class Generations:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[Generation | None]:
-        """Yields the current generation without reading it. The generation is locked until the context ends."""
+        """Context manager that locks and yields the current generation without reading its files."""
         opened = generation.open_current(self.folder)
         try:
             yield opened
@@ -84,8 +84,8 @@ class Generations:
     @contextlib.contextmanager
     def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
         """Holds the write lock for one change, and converts system errors to a one-line `StoreError`. If `repair` is
-        given, an unreadable `CURRENT` is recorded in `repair` and treated as empty. Raises `StoreBusyError` if another
-        writer holds the lock."""
+        given, an unreadable `CURRENT` is noted in `repair` and treated as an empty graph. Raises `StoreBusyError` if
+        another writer holds the lock."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder; choose another folder with --kg")
@@ -223,8 +223,7 @@ def one_line(folder: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Returns the reason why a write failed in a few words. The engine's own message is about descriptors and
-    offsets."""
+    """Returns a short reason for a failed write. The engine's own message is about descriptors and offsets."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]

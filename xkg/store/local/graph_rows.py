@@ -31,8 +31,8 @@ _DECIDING = (
 @dataclass(frozen=True)
 class PaperRows:
     """A paper's rows. `tables` maps each label or edge type to the number of rows and the rows as CSV. Rows that may be
-    shared with other papers are stored separately: `repositories`, and `shared`, which maps each label or type to rows
-    with the ids of their symbols."""
+    shared with other papers are stored separately in `repositories` and `shared`. `shared` maps each label or type to
+    rows and the ids of the rows' symbols."""
 
     tables: dict[str, tuple[int, bytes]]
     repositories: tuple[tuple[Value, ...], ...]

@@ -15,8 +15,8 @@ from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS,
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
-    """Returns one line for each problem with the bundles, the file hashes, the counts in the indexes, or the embedding
-    `model`."""
+    """Checks the bundles, the file hashes, the counts in the indexes, and the embedding `model`. Returns one line for
+    each problem."""
     try:
         opened = generation.open_current(root)
     except StoreError as error:

@@ -73,8 +73,8 @@ class Replica:
         which `current` is False.
 
         Raises `StoreBusyError` while the first copy is being built in the background, and `StoreError` if the graph
-        cannot be reached or the folder cannot be written. Also re-raises any error from a background task since the
-        last call."""
+        cannot be reached or the folder cannot be written. Also re-raises any error that a background task has raised
+        since the last call."""
         position = self._feed.position()
         current = self._reached(position) or self._follow()
         if not current and not self._is_of(position):
@@ -171,8 +171,8 @@ class Replica:
             return False
 
     def _catch_up(self, position: Position) -> bool:
-        """Applies the changes to a copy of the indexes, or reindexes a small graph. Returns False without publishing
-        anything if a large graph must be reindexed."""
+        """Applies the changes to a copy of the indexes, or reindexes the graph if it is small. If a large graph must be
+        reindexed, returns False without publishing anything."""
         with self._generations.writing() as current, self._generations.opened() as start:
             if self._reached(position):
                 return True
@@ -250,7 +250,7 @@ class Replica:
     # --- full rebuild -------------------------------------------------------------------------------------------------
 
     def _make(self, behind: bool, *, wait: bool = False, compact: bool = False) -> None:
-        """Reindexes everything and publishes the result. Reads the copy and all later changes if `behind` is set,
+        """Reindexes all papers and publishes the result. If `behind` is set, reads the copy and all later changes,
         otherwise the whole graph. If nothing has changed, does nothing unless `compact` is set. If another process is
         already reindexing, does nothing unless `wait` is set."""
         self._claim()

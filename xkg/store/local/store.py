@@ -56,8 +56,8 @@ class EmbeddedStore:
         return self._generations.snapshot()
 
     def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:  # noqa: ARG002
-        """Does nothing. Leases are not needed, because a folder is used by only one machine, whose batches divide
-        papers among themselves."""
+        """Does nothing. Leases are not needed, because only one machine uses a folder, and batches on the same machine
+        divide papers among themselves."""
         return nullcontext(0)
 
     def counter(self) -> int:
@@ -70,8 +70,8 @@ class EmbeddedStore:
         fences: Mapping[str, int] | None = None,  # noqa: ARG002
         recognise: Recognise | None = None,
     ) -> int:
-        """Adds or replaces papers in one step. Returns the number of the generation that contains the papers. This
-        generation is new unless nothing changed. There are no leases, so `fences` is ignored.
+        """Adds or replaces papers in one step. Returns the number of the generation that contains the papers, which is
+        the current generation if nothing changed. There are no leases, so `fences` is ignored.
 
         Raises one of these errors, in which case nothing is changed:
 
@@ -137,8 +137,8 @@ class EmbeddedStore:
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers with `change(bundle)` under the write lock. Deleted papers are skipped. Returns
-        the number of the generation that contains the result, which is new if anything changed. Raises the same errors
-        as `publish`."""
+        the number of the generation that contains the result, which is the current generation if nothing changed.
+        Raises the same errors as `publish`."""
         with self._generations.writing() as current, self._generations.opened() as opened:
             known = dict(opened.manifest.bundles) if opened else {}
             for paper in known.keys() & set(papers):
@@ -250,8 +250,8 @@ class EmbeddedStore:
         return problems(self.folder, self._model)
 
     def bundles(self) -> Iterator[PaperBundle]:
-        """Yields all bundles in id order. Raises `CorruptStoreError` on reaching a damaged bundle. Other bundles can
-        still be read by id."""
+        """Yields all bundles in id order. Raises `CorruptStoreError` when a damaged bundle is reached. The remaining
+        bundles can still be read by id."""
         with self.snapshot() as snapshot:
             for paper in snapshot.papers():
                 yield snapshot.bundle(paper.id)

@@ -21,7 +21,7 @@ _ENTER = f"{seek('l', 'XkgLease', '$id')} SET l.row = $row, l.paper = $paper"
 
 @contextmanager
 def turn(connection: Connection, inputs: str, holder: str) -> Iterator[str | None]:
-    """Holds the lease on a paper with these inputs until the context ends. Yields the paper's row if the paper has been
+    """Context manager that holds the lease on a paper with these inputs. Yields the paper's row if the paper has been
     built from these inputs and is still in the graph. Raises the same errors as `leases.held`."""
     with leases.held(connection, _PREFIX + inputs, holder):
         yield _row_of(connection, inputs)

@@ -52,7 +52,8 @@ class _Drawn(Exception):
 def connect(connection: Connection, snapshot: Callable[[], AbstractContextManager[Snapshot]]) -> int:
     """Adds the edges between all papers and returns the number of the commit that includes them.
 
-    Raises `StoreBusyError` if other processes keep writing. The last of these processes then adds the missing edges."""
+    Raises `StoreBusyError` if other processes keep writing. In that case, the last process to finish adds the missing
+    edges."""
     for _ in range(_ATTEMPTS):
         state = connection.read(read_state)
         if state.connected >= state.generation:

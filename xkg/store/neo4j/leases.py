@@ -40,8 +40,8 @@ _HOLDERS = (
 def held(
     connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
 ) -> Iterator[int]:
-    """Holds the lease on a paper until `pause` seconds after the context ends, and yields the lease's fence. Raises
-    `LeaseHeldError` if another machine holds the lease, and the same errors as `Connection`."""
+    """Context manager that holds the lease on a paper, yields the lease's fence, and ends the lease `pause` seconds
+    after exiting. Raises `LeaseHeldError` if another machine holds the lease, and the same errors as `Connection`."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
     values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))

@@ -2,8 +2,8 @@
 lossless.
 
 A value in the bundle is used if the node contains the same value, or a substitute for characters that no engine can
-store (lone surrogates, NUL). If the value was changed in the graph, the graph's value is used. Values that the nodes
-contain exactly are read from the nodes if an earlier version of xkg did not store these values."""
+store (lone surrogates, NUL). If the value was changed in the graph, the graph's value is used. If an earlier version of
+xkg did not store a value here because the node contains exactly this value, the value is read from the node."""
 
 import json
 import zlib

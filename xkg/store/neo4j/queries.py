@@ -95,8 +95,8 @@ def read(
 
 
 class _Turn:
-    """A slot for a concurrent query, and the query's session. The slot is freed exactly once, when the query ends or is
-    aborted by its caller."""
+    """A slot for a concurrent query, and the query's session. The slot is freed exactly once, when the query ends or
+    the caller aborts it."""
 
     cut_off = 0
     """Number of queries aborted by this process."""
@@ -107,7 +107,7 @@ class _Turn:
         self.session: neo4j.Session | None = None
 
     def of(self, session: neo4j.Session) -> neo4j.Session:
-        """Registers `session`, so that `cut` can abort it, and returns it."""
+        """Registers and returns `session`, so that `cut` can abort the session."""
         self.session = session
         return session
 
@@ -119,8 +119,8 @@ class _Turn:
         return True
 
     def cut(self) -> None:
-        """Closes the connection, which stops the thread that reads from it, and frees the slot, even if the server is
-        still running the query."""
+        """Frees the slot and closes the connection, which stops the thread that reads from this connection. The server
+        may still be running the query."""
         # A session may only be closed by its own thread. The asynchronous driver has a public method that does the same
         # (`AsyncSession.cancel`).
         if (connection := getattr(self.session, "_connection", None)) is not None:

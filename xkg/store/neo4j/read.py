@@ -67,8 +67,8 @@ _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
 
 
 class Stored(NamedTuple):
-    """A paper read from the graph. `sha256` is the bundle's hash when it was written, which differs from the hash of
-    `bundle` if the graph was changed by hand afterwards."""
+    """A paper read from the graph. `sha256` is the hash of the bundle that was written. If the graph was changed by
+    hand afterwards, the hash of `bundle` is different."""
 
     bundle: PaperBundle
     sha256: str
@@ -96,8 +96,8 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
 
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
-    """Yields the papers with these keys, in order. Missing papers are omitted, after a short wait if they are `known`
-    to exist. Raises `CorruptStoreError` if a paper is not a valid bundle."""
+    """Yields the papers with these keys, in order. Missing papers are omitted. If a missing paper is `known` to exist,
+    waits briefly for the paper before omitting it. Raises `CorruptStoreError` if a paper is not a valid bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
         settled = _settled(connection, part, known=known)
@@ -122,8 +122,8 @@ def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
-    """Returns, for each of these ids, the papers written to the graph after the commit `since`, without their texts. If
-    an id is already in the graph, its list is empty."""
+    """Returns a list of papers (without their texts) for each of these ids. If the id is already in the graph, the list
+    is empty. Otherwise, it contains the papers written to the graph after the commit `since`."""
     known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
     heads = [
         Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
@@ -217,8 +217,8 @@ def ablations(connection: Connection, techniques: Sequence[str] | None) -> tuple
 
 
 def _seen(connection: Connection, since: Position | None) -> tuple[State, list[dict[str, Any]], list[int]]:
-    """Returns the state, the changed papers, and the commits of changed decisions, once the newest commit is fully
-    visible."""
+    """Waits until the newest commit is fully visible. Returns the state, the changed papers, and the commits of changed
+    decisions."""
 
     def look(transaction: neo4j.ManagedTransaction) -> tuple[State, list[dict[str, Any]], list[int], str]:
         state = require_schema(read_state(transaction), connection)
@@ -251,7 +251,8 @@ def _is_whole(state: State, since: Position | None) -> bool:
 
 
 def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
-    """Returns papers once they match their hashes, or once two reads with a pause in between return the same papers."""
+    """Rereads papers until they match their hashes, or until two reads with a pause in between return the same
+    papers."""
     settled: dict[str, Stored] = {}
     before: dict[str, Seen] = {}
     waiting = list(keys)

@@ -33,8 +33,8 @@ class Neo4jStore:
     """Implements `xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` for the configured Neo4j server.
 
     Nothing is read on opening. `close` adds `CITES` and `SAME_CONCEPT` edges for the papers that were written, so that
-    a batch adds edges only once. If `connect` is false, `close` does not add any edges. Thread-safe, and safe to use in
-    forked processes."""
+    a batch adds edges only once. If `connect` is false, no edges are added. Thread-safe, and safe to use in forked
+    processes."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Neo4jStore:
         self._prepared: migrations.State | None = None
 
     def snapshot(self) -> AbstractContextManager[Snapshot]:
-        """Returns the graph, read from the copy on this machine, which is updated first. Raises the same errors as
+        """Updates the copy of the graph on this machine, and returns a snapshot of the copy. Raises the same errors as
         `Replica.snapshot`."""
         return self._replica().snapshot()
 
@@ -75,10 +75,12 @@ class Neo4jStore:
         """Adds or replaces papers. Returns the number of the commit, or of the last commit if nothing changed. A batch
         that is too large for one transaction is split between papers.
 
-        Raises `InputError` if a bundle is inconsistent, `LeaseLostError` if another machine has taken the lease on a
-        paper since its fence in `fences` was issued, `ModelMismatchError` if the graph is linked with a different
-        model, `SchemaVersionError` if the schema is outdated or too new, and anything that `recognise.check` raises.
-        Also raises the same errors as `Connection`."""
+        Raises the same errors as `Connection`, anything that `recognise.check` raises, and one of these errors:
+
+        - `InputError` if a bundle is inconsistent
+        - `LeaseLostError` if another machine has taken the lease on a paper since its fence in `fences` was issued
+        - `ModelMismatchError` if the graph is linked with a different model
+        - `SchemaVersionError` if the schema is outdated or too new"""
         self._prepare()
         done = [self._replace(part, (), fences or {}, recognise) for part in _parts(new)]
         return done[-1] if done else self.position().counter
@@ -234,7 +236,7 @@ class Neo4jStore:
 
     def close(self) -> None:
         """Adds edges for the papers that were written, and disconnects. The store can still be used. Raises the same
-        errors as `connect`. Even if it does, the papers have been stored."""
+        errors as `connect`, but the papers are stored even if an error is raised."""
         try:
             if self._written and self._connects:
                 self.connect()
@@ -299,7 +301,7 @@ class Neo4jStore:
 
 
 class _Unchanged(Exception):
-    """A write does not change anything since the commit `generation`, so nothing is committed."""
+    """Raised if a write would not change the commit `generation`. Nothing is committed."""
 
     def __init__(self, generation: int) -> None:
         super().__init__(generation)

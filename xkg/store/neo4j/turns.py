@@ -1,6 +1,6 @@
 """Allows machines that share only a Neo4j server to take turns sending requests to a web server. A turn is a lease on
-the web server's name (`xkg.store.neo4j.leases`), which is held during a request and the pause after the request. If a
-machine dies during its turn, the others wait until the lease expires."""
+the web server's name (`xkg.store.neo4j.leases`). The lease is held during a request and the pause after the request. If
+a machine dies during its turn, the other machines wait until the lease expires."""
 
 import os
 import random
@@ -21,8 +21,8 @@ _AWAY_SECONDS = 60.0
 
 
 class SharedTurns:
-    """Turns shared by all machines that use the same Neo4j server. If the server cannot be reached or written to, there
-    are no turns for a minute, and only this machine's own pause applies. Each turn uses a separate connection, so that
+    """Turns shared by all machines that use the same Neo4j server. If the server cannot be reached or written to, turns
+    are disabled for a minute, and only this machine's own pause applies. Each turn uses a separate connection, so that
     no connection is kept open."""
 
     def __init__(self, open_store: Callable[[], Neo4jStore], most_seconds: float = MOST_SECONDS) -> None:

@@ -44,7 +44,7 @@ _SHARERS = (
 
 
 def begin(transaction: neo4j.ManagedTransaction) -> State:
-    """Increments the counter and holds its lock until the transaction ends."""
+    """Increments the counter and returns the new state. The counter stays locked until the transaction ends."""
     record = transaction.run(_COUNT).single()
     if record is None:
         raise StoreError("the graph was removed from the database in the meantime: nothing was changed; try again")
@@ -180,9 +180,8 @@ class _Rows:
 
 
 def _write_statement() -> str:
-    """Builds a single statement for everything, even if some parts are empty, so that writing takes one round trip. All
-    rows are in one map, because the server caches a separate plan for each order of magnitude of each list
-    parameter."""
+    """Builds a single statement that writes all tables, even empty ones, in one round trip. All rows are in one map,
+    because the server caches a separate plan for each order of magnitude of each list parameter."""
     parts = [f"UNWIND $all.gone_{label} AS id {seek('n', label, 'id')} DETACH DELETE n" for label in ("Paper", *_OWN)]
     own = {
         "papers AS id": ("Paper", "id", "PROPOSES|REPORTS|RELEASES|HAS_REPOSITORY"),
@@ -264,7 +263,7 @@ def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> di
 def _gone(
     transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
 ) -> dict[str, list[str]]:
-    """Returns the papers' own nodes that will not be rewritten, grouped by label."""
+    """Returns the papers' own nodes that no longer exist in the new rows, grouped by label."""
     lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
     gone = {}
     for label in _OWN:

@@ -1,8 +1,7 @@
 """Admits holders of MCP tokens to the pages. A token is sent in a header or exchanged for a cookie.
 
 The cookie is HttpOnly and SameSite=Lax, so that users stay signed in when they follow a shared link. Any request that
-changes something or costs money must come from one of our own pages. `is_own` relies on the browser's headers to check
-this."""
+changes data or costs money must come from one of our own pages. `is_own` checks this using the browser's headers."""
 
 import hashlib
 from urllib.parse import quote, urlsplit

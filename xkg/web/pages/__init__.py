@@ -1,5 +1,5 @@
 """The pages. Each module queries the graph and provides the values for one page's template.
 
-May import from the rest of `xkg.web`, except the routes (`app.py`), `paper_file.py` and the report, but not from the
-command line.
+May import from all other modules in `xkg.web`, except `app.py`, `paper_file.py` and `report.py`. May not import from
+the command line.
 """

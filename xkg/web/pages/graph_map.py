@@ -91,7 +91,8 @@ def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
 def _concepts(
     snapshot: Snapshot, techniques: Mapping[str, Sequence[str]], number: Mapping[str, int]
 ) -> list[tuple[str, list[int]]]:
-    """Returns a representative technique for each shared concept, with the numbers of the papers that share it."""
+    """Returns a representative technique for each shared concept, with the numbers of the papers that share the
+    concept."""
     every = [technique for own in techniques.values() for technique in own]
     first: dict[str, str] = {}
 
@@ -115,8 +116,8 @@ def _concepts(
 def _alike(
     snapshot: Snapshot, papers: Sequence[PaperLine], techniques: Mapping[str, Sequence[str]]
 ) -> list[tuple[int, int, float]]:
-    """Returns pairs of papers and their similarity (0 to 1). Each paper is paired with the papers whose mean technique
-    vectors are most similar."""
+    """Returns pairs of papers and the similarity of each pair (0 to 1). A paper is paired with the papers whose mean
+    technique vectors are closest to its own."""
     import numpy as np
 
     vectors = snapshot.vectors([t for own in techniques.values() for t in own[:_MOST_TECHNIQUES]])

@@ -25,8 +25,8 @@ REFERENCES = 200
 
 
 class Row(NamedTuple):
-    """A technique in the tree. `why` explains why the technique has no code or what the next level requires. It is
-    empty if everything is proven."""
+    """A technique in the tree. `why` explains why the technique has no code or what the next level requires. Empty if
+    the code has the highest level."""
 
     technique: Technique
     depth: int
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The numbers of visible techniques that are located, that have code, and whose code has run, is tested or is
+    """The numbers of visible techniques that are located, have code, or have code that has run, is tested or is
     faithful."""
 
     techniques: int
@@ -60,7 +60,7 @@ def show(site: Site, request: Request) -> Response:
 
 
 def _costs(site: Site, paper: str) -> Costs | None:
-    """Returns the language model's costs for the paper by stage, or None if they cannot be read."""
+    """Returns the language model's costs for the paper by stage, or None if the costs cannot be read."""
     try:
         return costs(site.service.folder, site.settings.llm, (paper,), "stage")
     except XkgError:

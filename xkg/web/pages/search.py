@@ -1,5 +1,5 @@
-"""The search page, with the same results as for agents: scores, relatives, and the model's reasons if they are
-verified."""
+"""The search page, which shows the same results as agents receive: scores, relatives and, if the results are verified,
+the model's reasons."""
 
 from starlette.requests import Request
 from starlette.responses import Response

@@ -109,7 +109,7 @@ def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, co
 
 
 def implementation(code: Code) -> Sequence[Line]:
-    """Returns the lines of our code, with marks for the lines that the test runs and for surviving mutants."""
+    """Returns the lines of our code, annotated with test coverage and surviving mutants."""
     last = code.evidence[-1] if code.evidence else None
     return lines(code.implementation, code.language, 1, _marks(last), _survivors(last))
 
@@ -132,7 +132,7 @@ def _survivors(evidence: Evidence | None) -> dict[int, Sequence[str]]:
 def _places(
     bundle: PaperBundle, technique: Technique, code: Code | None, codebase: Codebase | None
 ) -> tuple[list[Place], list[Place]]:
-    """Returns the places to show with their lines and the places to list without lines, best first."""
+    """Returns two lists of places, best first: places to show with their lines, and places to list without lines."""
     symbols = {s.id: s for s in bundle.symbols}
     repositories = {r.id: r for r in bundle.repositories}
     likely = (at for at in bundle.locations if at.technique == technique.id and at.confidence != "weak")
@@ -233,7 +233,6 @@ def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None
 
 
 def _hidden(site: Site, snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique] | None:
-    """Looks up a hidden technique by its full id."""
     if "#" not in reference:
         return None
     try:

@@ -17,8 +17,8 @@ WITH_PICTURES = SECURITY["content-security-policy"].replace("img-src 'self'", "i
 
 
 class Trial(NamedTuple):
-    """The form and its result. `script` is the text in the form. `script` is None if the caller may not run scripts or
-    the code cannot be run; `error` is then the reason. `answer` is set after a run."""
+    """The form and its result. `script` is the text in the form. If the caller may not run scripts or the code cannot
+    be run, `script` is None and `error` is the reason. `answer` is set after a run."""
 
     script: Markup | None
     error: str = ""
@@ -48,7 +48,7 @@ def trial(site: Site, request: Request, technique: str, script: str | None) -> T
 
 
 def _image(name: str, media_type: str, content: bytes) -> Markup:
-    """Embeds a picture as an image, in which browsers do not run scripts or load resources."""
+    """Embeds a picture as an image. Browsers do not run scripts or load resources in images."""
     return Markup(
         '<figure class="picture"><img alt="{}" src="data:{};base64,{}"><figcaption>{}</figcaption></figure>'
     ).format(name, media_type, base64.b64encode(content).decode(), name)

@@ -72,8 +72,8 @@ def joined(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
 
 
 def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge], size: Point) -> list[Point]:
-    """Returns the centres of circles with labels below, in a drawing of the given size. Circles and labels do not
-    overlap if there is enough space."""
+    """Returns the centres of circles in a drawing of the given size. Each circle has a label below it. Circles and
+    labels do not overlap if there is enough space."""
     import numpy as np
 
     if not radii:

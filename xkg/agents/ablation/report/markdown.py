@@ -74,7 +74,6 @@ def _tried(campaign: Campaign) -> str:
 
 
 def _words(campaign: Campaign) -> Iterator[str]:
-    """Yields the model's texts, if a model was used."""
     analysis = campaign.analysis
     if analysis is None:
         return

@@ -113,8 +113,8 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 
 def remark(outcome: CandidateOutcome) -> str:
-    """Remarks on an outcome: whether the candidate replaces a failed candidate, changes code that measures, or ran only
-    partly."""
+    """Remarks on an outcome: whether the candidate replaces a failed candidate, changes measurement code, or ran only
+    in part."""
     mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = (
         f"the measurement may no longer be comparable: this candidate modifies {', '.join(outcome.measures)}"

@@ -104,7 +104,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """Adds a repair's lines that compute the metric to the parts listed by the fingerprint."""
+    """Adds the protected lines changed by a repair to the repair's `in_metric`."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

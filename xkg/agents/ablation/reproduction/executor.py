@@ -6,7 +6,7 @@ then, if necessary, the repository's declared packages. If a dependency has remo
 packages from the commit's day are used. If a module is missing, its package is installed. If a missing module is the
 repository's own, its folder is added to the module path or its extension is built. A matplotlib backend that needs a
 display is replaced, and missing output folders are created. Incomplete data files and checkpoints are only reported,
-because they cannot be repaired."""
+because such files cannot be repaired."""
 
 import re
 import shlex
@@ -236,7 +236,6 @@ class Executor:
         return True
 
     def _stated(self) -> StatedPackages:
-        """The repository's own requirements."""
         stating = {
             path: text for path, text in self.workspace.texts().items() if path != ADDED and states_requirements(path)
         }
@@ -288,7 +287,7 @@ class Executor:
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Switches to packages from another day: first the commit's day, then the first day with packages for this
-        Python, which suit older code. Returns whether the day changed."""
+        Python. Such old packages suit older code. Returns whether the day changed."""
         days = {self.committed: "the commit's half-year"} if self.committed else {}
         days |= {first_day(own().minor): "the first day with packages for this Python"}
         for day, name in days.items():

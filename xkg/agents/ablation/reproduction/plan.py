@@ -48,7 +48,7 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """Describes the parts of a plan that do not exist in the repository, for the model. Returns None if all parts
+    """Describes, for the model, the parts of a plan that do not exist in the repository. Returns None if all parts
     exist. `texts` contains the readable files, `paths` all files, and `data` the paths of mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""

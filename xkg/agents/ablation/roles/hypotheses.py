@@ -65,7 +65,7 @@ class Code:
 
 
 def objection(answer: Hypotheses, code: Code) -> str | None:
-    """Describes the problems with an answer that is mostly unusable, for the model."""
+    """Describes, for the model, the problems with an answer that is mostly unusable."""
     faults = [(h.name, fault) for h in answer.components if (fault := code.places(h)[1]) and not code.places(h)[0]]
     if not answer.components:
         return "give at least one component with a place in this code"
@@ -76,7 +76,7 @@ def objection(answer: Hypotheses, code: Code) -> str | None:
 
 def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Component]) -> Space:
     """Adds hypotheses to the space as components. Each hypothesis takes over the candidates of the known components
-    that it lists. Hypotheses without a place, and gaps, are listed as left out."""
+    that it lists. Gaps and hypotheses without a place are listed as left out."""
     components: list[Component] = []
     left_out = list(space.left_out)
     owner: dict[str, str] = {}

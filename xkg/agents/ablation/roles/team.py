@@ -50,8 +50,9 @@ _MOST_KNOWN = 80
 
 @dataclass(frozen=True)
 class Scene:
-    """The input for the roles. `texts` are the baseline's files, `executed` the lines that the baseline runs (None if
-    unknown), `protected` the lines that compute the metric, and `techniques` the paper's techniques."""
+    """The input for the roles. `texts` contains the baseline's files, and `executed` the lines that the baseline runs
+    (None if unknown). `protected` contains the lines that compute the metric, and `techniques` the paper's
+    techniques."""
 
     task: Task
     baseline: Baseline
@@ -248,7 +249,6 @@ class Team:
         return functions[:_MOST_FUNCTIONS]
 
     def _drafted(self, component: Component, draft: Draft) -> Candidate | str:
-        """Returns the candidate for a draft, or the problem with the draft."""
         description = " ".join(draft.description.split())[:200]
         if not description:
             return "it has no description"

@@ -46,8 +46,8 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """Returns the outcomes of chosen candidates, up to the task's budget. A candidate that reveals nothing about
-        its component (see `CandidateOutcome.tried`) is replaced by another candidate, as long as there are candidates
-        found by rules. A model writes at most twice as many candidates as the budget."""
+        its component (see `CandidateOutcome.tried`) does not count and is replaced with another candidate. The number
+        of candidates is at most twice the budget, or the number of candidates found by rules if that is larger."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         most = max(2 * budget, len(self.space.candidates))
         while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):
@@ -153,8 +153,8 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
-    """A warning if every measured candidate yielded the baseline's value, because the metric may be unable to show any
-    effect."""
+    """A warning that the metric may be unable to show any effect, if every measured candidate yielded the baseline's
+    value."""
     effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
     if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None
@@ -165,8 +165,8 @@ def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline) -> Effect:
-    """Computes the effect relative to the whole baseline. If all values equal the baseline's for the same seeds, the
-    metric has not changed, even if it varies between seeds. With one seed, the noise is unknown."""
+    """Computes the effect relative to the whole baseline. If all values equal the baseline's values for the same seeds,
+    the metric has not changed, even if the values differ between seeds. With one seed, the noise is unknown."""
     if baseline.one_seed:
         return effect(baseline.values[:1], values)
     by_seed = {run.seed: run.value for run in baseline.runs if run.value is not None}

@@ -45,7 +45,7 @@ class Bench:
     ) -> RunOutcome:
         """Runs one version of the code; `origin` describes how that version differs from the starter. The command and
         the evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed`
-        places ran. Never raises because the command fails, but raises the same errors as `Commands`."""
+        places ran. A failing command does not raise an error. Raises the same errors as `Commands`."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})

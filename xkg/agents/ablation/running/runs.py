@@ -27,8 +27,8 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 class Runs:
     """Runs the current files in `base`, or changed files in temporary workspaces below `trees`. `identity` identifies
     the repository. `elsewhere` runs candidates on other machines, with packages from `day`. `vary` lists the seeds that
-    later runs change. `changed` contains the lines that prove that a candidate ran, and `outputs` lists files that the
-    baseline itself overwrites. Thread-safe."""
+    later runs change. `changed` contains the lines whose execution proves that a candidate ran. `outputs` lists files
+    that the baseline itself overwrites. Thread-safe."""
 
     bench: Bench
     base: Workspace

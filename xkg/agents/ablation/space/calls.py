@@ -15,8 +15,8 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """Calls by name. `executed` contains the lines that ran, by file, or is None if unknown. `signatures` contains the
-    parameters of functions and classes, by name."""
+    """Calls by name. `executed` contains the lines that ran, by file, or is None if unknown. `signatures` is the result
+    of `signatures_of`."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Calls:
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
-        """Whether every call to a function passes this parameter. A call with `**` passes a parameter that is one of
-        the `keys` in the code. False if the function itself is passed on, because other code may then call the
-        function."""
+        """Whether every call to a function passes this parameter. A call with `**` is assumed to pass a parameter if
+        the parameter is one of the `keys` in the code. Returns False if the function itself is passed on, because other
+        code may then call the function."""
         calls = self._calls.get(function)
         if not calls or function in self._handed_on:
             return False
@@ -75,7 +75,7 @@ class Calls:
         return len(given) > 1
 
     def _positions(self, function: str, parameter: str) -> set[int]:
-        """The positions of a parameter in the definitions of a function that have it."""
+        """The positions of a parameter in a function's definitions. Definitions without the parameter are ignored."""
         return {names.index(parameter) for names in self._signatures.get(function, ()) if parameter in names}
 
 

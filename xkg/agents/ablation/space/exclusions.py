@@ -1,4 +1,4 @@
-"""Identifies code that is not ablated: names that do not belong to a method, and code that computes the metric."""
+"""Identifies code to exclude from ablation: names unrelated to a method, and code that computes the metric."""
 
 import ast
 from collections.abc import Iterator, Sequence, Set
@@ -132,7 +132,7 @@ def surely_measures(part: str) -> bool:
 
 
 def trains(function: str) -> bool:
-    """Whether a function's name suggests that it trains or predicts."""
+    """Whether a function's name suggests that the function trains or predicts."""
     return not _PREDICTS.isdisjoint(words_of(function))
 
 
@@ -140,11 +140,11 @@ def metric_code(
     sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
     """Returns three lists of lines. The first list contains statements from the evaluation's fingerprint that write the
-    metric, and statements in the same function that compute their inputs. If the line that `printed` the metric is
-    known, that line replaces statements that print other values with the same name. The second list contains the
-    evaluation's functions and files that do not train anything. The second list also contains functions that this code
-    calls, directly or indirectly, if their name suggests measuring or contains a word from the metric. The third list
-    contains other functions that these lines call by a plain name, and that the method may also call."""
+    metric, and statements in the same function that compute their inputs. If `printed` is known, the line that printed
+    the metric replaces other statements that print values with the same name. The second list contains the evaluation's
+    functions and files that do not train anything. The second list also contains functions that this code calls,
+    directly or indirectly, if their name suggests measuring or contains a word from the metric. The third list contains
+    other functions that these lines call by a plain name, and that the method may also call."""
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []
@@ -229,7 +229,7 @@ def inside(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def measures(function: str) -> bool:
-    """Whether a function's name suggests that it measures."""
+    """Whether a function's name suggests that the function measures something."""
     return _measures(function, _METRIC)
 
 

@@ -1,8 +1,8 @@
 """Records the values that each executed statement assigns, with their sources. Slices follow these facts.
 
-A variable is identified by its function and name, and an attribute by its name alone, whatever the object. Calls to the
-repository's own functions are followed by name. The result of any other call may depend on all its arguments. A call
-whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects from which the
+A variable is identified by its function and name, and an attribute by its name alone, regardless of the object. Calls
+to the repository's own functions are followed by name. The result of any other call may depend on all its arguments. A
+call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects from which the
 receiver was created, and its first argument. Libraries that only display or store values change nothing."""
 
 import ast
@@ -42,10 +42,10 @@ from xkg.agents.ablation.space.statements import (
 Node = tuple[str, str]
 """A variable (function, name), an attribute (".", name), or the result of a function or class ("()", name)."""
 Role = Literal["repeated", "sized", "bounded", "computed", "chances", "divisors", "selecting", "weights"]
-"""How code uses a node: `repeated` nodes are repetition counts, `sized` nodes are sizes, `bounded` nodes are both ends
-of a range, `computed` nodes are used in arithmetic or passed to a library, `chances` are fractions or compared with
-random numbers, `divisors` are denominators, `selecting` nodes choose between two values, and `weights` are factors of
-terms, so that 0 removes the term."""
+"""How code uses a node. `repeated` nodes are repetition counts, `sized` nodes are sizes, and `bounded` nodes are ends
+of ranges. `computed` nodes are used in arithmetic or passed to a library. `chances` are fractions or compared with
+random numbers, and `divisors` are denominators. `selecting` nodes choose between two values. `weights` are factors of
+terms, so that a value of 0 removes the term."""
 Pairs = dict[Lines, list[list[frozenset[Node]]]]
 _MAIN = ""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef
@@ -53,9 +53,9 @@ _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 class Fact(NamedTuple):
     """A statement that assigns a node, with its data sources (`uses`) and conditions (`control`). `effect` means that a
-    method may change the node, and `deep` that it may also change the objects from which the node was created. `binds`
-    means that the statement calls a function that has the node as a parameter. `escapes` means that the change affects
-    an object to which other code also has references."""
+    method may change the node. `deep` means that the method may also change the objects from which the node was
+    created. `binds` means that the statement calls a function that has the node as a parameter. `escapes` means that
+    the change affects an object to which other code also has references."""
 
     defines: Node
     uses: frozenset[Node]
@@ -85,11 +85,11 @@ _DRAWN: Node = ("()", "")  # a random number that is drawn inside an expression
 
 class Facts:
     """Facts about the executed lines (all lines if None), up to the statements that write the metric. `read` contains
-    the nodes that each statement reads, `compared` the operands of each comparison, `passed` the two arguments of each
-    call to the repository's own functions, `copies` the names that are assigned another name's value unchanged, and
-    `returned` the results of calls with what they return. `roles` contains the nodes with each role. `run` contains the
-    statements that only call a function, as (caller, function, lines), and `under` the conditions under which the
-    metric is written."""
+    the nodes that each statement reads, and `compared` the operands of each comparison. `passed` contains the arguments
+    of calls with two arguments to the repository's own functions. `copies` contains names that are assigned another
+    name's value unchanged, and `returned` contains results of calls with the returned nodes. `roles` contains the nodes
+    with each role. `run` contains the statements that only call a function, as (caller, function, lines). `under`
+    contains the nodes in conditions under which the metric is written."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -142,7 +142,7 @@ class Facts:
                 self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
 
     def closed(self, nodes: Set[Node]) -> set[Node]:
-        """Returns these nodes, plus the nodes whose values they contain unchanged."""
+        """Returns the given nodes, plus all nodes whose unchanged values the given nodes contain."""
         found, waiting = set[Node](), [*nodes]
         while waiting:
             node = waiting.pop()
@@ -347,8 +347,8 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _holds(self, scope: _Scope, call: ast.Call) -> bool:
-        """Whether a call makes an object that refers to an object of the caller's caller, such as an optimizer of a
-        network that the function was given."""
+        """Whether a call creates an object that refers to an argument of the enclosing function. An example is an
+        optimizer for a network that the function received."""
         outer = self._holders | {(scope.id, name) for name in scope.parameters}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         shared = any(not outer.isdisjoint(self._as_it_is(scope, each)) for each in given)

@@ -17,9 +17,9 @@ _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
 
 
 class Named(NamedTuple):
-    """Variables and attributes with a given name. If `function` is set, only the parameter of that function or class;
-    if `scope` is set, only names in that scope (`.` for attributes; "" for a module, whose names are attributes
-    elsewhere)."""
+    """Variables and attributes with a given name. If `function` is set, only a parameter of that function or class is
+    meant. If `scope` is set, only names in that scope are meant: `.` stands for attributes, and "" for a module, whose
+    names are attributes in other modules."""
 
     name: str
     function: str = ""
@@ -34,9 +34,9 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """`executed` contains the lines that ran, keyed by file, or is None if unknown. `written` contains the statements
-    that write the metric; `broadly` also follows the conditions under which they write it. `known` is false if none of
-    these statements reads a computed value."""
+    """The data flow to the metric. `executed` contains the lines that ran, keyed by file, or is None if unknown.
+    `written` contains the statements that write the metric. If `broadly` is set, the conditions under which the metric
+    is written are followed too. `known` is false if no statement that writes the metric reads a computed value."""
 
     def __init__(
         self,
@@ -76,12 +76,12 @@ class Flow:
         self._roles["chances"] -= self._roles["divisors"]
 
     def reaches(self, place: Place) -> bool:
-        """Whether a statement in these lines assigns a value from which the metric is computed."""
+        """Whether a statement in `place` assigns a value from which the metric is computed."""
         return not self.known or _meets(self._lines, place)
 
     def only_measures(self, place: Place) -> bool:
-        """Whether the values in these lines contribute to the metric and nothing else: no attribute, condition, object
-        or argument of the repository's own functions depends on them."""
+        """Whether the values in `place` contribute to nothing but the metric. No attribute, condition, object or
+        argument of the repository's own functions may depend on these values."""
         defined = {node for node, found in self._by_node.items() for fact in found if _meets(_numbers([fact]), place)}
         return self.known and defined.isdisjoint(self._useful)
 
@@ -100,7 +100,7 @@ class Flow:
         return found
 
     def reads(self, named: Named) -> bool:
-        """Whether the metric is computed from one of these variables or attributes."""
+        """Whether the metric is computed from one of the variables or attributes in `named`."""
         return not self.known or any(named.has(node) for node in self._nodes)
 
     def only_rules(self, named: Named) -> bool:
@@ -127,17 +127,18 @@ class Flow:
                     yield from (fact for fact in self._by_node.get(node, ()) if not (fact.effect or fact.binds))
 
     def gives(self, place: Place) -> bool:
-        """Whether a statement in these lines produces the metric's reference values, or is in a function that produces
-        such values."""
+        """Whether a statement in `place` produces the metric's reference values, or is in a function that produces such
+        values."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Whether the metric's reference values are computed from one of these variables, or by a function with such a
-        parameter."""
+        """Whether the metric's reference values are computed from one of the variables in `named`, or by a function
+        with such a parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def plays(self, role: Role, named: Named) -> bool:
-        """Whether one of these, or a variable that has its value unchanged, has a role."""
+        """Whether one of the variables or attributes in `named` has a role, directly or through a variable with the
+        same value."""
         return any(named.has(node) for node in self._roles[role])
 
     def readers(self, name: str) -> set[str]:
@@ -151,11 +152,11 @@ class Flow:
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
-        """Returns the nodes from which these nodes are computed, and the facts that connect them. A call is included
-        only if the function that contains it contributes another node, or if the callee changes an object to which
-        other code has references. In addition, the call's own statement must contribute, or the callee must write the
-        metric or change such an object. Otherwise, one of two calls to the same function may be irrelevant. `values`
-        excludes conditions and effects on objects."""
+        """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. A call
+        is included only if the function that contains it contributes another node, or if the callee changes an object
+        to which other code has references. In addition, the call's own statement must contribute, or the callee must
+        write the metric or change such an object. Without this condition, irrelevant calls to a function could be
+        included because of another call to the function. `values` excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Functions that contribute a value and, marked with a dot, functions that change objects.
         writing = self._callers(self._writing)

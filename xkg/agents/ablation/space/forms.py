@@ -1,7 +1,7 @@
 """Decides which calls can be omitted without breaking the code.
 
-A call to one of the repository's functions can be omitted depending on the return value. The return value must be a new
-list, or the argument changed in place or element by element. The change must use randomness or a statistic of the
+Whether a call to one of the repository's functions can be omitted depends on the return value. The return value must be
+a new list, or the argument changed in place or element by element. The change must use randomness or a statistic of the
 argument, as in scaling or mutation. A function that uses neither randomness nor a statistic is an activation and part
 of a formula. For a library object, the constructor's arguments determine the form. A size, a string or a second
 variable results in a different form, as in `Linear(8, 3)`, while `Dropout(0.5)` keeps the form. An object without
@@ -113,8 +113,8 @@ def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """The variables with the same form as a parameter. Also includes functions that keep the form (with `()` appended)
-    and variables that are sums (with a leading slash)."""
+    """Returns the variables with the same form as a parameter. Also returns functions that keep the form (with `()`
+    appended) and variables that are sums (with a leading slash)."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):

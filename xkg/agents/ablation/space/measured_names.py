@@ -1,8 +1,8 @@
 """Finds names that a starter reads only to measure results, such as a test set's labels or a bandit's true
 probabilities.
 
-An edit that reads such a name leaks the answer to the method, and an edit to the function that assigns the name changes
-the test. Results of training and prediction are excluded, because they belong to the method."""
+If an edit reads such a name, the method gets to see the answer. If an edit changes the function that assigns such a
+name, the edit changes the test. Results of training and prediction are excluded, because they belong to the method."""
 
 import ast
 from collections import Counter
@@ -18,7 +18,8 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """Returns names that only the measurement used to read but that new statements also read, by `path::function`."""
+    """Returns the names, by `path::function`, that only the measurement used to read and that new statements now read
+    too."""
     new = _bodies(after, metric)
     olds = _bodies(before, metric)
     kept = _only_measured_attributes(before, olds, printed_values(before, metric))
@@ -41,7 +42,7 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
 
 
 def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """Returns the changed functions whose results only the measurement reads, as `path::function`."""
+    """Returns the changed functions, as `path::function`, whose results were read only by the measurement."""
     makers: set[str] = set()
     for body in _bodies(before, metric).values():
         names = _only_measured(body)
@@ -102,7 +103,7 @@ def _only_measured_attributes(
 
 
 def _of_another(name: str) -> str:
-    """The attribute that a name such as `target.mean` reads of another object; '' for other names."""
+    """The attribute that a name such as `target.mean` reads from another object, or '' for other names."""
     owner, _, attribute = name.rpartition(".")
     return "" if owner in ("", "self") else attribute
 
@@ -117,7 +118,7 @@ def _own(statement: ast.stmt) -> Iterator[str]:
 
 
 def _reads(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names, and attributes of names, that statements read but do not call."""
+    """The names, and attributes of names, that statements read without calling."""
     found: set[str] = set()
     for statement in statements:
         waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt)]

@@ -122,7 +122,7 @@ class _Walk:
 
 
 def _assigns(statement: ast.stmt, names: Set[str], *, updates: bool) -> bool:
-    """Whether a statement assigns one of the names, other than by updating it unless `updates` is set."""
+    """Whether a statement assigns one of the names. Updates of a name count only if `updates` is set."""
     if not isinstance(statement, ast.Assign):
         return False
     bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}

@@ -20,8 +20,8 @@ MEASURES = "it computes the metric"
 
 
 class Reasons:
-    """`written` and `protected` are the lines that compute the metric, `executed` the lines that ran, keyed by file
-    (None if unknown), and `signatures` come from `signatures_of`."""
+    """The reasons for leaving out code. `written` and `protected` are the lines that compute the metric. `executed`
+    contains the lines that ran, keyed by file, or is None if unknown. `signatures` is the result of `signatures_of`."""
 
     def __init__(
         self,

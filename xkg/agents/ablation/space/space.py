@@ -181,8 +181,8 @@ class _Builder:
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
-        """Merges components that only a stage's function uses into the stage. For example, a mutation with a rate of 0
-        does nothing."""
+        """Merges components into a stage if only the stage's function uses the components. For example, a mutation with
+        a rate of 0 does nothing."""
         by_function = {step.rpartition("::")[2]: component for step, component in self._steps.items()}
         for function in by_function.keys() & {name for names in self._idle if len(names) == 1 for name in names}:
             for candidate in self._candidates.pop(by_function[function], ()):

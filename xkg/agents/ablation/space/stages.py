@@ -1,5 +1,5 @@
-"""Finds stages of a method that can be removed. Such stages are calls that return a value in the same form as their
-argument, statements that change an object that other code also changes, and layers in a model."""
+"""Finds stages of a method that can be removed. Such stages are calls whose return value has the same form as their
+argument, statements that change an object shared with other code, and layers in a model."""
 
 import ast
 from collections.abc import Iterator

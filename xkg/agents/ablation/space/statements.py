@@ -39,7 +39,8 @@ def operands_of(node: ast.AST) -> list[list[ast.expr]]:
 
 
 def ends_of(call: ast.Call) -> list[ast.expr]:
-    """The ends of the range in which a call draws or to which it clips: `uniform(low, high)`, `clip(x, low, high)`."""
+    """The ends of the range from which a call draws, or to which a call clips: `uniform(low, high)`, `clip(x, low,
+    high)`."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     match last_name(call.func):
         case "uniform" | "randint" | "integers":

@@ -53,7 +53,7 @@ class Switch(Value):
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """The changes that set a value that ends the run when used; empty if there is no such value."""
+        """The changes that set the switch to a value whose use ends the run. Empty if there is no such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
@@ -67,7 +67,7 @@ class Switch(Value):
 def python_switches(
     source: PythonSource, parameters: Mapping[str, Sequence[str]], compared: Mapping[str, Sequence[str]]
 ) -> Iterator[Switch]:
-    """Yields the switches in a file. `parameters` is the result of `parameters_of`, and `compared` of
+    """Yields the switches in a file. `parameters` is the result of `parameters_of`, and `compared` the result of
     `compared_with`."""
     for switch in _switches(source, parameters):
         if not isinstance(switch.value, str) or switch.choices:
@@ -231,7 +231,7 @@ def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def given_by(switch: Switch, command: str) -> Switch:
-    """Returns the switch with the value from the command, if the command sets it."""
+    """Returns the switch with the value from the command, or unchanged if the command does not set the switch."""
     if switch.origin not in ("option", "setting"):
         return switch
     name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
@@ -261,13 +261,14 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """The parameters of the functions and classes that have one signature, keyed by name."""
+    """Returns the parameters of functions and classes, keyed by name. Names with several signatures are left out."""
     return {name: next(iter(of)) for name, of in signatures_of(sources).items() if len(of) == 1}
 
 
 def signatures_of(sources: Sequence[PythonSource]) -> dict[str, set[tuple[str, ...]]]:
-    """The parameters of functions, methods and classes (or a class's fields, if it declares any), keyed by name and
-    without self. Several definitions of one name may have different parameters."""
+    """Returns the parameters of functions, methods and classes without self, keyed by name. The parameters of a
+    configuration class are its fields. Each name has a set of signatures, because several definitions may share the
+    name."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):

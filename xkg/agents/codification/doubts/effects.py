@@ -98,7 +98,8 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """Yields a doubt for the outermost operation on each line whose result always equalled one of its operands."""
+        """For each line, yields a doubt about the outermost operation whose result always equalled one of the
+        operands."""
         files = self._session.reader.watched(texts, lines)
         if not files:
             return

@@ -44,7 +44,7 @@ def as_python(source: bytes) -> bytes:
 
 
 def _declare(text: bytearray, start: int, at: int) -> None:
-    """Rewrites the declaration as a class, function, block, assignment, or a statement without effect."""
+    """Rewrites the declaration as a class, function, block, assignment or no-op statement."""
     line_end = text.find(b"\n", at)
     line_end = len(text) if line_end < 0 else line_end
     line = bytes(text[at:line_end])

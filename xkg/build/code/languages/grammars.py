@@ -1,9 +1,9 @@
 """The grammars for all languages except Python, each with a query that finds definitions.
 
-A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and their `owner` if the
-owner is defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are not
-symbols: they only prefix the names of inner definitions, and definitions in `members` are methods. A definition begins
-at its enclosing `wrapper`, if any. An `attribute` precedes a definition. A `comment` or `documentation` above a
+A query captures definitions (`class`, `function`, `method`, `constant`) with their `name`, and with their `owner` if
+the owner is defined elsewhere. A signature ends just before `body`, or at the end of `head`. `scope` and `members` are
+not symbols: they only prefix the names of inner definitions, and definitions in `members` are methods. A definition
+begins at its enclosing `wrapper`, if any. An `attribute` precedes a definition. A `comment` or `documentation` above a
 definition describes it. The `tags.scm` files in the wheels lack the line ranges of C functions and the owners of
 methods, and CUDA, Julia and C# have no such file."""
 
@@ -282,9 +282,9 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """Returns the grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. Later grammars are
-    tried if the first cannot parse the file, such as JavaScript with types, or C++ in a file that looks like C. Empty
-    for an unknown suffix."""
+    """Returns the grammars for a file, chosen by its suffix and, for ambiguous headers, by its text. If the first
+    grammar cannot parse the file (for example, JavaScript with types, or C++ that looks like C), the later grammars are
+    tried. Returns an empty tuple for an unknown suffix."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:
         return ()

@@ -4,7 +4,7 @@ The module is the concatenation of the code cells: **a notebook's line numbers r
 in the JSON file. Magics, shell commands and help queries ("obj?") become comments, so the number of lines does not
 change.
 
-Format: https://nbformat.readthedocs.io/en/latest/format_description.html (4, and 3 with its worksheets)."""
+Format: https://nbformat.readthedocs.io/en/latest/format_description.html (version 4, and version 3 with worksheets)."""
 
 import json
 import re
@@ -46,8 +46,8 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """Whether the notebook is in Python, according to its metadata (in format 3, the metadata of each cell). The
-    default is Python."""
+    """Whether the notebook is in Python, according to its metadata (in format 3, the metadata of each cell). Assumes
+    Python if the metadata does not specify a language."""
     language = (
         metadata.get("language_info", {}).get("name")
         or metadata.get("kernelspec", {}).get("language")
@@ -65,7 +65,7 @@ def _text(cell: dict[str, Any]) -> str:
 
 def python_cell(cell: str) -> str:
     """Returns the cell with IPython syntax commented out; the number of lines does not change. A cell for another
-    program (`%%bash`), or with unclosed brackets or strings, becomes a comment, so that later cells can still be
+    program (`%%bash`), or one with unclosed brackets or strings, becomes a comment, so that later cells can still be
     parsed. A name assigned from a magic is set to None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:

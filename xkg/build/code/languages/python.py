@@ -1,9 +1,9 @@
-"""Parses Python source into a `Module` with tree-sitter, which also parses as much as possible of Python 2 and
+"""Parses Python source into a `Module` with tree-sitter, which also recovers as much as possible from Python 2 and
 truncated files.
 
-One walk, over the statements that contain definitions, finds the structure; another, over the whole tree, finds the
-names. Neither walk recurses, and both take linear time (queries and `Node.parent` do not, on deep trees). Offsets are
-in bytes, and lines are 1-based."""
+One walk over the statements that contain definitions finds the structure; another walk over the whole tree finds the
+names. Both walks are iterative and take linear time; on deep trees, queries and `Node.parent` would take longer.
+Offsets are in bytes, and lines are 1-based."""
 
 import ast
 import inspect
@@ -61,8 +61,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module`, plus data for resolving imports: `uses` are the dotted names (`a.b.c`) in the file whose first
-    part is free; `assigned` are all names assigned at the top level, whether or not they are symbols."""
+    """A file's `Module`, plus data for resolving imports. `uses` are the file's dotted names (`a.b.c`) that begin with
+    a free variable; `assigned` are all names assigned at the top level, including names that are not symbols."""
 
     module: Module
     uses: frozenset[str]
@@ -72,7 +72,7 @@ class Analysis:
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
     """Returns the module with its symbols in line order; imports are not resolved. `broken` means that the grammar
     found errors or this Python cannot parse the text. `wanted` lists module-level assignments that other files use;
-    these assignments become constants too. Does not raise errors for invalid text."""
+    these assignments also become constants. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -108,7 +108,7 @@ def _nothing() -> Node:
 
 
 def parse_ast(text: str) -> ast.Module | None:
-    """Returns the syntax tree of this source, or None if the running Python cannot parse it."""
+    """Returns the syntax tree of the source text, or None if the running Python cannot parse the text."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -218,8 +218,9 @@ def _docstring(body: Node, source: bytes) -> str:
 
 
 def _leaves(root: Node) -> dict[str, list[Node]]:
-    """Groups nodes by role, in source order: identifiers as `use`, `bound`, `name` (of a definition) or `global`;
-    `chain` (attribute accesses), `comment` and `import` statements. Other identifiers are ignored."""
+    """Groups nodes by role, in source order. The roles of identifiers are `use`, `bound`, `name` (of a definition) and
+    `global`; the other roles are `chain` (attribute access), `comment` and `import`. Identifiers without a role are
+    ignored."""
     leaves: dict[str, list[Node]] = {
         kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
     }
@@ -256,7 +257,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
 
 
 def _remarks(string: Node) -> bool:
-    """Whether a string statement serves as a comment: it is short and is not the docstring."""
+    """Whether a string statement serves as a comment, meaning that it is short and not a docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":
@@ -265,7 +266,7 @@ def _remarks(string: Node) -> bool:
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Returns the names in an expression's f-strings with their attributes, as (start, end, path)."""
+    """Returns the dotted names in an expression's f-strings, as (start, end, path)."""
     prefix, paths = b"(", []
     source = prefix + expression + b")"
     leaves = _leaves(syntax_root(language(), source) or _nothing())
@@ -277,7 +278,7 @@ def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]
 
 
 def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
-    """Returns where the longest dotted names end, keyed by where they start."""
+    """Maps the start of each maximal dotted name to the end of that name."""
     ends: dict[int, int] = {}
     for node in chains:
         start, end = node.start_byte, node.end_byte

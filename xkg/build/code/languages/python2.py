@@ -26,8 +26,9 @@ _Change = tuple[int, int, bytes]  # start, end, and the replacement
 def as_python3(text: str) -> str:
     """Returns the text in Python 3 syntax, with the same lines. Prints, handlers, raises, numbers, operators and
     renamed builtins are rewritten, and leading tabs become spaces. The text is returned unchanged if the running Python
-    can parse it and `xrange` is not called, or if the rewritten text does not parse. `/` is kept, because Python 2
-    floors only quotients of integers, and the types are unknown. Does not raise errors for invalid text."""
+    can parse it and the text does not call `xrange`, or if the rewritten text does not parse. `/` is kept because
+    Python 2 floors only quotients of integers, and the operand types are unknown. Does not raise errors for invalid
+    text."""
     if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)

@@ -88,7 +88,7 @@ def _pair(tokens: Sequence[_Token]) -> bool:
 
 
 class _Defined(NamedTuple):
-    """`last` is the last token, and `head` is the offset at which the signature ends."""
+    """`last` is the definition's last token, and `head` is the offset at which its signature ends."""
 
     name: str
     kind: Literal["function", "class"]
@@ -117,7 +117,8 @@ def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
 
 
 def _function(name: str, tokens: Sequence[_Token], at: int) -> _Defined | None:
-    """Returns the function whose `function` keyword is at this token, up to the end of its block or expression."""
+    """Returns the function whose `function` keyword is at this token. The function extends to the end of its block or
+    expression."""
     opening = at + 1
     if opening >= len(tokens) or tokens[opening].text != "(" or tokens[opening].match < 0:
         return None
@@ -151,7 +152,7 @@ def _bare(name: str) -> str:
 
 
 def _document(plain: str, comments: Sequence[_Token], definitions: Sequence[Definition], breaks: Sequence[int]) -> None:
-    """Attaches to each definition the comments directly above it."""
+    """Attaches the comments directly above each definition to that definition."""
     starts = [0, *(offset + 1 for offset in breaks)]
     alone = {
         row: token

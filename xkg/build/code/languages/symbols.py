@@ -52,8 +52,8 @@ class _Remark:
 
 
 def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Module:
-    """Returns the module with its symbols in line order, from the first grammar that parses the whole text, or from the
-    first grammar if none does. Does not raise errors for invalid text."""
+    """Returns the module with its symbols in line order. Uses the first grammar that parses the whole text or, if there
+    is no such grammar, the first one in `grammars`. Does not raise errors for invalid text."""
     source = text.encode("utf-8", "surrogatepass")
     trees = ((g, _tree(source, g)) for g in grammars)
     first = grammar, root = next(trees)
@@ -148,7 +148,8 @@ class _File:
         return "method" if is_inside or is_qualified else "function"
 
     def _parts(self, captures: dict[str, Node]) -> list[str]:
-        """Returns the parts of a definition's name, including its owner's; empty if it has no plain name."""
+        """Returns the parts of a definition's name, including the owner's name; empty if the definition has no plain
+        name."""
         parts: list[str] = []
         for node in (captures.get("owner"), captures["name"]):
             text = node_text(node, self.source).strip() if node is not None else ""
@@ -178,8 +179,9 @@ class _File:
         self.remarks.append(_Remark(kind, node.start_byte, first, last, alone, text, owner))
 
     def documented(self) -> list[_Definition]:
-        """Returns the definitions ordered by their start. Remarks directly above a definition belong to it, and an
-        attribute moves its start up. Other comments belong to the enclosing definition."""
+        """Returns the definitions ordered by their start. Remarks directly above a definition belong to that
+        definition, and attributes above a definition extend its range upwards. Other comments belong to the enclosing
+        definition."""
         by_last = {remark.last: remark for remark in self.remarks if remark.alone}
         claimed: set[int] = set()
         for definition in self.definitions[1:]:

@@ -1,4 +1,4 @@
-"""Splits a symbol into blocks: paragraphs of 3 to 15 lines, the unit that ablations edit.
+"""Splits a symbol into blocks. A block is a paragraph of 3 to 15 lines, and the unit that ablations edit.
 
 Blocks are found using only indentation and blank lines, which works for all languages and takes linear time. A comment
 belongs to the statements below it; a docstring longer than 15 lines is a separate block."""
@@ -43,7 +43,7 @@ class _Statement:
 
 
 def blocks(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> list[Block]:
-    """The blocks in lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap. `mark` is the
+    """The non-overlapping blocks in lines `first` to `last` (1-based, inclusive) of a file, in order. `mark` is the
     string that starts a comment."""
     return _grouped(_tree(list(_commented(lines, first, last, mark=mark))))
 
@@ -71,7 +71,7 @@ def _commented(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
-    """Nests more deeply indented statements under the statement above them."""
+    """Builds a tree by nesting more deeply indented statements under the statement above them."""
     top: list[_Statement] = []
     open_: list[_Statement] = []
     for statement in statements:

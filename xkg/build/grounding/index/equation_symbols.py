@@ -1,4 +1,5 @@
-r"""Maps symbols in equations to the identifiers programmers use for them: `\sigma_t` → `sigmat`, as in `sigma_t`."""
+r"""Maps symbols in equations to the identifiers that programmers use for them, without underscores: `\sigma_t` →
+`sigmat`."""
 
 import re
 

@@ -22,7 +22,7 @@ class FieldWeight(Value):
 class FieldedIndex:
     """BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004) over
     `documents` (id → field → stems). Document frequency is computed over the documents in `counted`, or over all
-    documents if it is None. `parts` are searched too, but do not affect the documents' scores."""
+    documents if it is None. `parts` are also searched, but do not affect the documents' scores."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class FieldedIndex:
         self._counted = max(_FEWEST, len(documents) if counted is None else len(counted))
 
     def rarity(self, word: str) -> float:
-        """How rare a stem is, from 0 (in every document) to 1 (in none): its inverse document frequency relative to
-        that of an unseen stem."""
+        """How rare a stem is, from 0 (in every document) to 1 (in none): the stem's inverse document frequency divided
+        by that of an unseen stem."""
         n = min(self._frequency[word], self._counted)
         return math.log((self._counted + 1) / (n + 0.5)) / math.log((self._counted + 1) / 0.5)
 

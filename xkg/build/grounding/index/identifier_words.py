@@ -1,7 +1,7 @@
 """Maps words in papers to names in code by stems, acronyms and abbreviations.
 
-Prose says "initialization" and "Direct Preference Optimization"; code says `init` and `dpo_loss`. The rules cover how
-programmers generally shorten words; there is no list of specific terms."""
+Prose uses "initialization" and "Direct Preference Optimization", for example, where code uses `init` and `dpo_loss`.
+The rules cover how programmers generally shorten words; there is no list of specific terms."""
 
 import re
 from collections.abc import Iterable
@@ -85,8 +85,8 @@ def content_stems(text: str) -> list[str]:
 
 
 def initials(text: str) -> set[str]:
-    """The initials of a phrase, with and without stop words, if there are two to six initials: bm and bam for "batch
-    and match"."""
+    """The initials of a phrase, with and without stop words, if there are two to six: bm and bam for "batch and
+    match"."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}

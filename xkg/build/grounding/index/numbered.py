@@ -15,8 +15,8 @@ _LONGEST_RANGE = 12
 
 
 def references(text: str) -> Iterator[str]:
-    """Yields the equations and algorithms that a text refers to, as `eq:8` or `alg:2`, including every number in a
-    range."""
+    """Yields the equations and algorithms that a text refers to, as `eq:8` or `alg:2`. A range of numbers is
+    expanded."""
     for match in _REFERENCE.finditer(text):
         kind = "eq" if match["kind"][0] in "eE" else "alg"
         last = ""

@@ -40,8 +40,8 @@ FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol in the search index, or the part of it on lines `at`. `fields` maps field names to stems. `lines` is the
-    number of lines in the symbol, and `inner` is the number of lines in its members."""
+    """A symbol in the search index, or the part of a symbol on lines `at`. `fields` maps field names to stems. `lines`
+    is the number of lines in the symbol, and `inner` is the number of lines in its members."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -113,8 +113,8 @@ class SymbolIndex(FieldedIndex):
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
-        """Whether other documents also contain this symbol's words: true for a class or module with members and for an
-        inner function."""
+        """Whether other documents also contain this symbol's words, as for a class or module with members, or an inner
+        function."""
         above = self.entries.get(entry.source.parent or "")
         inside = above is not None and above.kind in ("function", "method")
         return inside or (bool(entry.members) and entry.kind in ("class", "module"))
@@ -216,8 +216,8 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:
-    """Removes comments and docstrings from the source. Other strings are kept because settings and messages contain
-    names, too."""
+    """Removes comments and docstrings from the source. Other strings are kept because settings and messages can contain
+    names."""
     return _NOT_CODE[comment_mark(language)].sub("", text)
 
 

@@ -68,8 +68,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Whether a symbol cannot implement the technique: it is a stub or a settings class, or it handles data although
-    the technique is not about data. `about` contains the stems of the technique's words."""
+    """Whether a symbol cannot implement the technique: the symbol is a stub or a settings class, or it handles data
+    although the technique is not about data. `about` contains the stems of the technique's words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
     if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):

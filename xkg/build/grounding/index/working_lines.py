@@ -118,8 +118,8 @@ def statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """Returns a line without comments and with each string replaced by `s`, plus the closing mark of a string or
-    comment still open at the end of the line."""
+    """Returns a line without comments and with each string replaced by `s`. If a string or comment is still open at the
+    end of the line, its closing mark is also returned."""
     text = ""
     while True:
         if inside:

@@ -1,4 +1,4 @@
-"""Removes lines from a prompt that the prompt already shows elsewhere."""
+"""Removes lines that a prompt already shows elsewhere."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ def compared_lines(draft: Draft, test: str = "") -> str:
 
 
 def unrepeated(text: str, known: str, source: str) -> str:
-    """Returns the text without the signatures of omitted code, and with only the first lines of docstrings. Five or
+    """Returns the text without the signatures of omitted code, and with docstrings cut to their first line. Five or
     more consecutive lines that also occur in `known` (apart from indentation) are replaced by the first line and a
-    comment such as `# … 4 lines of the code, to "return x"`, in which `source` is the name for `known`."""
+    comment such as `# … 4 lines of the code, to "return x"`. `source` is the name for `known` in such comments."""
     parts = _PART.split(text)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
     lines, others = text.rstrip("\n").split("\n"), with_first_lines_of_docstrings(known).split("\n")

@@ -108,10 +108,10 @@ def ask_for_repair(
     test_alone: bool = False,
     may_remove: bool = False,
 ) -> tuple[Debugged, Repair | None]:
-    """Asks the model with the prompt of this name. Returns the answer if its edits fit the draft and pass the guard,
-    otherwise None. The returned state has the reason in `failed`, and counts the answers that the guard refused.
-    `tried` maps code and test from earlier runs to how they failed. If `test_alone` is set, only the test may change.
-    `may_remove` is passed to `complaint`."""
+    """Asks the model with the prompt of this name. Returns the answer if its edits fit the draft and pass the guard;
+    otherwise, returns None. The returned state includes the reason in `failed` and the number of answers that the guard
+    refused. `tried` maps the code and test of each earlier run to the failure. If `test_alone` is set, only the test
+    may change. `may_remove` is passed to `complaint`."""
     draft, refused = state.draft, 0
 
     def check(answer: Repair) -> str | None:
@@ -167,7 +167,7 @@ def _failure(proof: Proof) -> str:
 
 
 def _sources(state: Debugged) -> str:
-    """Returns the source lines, if they may help to find the cause."""
+    """Returns the source lines if they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
     return compared_lines(state.draft, state.draft.test)

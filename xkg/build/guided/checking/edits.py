@@ -1,5 +1,5 @@
-"""A model's edits to a draft. Each edit contains the exact text and its replacement, so that an answer is only as long
-as the change."""
+"""A model's edits to a draft. Each edit contains only the text to replace and its replacement, which keeps answers
+short."""
 
 import itertools
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Repair(AnswerType):
 
 
 class EditError(ValueError):
-    """Raised if an edit does not fit the draft. The message is for the model."""
+    """Raised if an edit does not fit the draft. The exception message is written for the model."""
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:

@@ -1,5 +1,5 @@
-"""Asks a model whether a module follows the definition and the source lines, and whether the definition and the source
-lines agree. A difference between the paper and the repository is always reported as a departure, not as a fault in the
+"""Asks a model whether a module follows the definition and the source lines, and whether these two agree with each
+other. A difference between the paper and the repository is always reported as a departure, not as a fault in the
 code."""
 
 import difflib
@@ -44,7 +44,6 @@ def review(drafts: Sequence[Draft], ask: Ask, lookup: Lookup, shared: Shared) ->
 
 
 def _described(n: int, draft: Draft, known: str) -> str:
-    """Describes a module for its review."""
     others = {
         "Author": draft.declared,
         "Not called": [f"- {name}" for name in (*draft.uncalled, *draft.absent)],
@@ -113,7 +112,7 @@ def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
 
 
 def _departures(compared: Sequence[Compared], draft: Draft, *, searched: bool) -> Iterator[Departure]:
-    """Yields the differences found between paper and repository."""
+    """Yields the differences between the paper and the repository."""
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict

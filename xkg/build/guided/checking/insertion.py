@@ -10,8 +10,8 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 
 def callable_components(draft: Draft) -> str:
-    """Returns the code or signatures of the components that a draft could call but does not; empty if there are
-    none."""
+    """Returns the code or signatures of the components that a draft could call but does not call, or '' if there are no
+    such components."""
     return rendered(_parts(draft.ready)) if draft.ready else ""
 
 

@@ -53,10 +53,10 @@ def check(
     *,
     jobs: int = 1,
 ) -> list[Checked]:
-    """Checks drafts, `jobs` at a time. One question reviews all proven drafts. The review begins with the same text as
-    the question that wrote the drafts (`shared`), and the model may look at other places in the codebase. Drafts that
-    are not faithful are revised once, and the review of a revision sees only the changes. Composites then use their
-    components' revised code.
+    """Checks drafts, `jobs` at a time. A single question covers all proven drafts. This question begins with the same
+    text as the question that produced the drafts (`shared`), and the model may look at other places in the codebase.
+    Drafts that are not faithful are revised once, and the review of a revision sees only the changes. Composites then
+    use their components' revised code.
 
     If the model gives no usable answer, a draft keeps its level. Raises `ModelUnavailableError` and `BudgetError` like
     `ask`, and every error raised by `trial`."""
@@ -111,7 +111,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Returns the reason why a revision is not better than the code that it revises."""
+    """Returns the reason why a revision is not better than the original code."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -119,8 +119,9 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
-    """Returns the draft after one revision based on the findings, and debugging in the remaining rounds. The revised
-    draft is not always better. If the model gives no usable answer, the draft is unchanged and `failed` is set."""
+    """Returns the draft after one revision based on the findings, followed by debugging in the remaining rounds. The
+    revised draft is not always better. If the model gives no usable answer, the draft is unchanged and `failed` is
+    set."""
     draft = state.draft
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not fidelity.is_enough
@@ -149,9 +150,9 @@ def _is_proven(state: Debugged) -> bool:
 def _review(
     states: Sequence[Debugged], ask: Ask, codebase: Codebase, shared: Shared
 ) -> list[tuple[Debugged, Fidelity | None, str | None]]:
-    """Returns each draft with the source lines that its review opened, its fidelity, and the reason if the model's
-    review is missing. Fidelity is None if there are no source lines, and contains only a share if the code is not
-    proven."""
+    """For each draft, returns the draft with the source lines opened during its review, the fidelity, and the reason if
+    the model returned no review. Fidelity is None if there are no source lines, and contains only a share if the code
+    is not proven."""
     found: list[tuple[Debugged, Fidelity | None, str | None]] = [
         (state, Fidelity(share=_share(state.draft)) if _has_source_lines(state.draft) else None, None)
         for state in states

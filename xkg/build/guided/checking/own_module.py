@@ -12,7 +12,7 @@ _EMPTY = re.compile(r"^# --- component: .*\n\s*+(?=# --- )", re.MULTILINE)
 
 
 def own_module(draft: Draft) -> str:
-    """Returns the module without the code of its proven components. Lines that differ from the components' code are
+    """Returns the module without the code for its proven components. Lines that differ from the components' code are
     kept."""
     return _EMPTY.sub("", _without(draft.implementation, [c.implementation for c in draft.components if c.proven]))
 

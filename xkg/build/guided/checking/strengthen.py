@@ -1,4 +1,4 @@
-"""Strengthens a test that passes but does not detect some changes to the code, using one question."""
+"""Asks a model to strengthen a test that passes but misses some changes to the code."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ _SLOW_SECONDS = 3.0
 
 def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
     """Returns the draft with a stronger test if the new test proves more; otherwise, returns the draft unchanged. A
-    stronger test is requested only if the current test proves nothing, or if it still passes when a statement that is
-    not just a conversion is removed.
+    stronger test is requested only if the current test proves nothing or misses the removal of a statement. Statements
+    that merely convert a value do not count.
 
     The model may only add or strengthen assertions, not change the implementation. A new test that fails is debugged in
     the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no usable
@@ -87,8 +87,8 @@ def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """Returns the optional parameters that the test never sets, in the draft's own public functions, methods and
-    classes, as `function(parameter)`, in order."""
+    """Returns the optional parameters in the draft's own public API that the test never sets, as `function(parameter)`,
+    in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
         return []

@@ -1,4 +1,4 @@
-"""Checks a written module and its test statically, with messages for the model that wrote them."""
+"""Statically checks a module and its test, with messages for the model that wrote this code."""
 
 import ast
 import sys
@@ -120,7 +120,6 @@ def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Yields the module's functions and the methods of its classes."""
     for node in tree.body:
         for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):

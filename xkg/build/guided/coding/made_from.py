@@ -1,4 +1,4 @@
-"""Finds the symbols from which a module was written, among the symbols that its author saw."""
+"""Finds out which of the symbols that a module's author saw were used to write the module."""
 
 import ast
 import re
@@ -15,8 +15,8 @@ _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
-    """Returns the ids in `sources` whose statements, or at least whose name, occur in the implementation, in order. The
-    `best` place is always included."""
+    """Returns the ids in `sources`, in order, of symbols whose statements, or at least whose names, occur in the
+    implementation. The `best` place is always included."""
     symbols = codebase.symbols()
     names = _names(implementation)
 

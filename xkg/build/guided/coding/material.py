@@ -29,7 +29,7 @@ _MOST_OUTLINED = 3_000
 @dataclass(frozen=True)
 class Material:
     """The code shown to the model, as text in `code`. `used` are the located symbols in the code; `sources` adds the
-    dependencies of these symbols. `is_cut` says whether some of the symbols' lines were left out. `packages` are
+    dependencies of these symbols. `is_cut` is true if some of the symbols' lines were omitted. `packages` are
     third-party imports. `remarks` describe special circumstances, one per line."""
 
     code: str
@@ -47,10 +47,10 @@ def material(
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
     """Collects the located symbols, best first, and their dependencies, nearest first, in at most 52,100 bytes. Symbols
-    that do not fit are listed at the end of the code, dependencies with their signatures. If `lines` are given for a
-    located file, only these lines and their dependencies are shown. A symbol in `ready` (id → name of the component
-    made from that symbol) is mentioned in a remark instead. Raises `UnknownIdError` for a symbol that is not in the
-    codebase."""
+    that do not fit are listed at the end of the code; for dependencies, the list includes signatures. If `lines` are
+    given for a located file, only these lines and their dependencies are shown. Symbols in `ready` are only mentioned
+    in a remark; `ready` maps each symbol's id to the name of the component written from that symbol. Raises
+    `UnknownIdError` for a symbol that is not in the codebase."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
         return _unsliced(codebase, located, best.refused)
@@ -130,7 +130,7 @@ def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
-    """Returns the size of a symbol in bytes, or of its `lines` if they are given."""
+    """Returns the size in bytes of a symbol or, if `lines` are given, of these lines."""
     text = codebase.source(symbol)
     if not lines:
         return _size(text)
@@ -186,7 +186,8 @@ def _fitting_slice(
 
 
 def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
-    """Returns the best symbol's file, or only its lines if the file is long, then the lines of the other symbols."""
+    """Returns the best symbol's file (if the file is long, only the symbol's lines), followed by the lines of the other
+    symbols."""
     symbols = codebase.symbols()
     first = symbols[located[0]].symbol
     module = codebase.module(first)

@@ -34,15 +34,15 @@ class Model(Protocol):
 
     def for_paper(self, paper: str) -> Ask: ...
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:
-        """Returns everything, except the inputs, that determines the answers to these prompts, as JSON values."""
+        """Returns everything that determines the answers to these prompts, apart from the inputs, as JSON values."""
         ...
 
 
 class Coded(Value):
-    """The result for one technique: `code`, with the symbols and lines that it was written from, or the `reason` why
-    there is none. `failed` is the model's failure, and `first` is the level that the first run reached. `repairs`
-    counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may reach a higher
-    level."""
+    """The result for one technique: `code`, with the symbols and lines that the code was written from, or the `reason`
+    why there is no code. `failed` is the reason why the model failed, and `first` is the level that the first run
+    reached. `repairs` counts the applied repairs, and `refused` the rejected ones. `final` is False if another run may
+    reach a higher level."""
 
     technique: str
     code: Code | None = None
@@ -66,7 +66,7 @@ class Coded(Value):
 class CodingContext:
     """The context shared by all techniques; `jobs` techniques are processed at a time. `why` maps techniques to the
     reason for their location, and `lines` maps them to the relevant lines in symbols that also do other things. `runs`
-    is whether this machine can run code. If this machine cannot run code, or the build is only planned, `trials` is
+    is true if this machine can run code. If the machine cannot run code, or if the build is only planned, `trials` is
     None and the highest level is `parsed`."""
 
     folder: Path
@@ -88,13 +88,14 @@ def code_techniques(
     progress: Callable[[int, int, str], None],
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
-    """Returns the code for every technique in `located` (technique → symbols, best first), keyed by technique, and the
-    error that left some techniques without code, if any. `progress` is called for each finished technique with the
-    number done, the total and the name; `begun` is called with a technique's name when work on that technique begins.
+    """Returns the code for every technique in `located` (technique → symbols, best first), keyed by technique. If an
+    error left some techniques without code, that error is also returned. `progress` is called for each finished
+    technique with the number done, the total and the name; `begun` is called with a technique's name when work on that
+    technique begins.
 
-    One question writes the code for several techniques, and another reviews it. A composite comes after its components
-    and the other techniques that its definition mentions, in the same or a later question. Finished techniques are
-    stored in the context's folder. Raises anything that `Trials` raises."""
+    One question asks for the code for several techniques, and another question asks for a review of this code. A
+    composite comes after its components and the other techniques that its definition mentions, in the same or a later
+    question. Finished techniques are stored in the context's folder. Raises anything that `Trials` raises."""
     planned = _Plan(techniques, located, context)
     names = {t.id: t.name for t in techniques}
     done: dict[str, Coded] = {}
@@ -144,7 +145,7 @@ def code_techniques(
 
 
 class _Plan:
-    """The order of techniques (ids), components first, and the other techniques that each one needs."""
+    """The order of techniques (ids), components first, and the techniques that each technique needs."""
 
     def __init__(
         self, techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], context: CodingContext
@@ -162,7 +163,8 @@ class _Plan:
                 self._follow(technique.id)
 
     def _follow(self, identity: str) -> None:
-        """Adds a technique to the order, right after the techniques it needs, so that they share a question."""
+        """Adds a technique to the order, right after the techniques that it needs, so that all of them share a
+        question."""
         if identity in self.order:
             return
         for technique in self._techniques:
@@ -195,8 +197,8 @@ class _Plan:
     def _components(
         self, parts: Sequence[Technique], done: Mapping[str, Coded], group: Sequence[str]
     ) -> tuple[list[Component], list[str], list[str]]:
-        """Returns the components whose code runs, the components (ids) in the same question, and the names of the other
-        components. A component without running code is replaced by its own components."""
+        """Returns three lists: the components whose code runs, the ids of the components in the same question, and the
+        names of all other components. A component without running code is replaced by its own components."""
         found, inside, absent = list[Component](), list[str](), list[str]()
         for part in parts:
             component = _component(part, done[part.id]) if part.id in done else None
@@ -214,7 +216,7 @@ class _Plan:
 
 
 def _component(technique: Technique, coded: Coded) -> Component | None:
-    """Returns a technique's code if it runs and was not judged to do something else."""
+    """Returns a technique's code if the code runs and was not judged to do something else."""
     code = coded.code
     fidelity = code.evidence[-1].fidelity if code and code.evidence else None
     is_unrelated = fidelity is not None and fidelity.unrelated is not None
@@ -242,8 +244,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions, and that its code
-    may use. The result contains no dependency cycles."""
+    """Maps each technique to the techniques elsewhere in the hierarchy that its definition mentions and its code may
+    use. The result contains no dependency cycles."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -383,8 +385,8 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """Returns the draft with additional sources: the symbols that were opened for the draft and from which its module
-    took lines."""
+    """Returns the draft with additional sources: symbols that were opened for the draft and whose lines its module
+    uses."""
     used = made_from(draft.implementation, "", draft.opened, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 

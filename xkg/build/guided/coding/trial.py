@@ -1,4 +1,4 @@
-"""Runs drafts with the packages they import, and stores each result before it is used."""
+"""Runs drafts with the packages they import, and stores each result before using it."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,15 @@ _Versions = tuple[Sequence[str], str | None]
 
 
 class Trials:
-    """Runs drafts for one paper, at most `slots` at a time, cheapest first. The same draft always has the same proof,
-    even in later builds, unless its run was killed or timed out.
+    """Runs drafts for one paper, at most `slots` at a time, cheapest first. A draft always gets the same proof, even in
+    later builds, unless its run was killed or timed out.
 
-    `make` finds packages for the imports in the code and test, plus `base`, the imports in the paper's code, so that
-    most drafts share an environment. If there are several sets of package versions, the first with the most successful
-    `base` imports is used; `installed` returns this environment. If a run fails inside a package, the other versions
-    are tried. `final` becomes False if another run may reach a higher level (because a registry was down). Raises the
-    same errors as the runner and `make`, and `StoreError` if `folder` cannot be written. Thread-safe."""
+    `make` finds packages for the imports in the code and test, and for `base`, the imports in the paper's code, so that
+    most drafts share an environment. If there are several sets of package versions, the set with the most successful
+    `base` imports is used; ties go to the first set. `installed` returns the resulting environment. If a run fails
+    inside a package, the other versions are tried. `final` becomes False if another run may reach a higher level
+    (because a registry was down). Raises the same errors as the runner and `make`, and `StoreError` if `folder` cannot
+    be written. Thread-safe."""
 
     def __init__(
         self,
@@ -70,8 +71,8 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """Returns the proof and its environment, to which it adds any modules that the code turned out to need at run
-        time."""
+        """Returns the proof and its environment. Modules that the code turns out to need at run time are added to the
+        environment."""
 
         def make(modules: Sequence[str]) -> Environment:
             return self._made({**dict.fromkeys(modules, ()), **self._imports(code)}, lines, day)

@@ -45,8 +45,8 @@ _NO_CODE = "A component that a technique is made of and that has no code of its 
 
 
 class Component(Value):
-    """A component's code, ready to be called. `proven` is whether the component's own test proves it. `sources` and
-    `excerpt` come from the component's draft; `departures` list how the code differs from the paper."""
+    """A component's code, ready to be called. `proven` is true if the component's own test proves the code. `sources`
+    and `excerpt` come from the component's draft; `departures` list how the code differs from the paper."""
 
     name: str
     technique: str
@@ -59,7 +59,7 @@ class Component(Value):
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    that the model saw. `left_out` says whether some of their lines were not shown."""
+    that the model saw. `left_out` is true if some of these symbols' lines were not shown."""
 
     technique: str
     reason: str
@@ -69,9 +69,10 @@ class Declined(Value):
 
 class Task(Value):
     """A technique whose code is to be written from its located symbols (ids, best first, at least one); `why` is the
-    reason for the location. `lines` are the relevant lines of symbols that also do other things. `components` have
-    code; `inside` lists the components (ids) written by the same question, `absent` the names of components without
-    code. `whole` is the technique that a later question builds from this technique and others."""
+    reason for the location. `lines` are the relevant lines of symbols that also do other things. `components` are the
+    components with code. `inside` lists the ids of components written in the same question, and `absent` lists the
+    names of components without code. `whole` is the technique that a later question builds from this technique and
+    others."""
 
     technique: Technique
     located: tuple[str, ...]
@@ -89,8 +90,8 @@ class Task(Value):
 
 @dataclass(frozen=True)
 class Written:
-    """A module that fits its components, and the lines that its author looked at. `allowed` are the packages that the
-    module may import."""
+    """A module that fits its components, and the lines that the module's author looked at. `allowed` are the packages
+    that the module may import."""
 
     module: Module
     lookup: Lookup
@@ -101,9 +102,9 @@ Outcome = Written | Declined | str
 
 
 def together(sizes: Mapping[str, int]) -> list[list[str]]:
-    """Groups techniques (id → bytes of located code), in the given order, so that each group is one question.
-    Techniques in a group share the rules and the common code, so the model reads these only once. Components come
-    before their composites, so that the code in one answer fits together."""
+    """Groups techniques (id → bytes of located code), in the given order, so that each group fits in one question.
+    The rules and the common code are sent only once per group. Components come before their composites, so that the
+    code in one answer fits together."""
     groups: list[list[str]] = []
     room = 0
     for technique, size in sizes.items():
@@ -152,11 +153,11 @@ class Writing:
         )
 
     def answers(self, refused: str = "") -> dict[str, Outcome]:
-        """Returns each technique's module, or the reason why there is none. The model may first look at other places in
-        the repository.
+        """Returns each technique's module, or the reason why there is no module. The model may first look at other
+        places in the repository.
 
-        If a module is unusable, another question asks for that technique alone, with the reason why its module was
-        `refused`. Raises anything that `ask` raises except `AnswerError`."""
+        If a module is unusable, another question asks for that technique alone and states why the module was `refused`.
+        Raises anything that `ask` raises except `AnswerError`."""
         tasks, lookup = self._tasks, Lookup(self._codebase)
         pins = self._installed.provided if self._installed else {}
         packages = ", ".join(describe_package(name, pins.get(name, "")) for name in self._allowed)
@@ -193,9 +194,9 @@ class Writing:
         return outcomes
 
     def draft(self, task: Task, written: Written) -> Draft | str:
-        """Returns the draft for a module whose task has the code of all its components, or the reason why the module
-        does not fit them. Component definitions that the module uses are inserted at its start, and their sources are
-        added to the excerpt."""
+        """Returns the draft for a module whose task has the code for all components, or the reason why the module does
+        not fit these components. Component definitions that the module uses are inserted at its start, and their
+        sources are added to the excerpt."""
         answer = written.module
         if found := "\n".join(faults(answer, task.parts, written.allowed)):
             return found
@@ -224,7 +225,7 @@ class Writing:
         return written.lookup.added_to(draft)
 
     def _complaint(self, answer: CodeAnswer, n: int, task: Task, made: dict[str, Component]) -> str:
-        """Returns the faults in a module, and adds the module's code to `made`."""
+        """Returns the faults in a module, and also adds the module's code to `made`."""
         module = _by_number(answer).get(n)
         if module is None:
             return "its module is missing"
@@ -301,8 +302,9 @@ def _declared(answer: Module) -> Iterator[str]:
 
 
 def written_from_definition(answer: Module) -> dict[str, tuple[int, ...]]:
-    """Returns the functions and classes that the answer's plan lists under statements of origin "definition" but never
-    under origin "lines" or "differs", each with the numbers of these statements."""
+    """Returns the functions and classes that the answer's plan lists only under statements with the origin
+    "definition", never under "lines" or "differs". Each function or class is mapped to the numbers of these
+    statements."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}
@@ -340,15 +342,15 @@ def faults(answer: Module, parts: Sequence[Part], allowed: Sequence[str]) -> Ite
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """Returns an excerpt, followed by any parts of the other excerpts that it does not contain."""
+    """Returns `own`, followed by any parts of the other excerpts that are missing from `own`."""
     known = dict.fromkeys(map(str.strip, _PART.split(own)))
     more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
 
 
 def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
-    """Returns the functions and methods (ids) that components were made from, each with the name of the first such
-    component. Symbols that are located themselves or share lines with a located function are excluded."""
+    """Maps the ids of functions and methods to the name of the first component made from them. Symbols that are
+    themselves located, or that share lines with a located function, are excluded."""
     symbols = codebase.symbols()
     own = [symbols[identity].symbol for identity in located]
     made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
@@ -369,8 +371,7 @@ def _overlap(symbol: Symbol, located: Symbol) -> bool:
 def _allowed(
     source: Material, components: Sequence[Component], installed: Environment | None
 ) -> tuple[list[str], list[str]]:
-    """Returns the packages that may be imported, and a remark for each package that the code imports but that is not
-    available."""
+    """Returns the packages that may be imported, and a remark for each unavailable package that the code imports."""
     packages = {*ALWAYS, *source.packages}
     for component in components:
         packages.update(needed_imports(component.implementation))

@@ -39,8 +39,8 @@ _SPELLED = 20
 
 
 def foreign_numbers(definition: str, document: Document) -> list[str]:
-    """Returns the numbers in a definition that do not occur in the paper in any notation (0.50 is the same as .5, 1,000
-    as 1000, and 5 % as 0.05)."""
+    """Returns the numbers in a definition that do not occur in the paper in any notation. For example, 0.50 equals .5,
+    1,000 equals 1000, and 5 % equals 0.05."""
     known = _numbers_of(document.title, document.abstract, document.text)
     return [text for text, value in _values(definition).items() if not known & {value, value / 100, value * 100}]
 

@@ -64,9 +64,9 @@ class PaperAnswer(AnswerType):
 
 
 class GuidedExtraction(Extraction):
-    """`outside` lists procedures that are not part of the paper's method; they are hidden, and the reason is recorded.
-    `places` maps techniques to functions and classes (ids) that implement all or part of them. `nothing_in` lists the
-    ids of the remaining code that was shown."""
+    """`outside` lists procedures that are not part of the paper's method; these procedures are hidden, and the reason
+    is recorded. `places` maps each technique to the ids of functions and classes that implement all or part of the
+    technique. `nothing_in` lists the ids of the remaining code that was shown."""
 
     outside: tuple[Technique, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})
@@ -77,8 +77,8 @@ def extract_with_model(
     document: Document, paper_id: str, ask: Ask, window: int, codebase: Codebase | None = None
 ) -> GuidedExtraction:
     """Returns the techniques, findings and resources in a paper, using one question of at most `window` tokens
-    including the answer. Excerpts are the passages cited in the answer. If a definition is refused and one of its
-    sentences is still faulty in the next answer, that sentence is left out. Raises anything that `ask` raises."""
+    including the answer. Excerpts are the passages cited in the answer. If a definition is refused and a sentence in it
+    is still faulty in the next answer, that sentence is omitted. Raises anything that `ask` raises."""
     passages = read_passages(document)
     code = public_code(codebase) if codebase is not None else []
     refused: list[str] = []
@@ -120,8 +120,8 @@ def extract_with_model(
 
 
 def complaint(answer: PaperAnswer, passages: Passages, *, is_last: bool = False) -> str | None:
-    """Returns the definite errors in an answer, worded for the model, or None if there are none. If `is_last`, faulty
-    sentences are errors only in a definition that has no other sentences."""
+    """Returns the definite errors in an answer, worded for the model, or None if there are no errors. If `is_last` is
+    set, faulty sentences are errors only in a definition that has no other sentences."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and its components"
@@ -182,8 +182,8 @@ def _symbols(component: Component, code: Sequence[PublicCode]) -> tuple[str, ...
 def _hidden(
     outside: Iterable[Component], techniques: Sequence[Technique], passages: Passages, code: Sequence[PublicCode]
 ) -> Iterator[Technique]:
-    """Yields procedures outside the method as hidden techniques below the first technique, each with its places in the
-    repository, without duplicates."""
+    """Yields procedures outside the method as hidden techniques below the first technique, paired with their places in
+    the repository. Duplicates are omitted."""
     top = techniques[0]
     listed = {_folded(name) for t in techniques for name in (t.name, *t.aliases)}
     new = {name: c for c in outside if (name := _folded(c.name)) not in listed}
@@ -289,7 +289,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """Returns the resources that the model lists, plus the addresses of any releases that the model omitted."""
+    """Returns the resources that the model lists, plus the addresses of any releases that it omitted."""
     rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

@@ -59,10 +59,9 @@ class Places(Asking):
 
 
 class GuidedGrounding(Value):
-    """The located techniques. `why` maps each technique to the model's sentence about the code that the technique
-    needs: where it is, or that it is missing. `lines` maps technique and symbol to the relevant lines, if the symbol
-    also does other things. `failed` maps techniques without a usable answer to the reason; these techniques are not
-    located."""
+    """The located techniques. `why` maps each technique to the model's sentence about where the technique's code is, or
+    what is missing. `lines` maps technique and symbol to the relevant lines, if the symbol also does other things.
+    `failed` maps techniques without a usable answer to the reason; these techniques are not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -79,10 +78,10 @@ def ground_with_model(
     ask: Ask,
     named: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> GuidedGrounding:
-    """Locates each technique at up to five symbols, or nowhere. For each technique, the model sees the symbols in
-    `named` (ids) and the ten that the search ranks best, and may look at other places in the repository before it
-    answers. Scores express the model's confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques. If
-    there are more, or if there is no usable answer, two questions each cover half of the techniques. Raises
+    """Locates each technique at zero to five symbols. For each technique, the model sees the symbols in `named` (ids)
+    and the ten that the search ranks best, and may look at other places in the repository before it answers. Scores
+    express the model's confidence: about 0.95, 0.75 or 0.5. One question covers up to 24 techniques. If there are more
+    techniques, or if there is no usable answer, two questions each cover half of the techniques. Raises
     `EmbeddingError`, plus anything that `ask` raises except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
@@ -122,8 +121,8 @@ def ground_with_model(
 
 @dataclass(frozen=True)
 class _Located:
-    """Symbols, best first, each with the lines that implement the technique (empty if the whole symbol does), and the
-    model's sentence about them."""
+    """Symbols, best first, and the model's sentence about these symbols. Each symbol is mapped to the lines that
+    implement the technique (empty for the whole symbol)."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""
@@ -254,8 +253,8 @@ class _Judge:
 
 
 def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
-    """Returns a symbol's lines without blank lines and without later lines of docstrings. Any other candidate inside
-    the symbol is replaced by its number and signature."""
+    """Returns a symbol's lines without blank lines and with only the first lines of docstrings. Any other candidate
+    inside the symbol is replaced by its number and signature."""
     lines = entry.text.split("\n")
     top = entry.source.symbol.start_line
     for (first, last), instead in _inner(entry, entries).items():
@@ -267,8 +266,8 @@ def _body(entry: Entry, entries: Sequence[Entry]) -> list[str]:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """Returns the lines in a source that equal one of the quotes or, if none do, begin with it, ignoring whitespace.
-    Lines are numbered from `first`. Empty if any quote is not found."""
+    """Returns the source lines that equal any of the quotes, ignoring whitespace. If no line equals a quote, lines that
+    begin with the quote are used. Lines are numbered from `first`. Returns () if any quote is not found."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
@@ -287,14 +286,13 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
 
 
 def _reason(judged: Judged) -> str:
-    """Returns the model's sentence, plus the parts of the definition that the model did not find in any of the
-    places."""
+    """Returns the model's sentence, plus the parts of the definition that the model did not find anywhere."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
     return " ".join([*judged.why.split(), *([f"None of these places contains: {lacking}"] if lacking else [])])
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """Returns the outermost other candidates inside this candidate: first and last line → number and signature."""
+    """Maps the first and last line of each outermost candidate inside this candidate to its number and signature."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):

@@ -1,4 +1,4 @@
-"""Summarizes a repository: the beginning of its README, and the names that its files define."""
+"""Summarizes a repository with the beginning of its README and the names that its files define."""
 
 import re
 import textwrap
@@ -18,8 +18,9 @@ _ASIDE = re.compile(
 
 
 def overview(codebase: Codebase) -> str:
-    """Returns the README's first paragraph of prose, and the files with the names they define, most imported first, as
-    Markdown. Files that define the same names are listed once. The summary has at most about 2,000 characters."""
+    """Returns a Markdown summary of at most about 2,000 characters. The summary contains the README's first paragraph
+    of prose, and the files with the names they define, most imported first. Files that define the same names are listed
+    once."""
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", _prose(codebase.readme)))
     lines = [textwrap.shorten(next(filter(_is_prose, paragraphs), ""), _CHARACTERS // 2, placeholder=" …"), ""]
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -40,8 +41,8 @@ def overview(codebase: Codebase) -> str:
 
 
 def by_importance(codebase: Codebase) -> list[Module]:
-    """Returns the modules, with those imported by the most other modules first, and vendored packages, tests and
-    similar files last."""
+    """Returns the modules, starting with the modules that are imported most. Vendored packages, tests and similar files
+    come last."""
     vendored = vendored_folders(codebase)
     imported = Counter(
         target for module in codebase.modules for target in {i.target for i in module.imports if i.target is not None}
@@ -55,7 +56,7 @@ def by_importance(codebase: Codebase) -> list[Module]:
 
 
 def tops(module: Module) -> list[SourceSymbol]:
-    """Returns the functions and classes that are not nested inside others."""
+    """Returns the functions and classes that are not nested."""
     kinds = ("class", "function")
     return [s for s in module.symbols if s.symbol.kind in kinds and "." not in s.symbol.qualified_name]
 

@@ -2,7 +2,7 @@
 
 Everything that can define a technique is included in full, even experiments, since many papers describe parts of their
 method there. Related work and discussion are reduced to headings, displayed equations and algorithms; proofs and result
-tables are left out."""
+tables are omitted."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -38,7 +38,7 @@ _ORDER = (
 
 def paper_text(passages: Passages, window: int) -> str:
     """Returns the title, headings and numbered passages in reading order. If the paper and the answer do not fit into
-    `window` tokens, passages far from the method are left out."""
+    `window` tokens, passages far from the method are omitted."""
     listed = shown(passages)
     text = rendered(passages, {p.number for p in listed})
     room = _room(passages, window)
@@ -54,7 +54,7 @@ def paper_text(passages: Passages, window: int) -> str:
 
 
 def shown(passages: Passages) -> list[Passage]:
-    """Returns the passages that are shown if the window is large enough."""
+    """Returns the passages to show if the window is large enough."""
     equations = [e.start for e in passages.document.equations]
     found: list[Passage] = []
     proved_in: Part | None = None  # a proof continues until the next statement or heading
@@ -129,7 +129,8 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Whether the nearest title that indicates a role is about related work, discussion or back matter."""
+    """Whether the part belongs to related work, discussion or back matter, judging by the nearest title that indicates
+    a role."""
     for part in above:
         # "Preliminaries and related work" is kept because of its preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}

@@ -44,7 +44,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Piece:
-    """A sentence, or a whole block such as a table: its readable text and its position."""
+    """A sentence, or a whole block such as a table, with its readable text and position."""
 
     text: str
     spans: tuple[Span, ...]
@@ -55,7 +55,7 @@ Kind = Literal["text", "statement", "algorithm", "table", "caption", "footnote",
 
 @dataclass(frozen=True)
 class Passage:
-    """`number` counts from 1 in reading order; `part` is None before the first heading."""
+    """A numbered passage. `number` counts from 1 in reading order; `part` is None before the first heading."""
 
     number: int
     kind: Kind
@@ -134,8 +134,8 @@ _Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
-    """Whether a passage has content. False for lone punctuation, and for references, acknowledgements and similar
-    sections. Other appendices count as content because they may support a definition."""
+    """Whether a passage has content. Returns False for lone punctuation, and for references, acknowledgements and
+    similar sections. Other appendices count as content because they may support a definition."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)

@@ -1,5 +1,5 @@
-"""Lists the public functions, classes and scripts in a paper's repository, and finds public code that no technique's
-code reaches."""
+"""Lists the public functions, classes and scripts in a paper's repository, and finds public code that is not reachable
+from any technique's code."""
 
 import re
 import textwrap
@@ -25,9 +25,9 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """Returns up to forty public functions and classes of at least four lines each, and scripts with at least four
-    lines of calls outside functions and classes. The most important files come first. If several symbols have the same
-    description, only the first is included."""
+    """Returns up to forty symbols: public functions and classes of at least four lines each, and scripts with at least
+    four lines of calls outside functions and classes. The most important files come first. If several symbols have the
+    same description, only the first is included."""
     found: dict[str, PublicCode] = {}
     for module in by_importance(codebase):
         for source in filter(_is_public, tops(module)):
@@ -59,8 +59,8 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
 
 
 def _calls(module: Module) -> str:
-    """Returns the names that a file calls outside its functions and classes; empty if there are only a few such
-    lines."""
+    """Returns the names that a file calls outside its functions and classes, or '' if only a few lines contain such
+    calls."""
     inside = {n for s in tops(module) for n in range(s.symbol.start_line, s.symbol.end_line + 1)}
     lines = [_CALL.findall(line) for n, line in enumerate(module.text.split("\n"), start=1) if n not in inside]
     is_script = sum(map(bool, lines)) >= _FEWEST_LINES

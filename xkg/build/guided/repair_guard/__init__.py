@@ -1,3 +1,3 @@
-"""Prevents repairs that cheat: weakening a test, emptying a function, reading the expected answer.
+"""Prevents repairs that cheat by weakening a test, emptying a function or reading the expected answer.
 
 May import: any layer below `build`."""

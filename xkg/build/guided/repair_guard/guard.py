@@ -1,7 +1,8 @@
 """The repair guard: rejects repairs that hide an error or bypass the test.
 
-Other checks measure a repaired draft: mutants show whether the test still detects changes to the code, and the fidelity
-check whether the code still follows the source. The guard rejects cheats that these checks cannot detect."""
+Other checks evaluate a repaired draft: mutants show whether the test still detects changes to the code, and the
+fidelity check shows whether the code still follows the source. The guard rejects cheats that these checks cannot
+detect."""
 
 import ast
 from collections.abc import Iterator
@@ -18,8 +19,8 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """Returns the faults in a repair, worded for the model, or None if there are none. If `may_remove` is set, public
-    functions and assertions may be removed."""
+    """Returns the faults in a repair, worded for the model, or None if there are no faults. If `may_remove` is set,
+    public functions and assertions may be removed."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:
@@ -67,7 +68,7 @@ def _uses_arguments(function: ast.FunctionDef) -> bool:
 
 
 def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Module) -> Iterator[str]:
-    """Yields public functions and assertions that the repair removed; renaming them is allowed."""
+    """Yields public functions and assertions that the repair removed, but not functions that it renamed."""
     old_names, names = ({n for n in public_names(tree) if n[0] != "_"} for tree in (old_code, code))
     gone = old_names - names
     if len(gone) > len(names - old_names):
@@ -83,7 +84,7 @@ def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Modul
 
 
 def _assertions(test: ast.Module) -> int:
-    """Returns the number of assertions, of any kind, that check something."""
+    """Returns the number of assertions of any kind that check something."""
     return sum(
         (
             isinstance(node, ast.Assert)

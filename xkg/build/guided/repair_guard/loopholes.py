@@ -1,6 +1,6 @@
-"""Finds ways to bypass a test: ending the process, inspecting the caller, patching libraries, silencing messages,
-catching errors that should end the run. Loopholes are detected as names that the program did not use before the
-repair."""
+"""Finds ways to bypass a test, such as ending the process, inspecting the caller, patching libraries, silencing
+messages, or catching errors that should end the run. Loopholes are detected as names that the program did not use
+before the repair."""
 
 import ast
 from collections import Counter

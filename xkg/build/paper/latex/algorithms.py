@@ -67,9 +67,9 @@ def latex_algorithms(
     labels: Mapping[str, str] | None = None,
 ) -> dict[Algorithm, dict[str, int]]:
     r"""Parses the algorithms in `source`, which starts at offset `start` in the paper and begins with `\begin`. Maps
-    each algorithm to the labels of its lines, which are numbered from 1. `source` contains several algorithms if it has
-    one caption for each environment in `inner` (its `algorithmic` environments); otherwise, it contains one. `title` is
-    used for an algorithm without a caption."""
+    each algorithm to the labels of its lines, which are numbered from 1. If there is one caption for each environment
+    in `inner` (the `algorithmic` environments in `source`), each is a separate algorithm; otherwise, `source` contains
+    a single algorithm. `title` is used for an algorithm without a caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:
@@ -100,8 +100,8 @@ def code(body: str) -> str:
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of the algorithm itself rather than a line in it: the label in or next to the caption or, if there is
-    no such label, the first label."""
+    """The label of the algorithm itself rather than of one of its lines. This is the label in or next to the caption
+    or, if there is no such label, the first label."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -124,7 +124,7 @@ def _parts(source: str, start: int, inner: Sequence[Environment]) -> list[tuple[
 def caption(
     source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, list[tuple[int, int]]]:
-    """The first caption in `source` as readable text ("" if there is none), and the spans of all captions."""
+    """The first caption in `source` as readable text ("" if there is no caption), and the spans of all captions."""
     tex = Tex(source)
     title = ""
     spans: list[tuple[int, int]] = []
@@ -251,7 +251,7 @@ class _Lines:
             self.edits.append((group.after, group.after, _BREAK))
 
     def _call(self, at: int) -> bool:
-        r"""Handles `{name}{arguments}` in a call or a function header. Returns False if the braces contain a block."""
+        r"""Handles `{name}{arguments}` in a call or function header. Returns False if the braces contain a block."""
         name = self.tex.group(at)
         given = self.tex.group(name.after) if name is not None else None
         if given is None or re.search(r"\\;|\\[A-Z][a-zA-Z]*\s*\{|\n[ \t]*\n", self.tex.inner(given)):
@@ -260,7 +260,7 @@ class _Lines:
         return True
 
     def _block(self, at: int, ending: str, *, bare: bool) -> None:
-        """Marks the line breaks in a braced block: after its condition and after its content."""
+        """Marks the line breaks in a braced block, that is, after its condition and after its content."""
         at = self.tex.skip_options(at)
         condition = None if bare else self.tex.group(at)
         if condition is None and not bare:

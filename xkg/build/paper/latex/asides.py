@@ -149,8 +149,8 @@ class AsideReader:
             )
 
     def _titles(self, captions: Sequence[_Caption], tables: Sequence[Environment]) -> dict[int, _Caption]:
-        """The caption for each table, keyed by the table's start. If a float contains as many captions as tables, they
-        are matched in order. A single caption belongs to the first table."""
+        """The caption for each table, keyed by the table's start. If a float contains as many captions as tables, the
+        captions are matched with the tables in order. A single caption belongs to the first table."""
         out: dict[int, _Caption] = {}
         for holder in [*self.floats, *(e for e in tables if e.name in ("longtable", "longtable*", "xltabular"))]:
             own = [t for t in between(tables, holder.start, holder.end) if t.start not in out]

@@ -58,16 +58,15 @@ def _bbl_paths(main: str, text: str) -> list[str]:
 
 
 def _of_multibib(files: PaperFiles, main: str, text: str) -> tuple[Reference, ...]:
-    """The references in additional bibliographies made with the multibib package."""
+    """The references in additional bibliographies from the multibib package."""
     names = [name.strip() for match in _NEW_CITES.finditer(text) for name in match[1].split(",")]
     paths = [posixpath.join(posixpath.dirname(main), f"{name}.bbl") for name in dict.fromkeys(names) if name]
     return tuple(reference for path in paths[:20] for reference in parse_bbl(files.text(path) or ""))
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """The references in a differently named `.bbl` file in the folder or a subfolder. If there are several such files,
-    the file that covers the most cited works is used. Returns None if no file covers at least half of the cited
-    works."""
+    """The references in a `.bbl` file with any name, in the folder or a subfolder. The file that covers the most cited
+    works is used. Returns None if no file covers at least half of the cited works."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []

@@ -1,6 +1,6 @@
 r"""Finds algorithms in boxes, that is, in environments from `tcolorbox`, `mdframed` or `framed`, or in environments
-that the paper derives from these. A box contains an algorithm if the box's title resembles "Algorithm 1: …", or if the
-box has a title and contains an `algorithmic` environment."""
+that the paper derives from these packages. A box contains an algorithm if the box's title resembles "Algorithm 1: …",
+or if the box has a title and contains an `algorithmic` environment."""
 
 import re
 from collections.abc import Mapping
@@ -29,8 +29,8 @@ _LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box environment: how many braced arguments it takes, and its title in LaTeX, which may contain parameters such
-    as `#1`. The title is "" if only the options specify a title."""
+    """A box environment: its number of braced arguments, and its title in LaTeX, which may contain parameters such as
+    `#1`. The title is "" if only the options specify a title."""
 
     arguments: int = 0
     title: str = ""

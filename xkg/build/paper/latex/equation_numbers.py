@@ -19,7 +19,7 @@ _WITHIN = re.compile(
 
 
 class EquationNumbers:
-    """Numbers a paper's equations in reading order, starting again at 1 in each section if the paper does so."""
+    """Numbers a paper's equations in reading order, restarting at 1 in each section if the paper does so."""
 
     def __init__(self, text: str, groups: Sequence[Environment]) -> None:
         self._within = _WITHIN.search(text) is not None

@@ -88,8 +88,8 @@ class Structure:
 
 
 def _unknown_headings(text: str) -> dict[str, str]:
-    """Unknown commands that repeatedly begin a paragraph with a title, and are therefore treated as paragraph
-    headings."""
+    """Unknown commands that are treated as paragraph headings because they repeatedly begin a paragraph with a
+    title."""
     body = max(text.find("\\section"), text.find("\\chapter"), 0)
     found = Counter(m[1] for m in _LIKE_HEADING.finditer(text, body) if is_noun_phrase(m[2]) and not is_known(m[1]))
     return {name: "paragraph" for name, times in found.items() if times > 1 and name not in {**LEVELS, **_STYLES}}
@@ -160,8 +160,8 @@ class Scan:
         return self.structure
 
     def _own_abstract(self) -> tuple[int, int] | None:
-        """The first abstract in the preamble, or in an environment whose definition in the paper contains the word
-        "abstract"."""
+        """The first abstract that is in the preamble, or in an environment whose definition in the paper contains the
+        word "abstract"."""
         table = self.macros.table
         names = {
             name: count - (begin_key(name) in self.macros.defaults)
@@ -312,8 +312,8 @@ class Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Adds the algorithm in a box, and returns whether the box contains an algorithm. A box around a float does
-        not, because the float has a separate caption."""
+        """Adds the algorithm in a box, and returns whether the box contains an algorithm. A box around a float does not
+        count as containing an algorithm, because the float has a separate caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
         if found is None or any(not e.name.startswith("algorithmic") for e in inside):

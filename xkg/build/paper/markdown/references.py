@@ -1,5 +1,5 @@
-"""Parses a Markdown paper's references: a list or paragraphs under "References", possibly split and reordered by
-columns and pages."""
+"""Parses a Markdown paper's references: a list or paragraphs under "References", which column and page breaks may have
+split or reordered."""
 
 import re
 
@@ -67,7 +67,7 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _is_finished(text: str) -> bool:
-    """Whether a reference may end after this text: the text ends with a full stop, a bracket, a number or a web
+    """Whether a reference may end after this text, because it ends with a full stop, a bracket, a number or a web
     address."""
     return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 

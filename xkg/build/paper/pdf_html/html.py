@@ -245,8 +245,8 @@ def _equation_number(row: Any) -> str:
 
 
 def _numbered(title: Any, text: str) -> str:
-    """Separates a title from its number. A full stop is added to a section number such as "II". A subsection number
-    such as "II-A" is removed, because the letter would indicate an appendix."""
+    """Separates a title from its number. Adds a full stop to a section number such as "II", and removes a subsection
+    number such as "II-A", because the letter would indicate an appendix."""
     number = _first(title, "ltx_tag")
     if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
         return text

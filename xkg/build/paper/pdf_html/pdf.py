@@ -142,7 +142,7 @@ class _Writer:
         self._put("\n\n")
 
     def _uncapitalised(self, text: str) -> str:
-        """Converts a heading in capitals to normal case, except acronyms that occur in the running text."""
+        """Converts a heading in capitals to normal case, except for acronyms that occur in the running text."""
 
         def written(match: re.Match[str]) -> str:
             word = match.group()
@@ -190,8 +190,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A single such
-    heading must follow the references."""
+    """The ids of appendix headings such as "A Proofs" and "B Details". The letters must be consecutive. A single
+    appendix heading must follow the references."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:

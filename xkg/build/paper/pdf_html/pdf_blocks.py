@@ -71,7 +71,7 @@ def _bibliography(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> 
 
 
 def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:
-    """Returns "text" if the group is the end of a paragraph, alone at the top of a column."""
+    """Returns "text" if the group is the end of a paragraph that stands alone at the top of a column."""
     before = next((block for block in reversed(out) if not _stands_between(block, body)), None)
     if before is None or before.kind != "text" or CAPTION.match(text_of(group)) or is_math(group[0]):
         return None

@@ -48,8 +48,8 @@ def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tup
 
 
 def _words(group: Sequence[Placed]) -> int:
-    """The number of words. For scripts without case, which may not separate words, the number is estimated from the
-    number of letters."""
+    """The number of words. For scripts without case, which often do not separate words, the number is estimated from
+    the number of letters."""
     text = text_of(group)
     return max(len(text.split()), caseless(text) // 2)
 
@@ -70,7 +70,7 @@ def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozense
 
 
 def abstract_mark(lines: Sequence[Placed]) -> int:
-    """The length of "Abstract—" or similar at the start of a paragraph, or 0 if there is none."""
+    """The length of "Abstract—" or a similar mark at the start of a paragraph, or 0 if there is no such mark."""
     match = _ABSTRACT.match(lines[0].line.text)
     if match is not None:
         return match.end()

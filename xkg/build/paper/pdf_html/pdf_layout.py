@@ -1,4 +1,5 @@
-"""Puts the lines of a printed paper in reading order: separates columns, and removes running heads and page numbers."""
+"""Puts the lines of a printed paper in reading order, separating columns and removing running heads and page
+numbers."""
 
 import re
 from collections import Counter
@@ -121,7 +122,7 @@ def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
 
 
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a whole page has two columns, for example a bibliography after single-column text."""
+    """Whether a whole page has two columns, as in a bibliography after single-column text."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
     right = [f for f in fragments if f.x0 >= gutter - 6]
     across = len(fragments) - len(left) - len(right)
@@ -152,8 +153,8 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 def _with_last_lines(
     left: list[Line], right: list[Line], across: list[Line]
 ) -> tuple[list[Line], list[Line], list[Line]]:
-    """The lines in the left column, in the right column, and across both columns. If a caption spans both columns, its
-    short last line is moved from the left column to the caption."""
+    """Returns the lines in the left column, in the right column, and across both columns. If a caption spans both
+    columns, its short last line is moved from the left column to the caption."""
     whole = list(across)
     for line in left:
         above = max((a for a in whole if a.bottom < line.bottom), key=lambda a: a.bottom, default=None)
@@ -184,7 +185,7 @@ def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tupl
 
 
 def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
-    """Left and right edges for the lines that span both columns, and for the left and right columns."""
+    """The left and right edges of the lines that span both columns, of the left column and of the right column."""
 
     def edge(lines: list[Line], default: tuple[float, float]) -> tuple[float, float]:
         long = [f for f in lines if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or lines
@@ -222,7 +223,7 @@ def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
 
 
 def _with_indices(rows: Sequence[list[Line]]) -> list[list[Line]]:
-    """The rows, with stacked indices moved into the text line they belong to."""
+    """The rows, with stacked indices moved into the text line that they belong to."""
     out: list[list[Line]] = []
     waiting: list[Line] = []
     for row, following in pairwise([*rows, []]):

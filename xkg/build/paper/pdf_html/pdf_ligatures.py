@@ -35,7 +35,8 @@ def split_word(character: Callable[[int], str], at: int) -> tuple[str, str]:
 
 
 def ligatures(words: Words) -> dict[Place, str]:
-    """The ligature for each place where one is found, based on the surrounding words."""
+    """Maps each place to its ligature, as determined from the surrounding words. Places without a plausible ligature
+    are omitted."""
     found = {}
     for place, split in words.items():
         scores = {ligature: _completed(ligature, split) for ligature in _WORDS}
@@ -46,7 +47,7 @@ def ligatures(words: Words) -> dict[Place, str]:
 
 
 def _completed(ligature: str, split: Counter[tuple[str, str]]) -> int:
-    """How many words become common words with this ligature."""
+    """The number of words that become common words with this ligature."""
     ends = [word.split(ligature) for word in _WORDS[ligature].split()]
     return sum(
         count

@@ -70,7 +70,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The font size of most letters in the line. Small capitals are assigned the size of the letters before
+        """The font size of most letters in the line. Small capitals count as having the size of the letters before
         them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
@@ -82,7 +82,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page's lines. `margin` is rotated text, such as arXiv's stamp."""
+    """A page's lines. `margin` contains rotated text, such as arXiv's stamp."""
 
     width: float
     height: float
@@ -143,8 +143,7 @@ class _Character:
 
 
 def _pages(document: pdfium.PdfDocument, known: Mapping[Place, str]) -> tuple[tuple[Page, ...], Words]:
-    """The pages, read with the `known` characters for fonts, and the words around characters that are still
-    unreadable."""
+    """The pages, decoded with the `known` characters, and the words around characters that are still unreadable."""
     unreadable: Words = {}
     pages = (_page(document[index], index + 1, known, unreadable) for index in range(len(document)))
     return tuple(pages), unreadable
@@ -244,7 +243,7 @@ def _over(accent: _Character, letter: _Character) -> bool:
 
 
 class _CharacterReader:
-    """Reads the characters on one page by index. Fonts are looked up once per text object."""
+    """Reads the characters on a page by index. Fonts are looked up only once per text object."""
 
     def __init__(self, text: pdfium.PdfTextPage, height: float, known: Mapping[Place, str], unreadable: Words) -> None:
         self._text, self._height = text, height
@@ -267,7 +266,7 @@ class _CharacterReader:
         return _Character(character, box.left, box.right, top, bottom, style, upright)
 
     def _ligature(self, index: int, code: int) -> str:
-        """The ligature represented by an unreadable character, or '' if it is unknown."""
+        """The ligature represented by an unreadable character, or '' if the ligature is unknown."""
         if code in _WHITE or raw.FPDFText_IsGenerated(self._text, index) == 1:
             return ""
         style, _, font = self._style(index)
@@ -307,7 +306,7 @@ def _readable(code: int) -> str:
 
 
 def _follows(before: _Character, after: _Character) -> bool:
-    """Whether a character is on the same line as the previous one, including superscripts."""
+    """Whether a character, possibly a superscript, is on the same line as the previous character."""
     shared = min(before.bottom, after.bottom) - max(before.top, after.top)
     lower = min(before.bottom - before.top, after.bottom - after.top)
     size = max(before.style.size, after.style.size)

@@ -1,4 +1,4 @@
-"""Recognises printed lines by their characters: formulas, and the beginnings of captions, algorithms and lists."""
+"""Recognises formulas, and the first lines of captions, algorithms and lists, by their characters."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥
 
 
 def starts_upper(text: str) -> bool:
-    """Whether a text starts with a letter that is not lower-case (many scripts have no case)."""
+    """Whether a text starts with a letter that is not lower-case, including letters from scripts without case."""
     return text[:1].isalpha() and not text[:1].islower()
 
 

@@ -100,7 +100,7 @@ def _fills(placed: Placed, following: Line) -> bool:
 
 
 def _begins_with_head(placed: Placed) -> bool:
-    """Whether a line begins with a run-in head, that is, with bold words that start with a capital and are followed by
+    """Whether a line begins with a run-in head, that is, with bold words that start with a capital letter and precede
     plain text."""
     runs = placed.line.runs
     head = next((index for index, run in enumerate(runs) if not run.style.bold), len(runs))

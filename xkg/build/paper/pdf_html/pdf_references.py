@@ -27,7 +27,8 @@ _LONGEST = 12  # maximum number of lines per entry, on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
-    """The entries in reading order, and the lines of text after them. A lone heading or label is not an entry."""
+    """The entries in reading order, and the lines of text after the last entry. A lone heading or label is not an
+    entry."""
     if not lines:
         return [], []
     found: list[list[Placed]] = []
@@ -124,8 +125,7 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line except the first, whether there is a gap before the line, or the previous line is the short last
-    line of an entry."""
+    """For every line except the first, whether the line follows a gap or the short last line of an entry."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")

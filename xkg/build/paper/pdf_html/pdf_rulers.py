@@ -1,4 +1,5 @@
-"""Finds the line numbers printed next to a draft's text, often so close that they would be read as words."""
+"""Finds the line numbers printed next to a draft's text. Such numbers are often so close to the text that they would be
+taken for words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -10,7 +11,8 @@ _CONSECUTIVE = 0.8  # minimum fraction of a ruler's numbers that follow the numb
 
 
 class PrintedNumber(NamedTuple):
-    """A number printed on its own: its value, its left and right edges in points, and its height on the page."""
+    """A number printed apart from other text, with its value, its left and right edges in points, and its height on the
+    page."""
 
     value: int
     x0: float

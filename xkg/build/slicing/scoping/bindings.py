@@ -10,11 +10,11 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """An occurrence of a global name in a statement, with the attributes read from it (f and g for `m.f.g`).
+    """An occurrence of a global name in a statement, with the attributes that follow the name (f and g for `m.f.g`).
 
     `immediate` is True if the name is evaluated when the statement runs, not when a function is called. `enclosing`
-    contains the names bound by enclosing functions or the class body. `local` contains the imports if the name is bound
-    only by import statements in an enclosing function. `text` is the string or f-string that contains the name, or None
+    contains the names bound by enclosing functions or the class body. If the name is bound only by imports in an
+    enclosing function, `local` contains these imports. `text` is the string or f-string that contains the name, or None
     in plain code. `annotates` is True if the name is part of an annotation."""
 
     name: str
@@ -41,8 +41,7 @@ class Statement:
     """A top-level statement in a module (`guarded` if it is in `if __name__ == "__main__"`).
 
     `binds` contains the global names that the statement may bind, and `definite` the names that it always rebinds.
-    `imports` contains its import statements with their scopes, and `headings` the definitions whose own name is
-    global."""
+    `imports` contains its import statements with their scopes, and `headings` its definitions with a global name."""
 
     node: ast.stmt
     index: int
@@ -75,8 +74,8 @@ class Statement:
 
 @dataclass
 class Scope:
-    """`imported` maps names to the imports that bind them; `others` maps names to the lines of other statements that
-    bind them."""
+    """A scope. `imported` maps names to the imports that bind them; `others` maps names to the lines of other
+    statements that bind them."""
 
     kind: str
     others: dict[str, int] = field(default_factory=dict)
@@ -101,8 +100,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes in the scope of a body: inner functions and classes with their decorators, defaults and bases, but not
-    their bodies; in comprehensions, only walrus targets."""
+    """The nodes in the scope of a body. Inner functions and classes are included with their decorators, defaults and
+    bases, but without their bodies; for comprehensions, only walrus targets are included."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()

@@ -1,4 +1,4 @@
-"""Removes statements that do not parse from Python source."""
+"""Removes unparsable statements from Python source."""
 
 import ast
 import re
@@ -11,8 +11,9 @@ _OPENED_AT = re.compile(r"on line (\d{1,9})$")
 
 
 def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
-    """Returns the source and its tree, with top-level statements that do not parse replaced by empty lines, so that
-    other statements keep their line numbers. Returns None if 20 or more statements fail to parse, or if none parse."""
+    """Returns the source and its syntax tree. Top-level statements that do not parse are replaced by empty lines, so
+    that other statements keep their line numbers. Returns None if 20 or more statements fail to parse, or if no
+    statement parses."""
     lines = source.split("\n")
     for _ in range(_MOST):
         try:

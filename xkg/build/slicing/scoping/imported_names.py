@@ -1,5 +1,5 @@
-"""Finds the names that code uses from each imported package. These names distinguish packages with the same module
-name."""
+"""Finds the names that code uses from each imported package, since these names distinguish packages with the same
+module name."""
 
 import ast
 import sys
@@ -15,9 +15,9 @@ def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Maps each top-level module that the sources import to the names directly under it that they use, sorted. `from a
-    import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield b for a. No names are listed if a
-    star import hides them. Sources that do not parse are skipped."""
+    """Maps each top-level module imported by the sources to the names that the sources use directly under that module,
+    sorted. `from a import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` all yield b for a. If a
+    star import hides the names, the list is empty. Sources that do not parse are skipped."""
     found: dict[str, set[str]] = {}
     stars: set[str] = set()
     for source in sources:

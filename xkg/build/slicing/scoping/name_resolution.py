@@ -227,8 +227,8 @@ class Program:
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Star imports from the repository, keyed by statement, with the names that the module also binds itself. These
-        names become assignments."""
+        """Star imports from the repository, keyed by statement. Each is mapped to the imported names that the module
+        also binds itself; these names become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
             self._stars[path] = {}  # in case of cyclic star imports
@@ -252,7 +252,8 @@ class Program:
     def _import_target(
         self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]
     ) -> Target | None:
-        """The target of a name if a statement binds it only by imports that can be replaced; otherwise None."""
+        """The target of a name, if the statement binds the name only with replaceable imports; None for any other
+        statement."""
         starred = self.rebound_stars(path).get(statement.index, {})
         if name in starred:
             return starred[name]
@@ -342,8 +343,8 @@ class Program:
         return Reference(use, target, followed)
 
     def local_is_plain(self, path: str, use: Use) -> bool:
-        """Whether a function's own imports of a name can be removed: all of them must have the same target in the
-        repository."""
+        """Whether a function's own imports of a name can be removed, which requires that all of them have the same
+        target in the repository."""
         targets = {self.imported(path, node, alias) for node, alias in use.local}
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 

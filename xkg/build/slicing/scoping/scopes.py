@@ -1,7 +1,7 @@
 """Finds the names that a module's statements bind and use, according to Python's scoping rules (Language Reference,
 4.2).
 
-Uses Python's own syntax tree, so the results are exact for code in this Python version. Nothing is run."""
+The module uses Python's own syntax tree, so the results are exact for code in this Python version. Nothing is run."""
 
 import ast
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def _is_main_guard(node: ast.stmt) -> bool:
 
 
 def _exported(tree: ast.Module) -> tuple[str, ...] | None:
-    """The literal `__all__` including later additions, or None if there is none or it is computed."""
+    """The literal `__all__` including later additions, or None if `__all__` is absent or computed."""
     names: list[str] | None = None
     for node in tree.body:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)

@@ -78,7 +78,7 @@ class NameVisitor:
 
     def owner(self, node: ast.Name) -> Scope:
         """The scope that a name belongs to. In a class body, a name belongs to the class only after the line that binds
-        it."""
+        the name."""
         for scope in reversed(self.scopes[1:]):
             if scope.kind == "class" and scope is not self.scopes[-1]:
                 continue

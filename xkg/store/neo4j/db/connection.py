@@ -173,8 +173,8 @@ class Connection:
         return driver
 
     def _cause(self, error: Exception, known: Credentials) -> Exception:
-        """Returns the underlying reason for a failed connection, which the driver hides by first asking for the
-        cluster's members."""
+        """Returns the underlying reason for a failed connection. The driver hides this reason, because it first asks
+        for the cluster's members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
             return error
         try:

@@ -1,7 +1,7 @@
 """Node lookups that always use an index, regardless of the server's statistics.
 
-Neo4j updates its index counts in the background. A query plan from before an update, for example while a graph is being
-filled, assumes that the index is empty and scans all nodes for each row. Neo4j even caches these query plans."""
+Neo4j updates its index counts in the background. A query planned before an update, for example while a graph is being
+filled, assumes that the index is empty and scans all nodes for each row. Neo4j even caches such query plans."""
 
 
 def seek(variable: str, label: str, value: str, pattern: str = "", by: str = "id") -> str:

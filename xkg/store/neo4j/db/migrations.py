@@ -93,7 +93,7 @@ def require_schema(state: State, connection: Connection, folder: Path | None = N
 
 
 def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
-    """Migrates the graph to the newest schema, which is also created in an empty database. Returns the names of the
+    """Migrates the graph to the newest schema. In an empty database, the schema is created. Returns the names of the
     migrations that were applied.
 
     Raises `SchemaVersionError` if the graph was written by a newer version of xkg, and `StoreError` if the database

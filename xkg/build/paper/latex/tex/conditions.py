@@ -72,8 +72,8 @@ _TEST = re.compile(
 
 
 def _with_options(text: str, options: frozenset[str]) -> str:
-    """Returns a class or style file with the code of default and given options inserted, and the code of all other
-    options removed."""
+    """Returns the text of a class or style file with the code for default and given options inserted, and the code for
+    all other options removed."""
     tex, codes, cut = Tex(text), dict[str, str](), list[Span]()
     for match in _OPTION.finditer(text):
         if group := tex.group(match.end()):

@@ -13,7 +13,7 @@ _MOST_WARNINGS = 50
 
 @dataclass(slots=True)
 class Copy:
-    """Copied pieces, with their spans in the whole text and their files and lines."""
+    """Copied pieces of text, with their spans in the whole text and their files and lines."""
 
     pieces: list[str] = field(default_factory=list)
     length: int = 0
@@ -40,7 +40,7 @@ class Copier:
         return self._tex
 
     def find(self, needle: str, at: int) -> int:
-        """Like `str.find`, but does not search again for a needle that was not found."""
+        """Like `str.find`, but remembers which needles were not found and does not search for them again."""
         if needle in self._never:
             return -1
         position = self.text.find(needle, at)

@@ -216,7 +216,8 @@ class _File(Copier):
             self.output.conditions.set_by_style(path, text)
 
     def _loop(self, match: re.Match[str]) -> int:
-        """Reads the files that a loop inputs. Other loops are left unchanged, since most other loops draw pictures."""
+        """Reads the files that a loop inputs. Loops without inputs are left unchanged, since most of them draw
+        pictures."""
         at, words, tex = match.end(), self.output.conditions.words, self.braces()
         if self.output.alone or at < self.reading:
             return at
@@ -293,7 +294,8 @@ class _File(Copier):
         return self.drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
-        """Drops a slide's note, or the list of steps at which a slide shows something."""
+        """Drops a slide's note, or an overlay specification (the list of steps at which something appears on a
+        slide)."""
         if match["overlay"] and not (match[0].startswith("\\mode") and _OTHER_MODES.match(match["overlay"])):
             return self.drop(match.start("overlay"), match.end())
         tex = self.braces()
@@ -363,8 +365,8 @@ class _File(Copier):
             self.output.conditions.set_environment(match, [self._printed(code) for code in codes])
 
     def _drop_arguments(self, start: int, at: int, known: Macro) -> int:
-        """Drops the arguments that a macro does not print, and also the command itself if the macro prints only its
-        other arguments."""
+        """Drops the arguments that a macro does not print. If the macro prints nothing but its other arguments, the
+        command itself is also dropped."""
         tex = self.braces()
         found = arguments(tex, at, known.kinds)
         if found is None:

@@ -42,8 +42,8 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """A kind of statement: its `title`, the environment whose counter it uses, and the section level within which it is
-    numbered."""
+    """A kind of statement, with its `title`, the environment whose counter it uses, and the section level at which its
+    numbers restart."""
 
     title: str
     counter: str
@@ -104,8 +104,8 @@ def printed(
     labels: Mapping[str, str],
     equations: Mapping[str, str],
 ) -> Printed:
-    """The printed names between two offsets. `headings` maps a macro to the heading it expands to, and `labels` maps a
-    macro to the label it sets (see `label_macros`). `equations` maps the labels of displayed equations to their
+    """The printed names between two offsets. `headings` maps macros to the headings they expand to, and `labels` maps
+    macros to the labels they set (see `label_macros`). `equations` maps the labels of displayed equations to their
     numbers."""
     return _Numbering(text, environments, theorems, headings, labels, equations).run(start, end)
 

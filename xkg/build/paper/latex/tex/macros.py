@@ -67,8 +67,8 @@ _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.D
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """`table` maps names to (number of arguments, body), and `defaults` maps names to the default of the first
-    argument, if any. `definitions` contains the spans of the definitions in the text."""
+    """`table` maps names to (number of arguments, body). `defaults` maps names to the default for the first argument,
+    if that argument is optional. `definitions` contains the spans of the definitions in the text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -329,7 +329,7 @@ def given_arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""The one-argument macros that print nothing. Authors use them to hide text: `\newcommand{\cut}[1]{}`."""
+    r"""The one-argument macros that print nothing. Authors use such macros to hide text: `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())
 
 

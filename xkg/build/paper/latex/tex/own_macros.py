@@ -24,9 +24,10 @@ FEWEST_WORDS = 5
 @dataclass(frozen=True, slots=True)
 class Macro:
     """`kinds` contains a letter for each argument: `s` for a star, `o` for an argument in brackets, `m` for an argument
-    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints only its
-    other arguments. `body` is the macro's code if a call's arguments decide what is printed; `unsure` is True if the
-    values of its conditions are unknown. `files` lists the names of the files that the macro reads."""
+    in braces. `dropped` is True for each argument that is not printed. `bare` is True if the macro prints nothing but
+    its other arguments. `body` is the macro's code if the arguments of a call decide what is printed; `unsure` is True
+    if the values of the conditions in the code are unknown. `files` lists the names of the files that the macro
+    reads."""
 
     kinds: str
     dropped: tuple[bool, ...]
@@ -99,8 +100,8 @@ def definition(tex: Tex, at: int, *, specified: bool) -> Definition | None:
 
 
 def arguments(tex: Tex, at: int, kinds: str) -> tuple[list[Group | None], int] | None:
-    """The arguments at `at`, and the offset after them. A star is a one-character group, and a missing optional
-    argument is None. Returns None if a mandatory argument is missing."""
+    """The arguments at `at`, and the offset after the arguments. A star is a one-character group, and a missing
+    optional argument is None. Returns None if a mandatory argument is missing."""
     found: list[Group | None] = []
     for kind in kinds:
         if kind == "s":
@@ -129,7 +130,7 @@ def macro(kinds: str, code: str, printed: str, default: str = NO_VALUE) -> Macro
 
 
 def called(macro: Macro, given: Sequence[str | None]) -> str:
-    """The code of a macro, with the arguments that its conditions test filled in."""
+    """A macro's code after filling in the arguments that the conditions in the code test."""
 
     def filled(match: re.Match[str]) -> str:
         n = int(match[1])
@@ -146,5 +147,5 @@ def called(macro: Macro, given: Sequence[str | None]) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether text has enough words to define something."""
+    """Whether a text has enough words to define something."""
     return len(_PROSE.sub(" ", text).split()) >= FEWEST_WORDS

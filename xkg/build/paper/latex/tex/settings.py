@@ -57,8 +57,7 @@ UNDEFINED = frozenset(("undefined", "@undefined"))
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether a definition starts before `at` on the same line, in which case TeX runs the text after `at` later or
-    never."""
+    """Whether a definition starts before `at` on the same line. If so, TeX runs the text after `at` later or never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
@@ -159,7 +158,7 @@ class Settings:
         (self.swallowed.add if hides else self.swallowed.discard)(match["environment"])
 
     def has_tag(self, names: str) -> bool:
-        """Whether one of the listed tags is in use."""
+        """Whether any of the listed tags is in use."""
         return bool(self.tags and self.tags & listed(names))
 
     def tables(self) -> tuple[dict[str, Any], ...]:

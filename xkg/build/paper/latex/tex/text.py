@@ -1,4 +1,4 @@
-r"""Converts LaTeX to readable text in one pass over the source, without recursion, so that nesting of any depth is
+r"""Converts LaTeX to readable text in one pass over the source. The pass does not recurse, so nesting of any depth is
 safe.
 
 Symbols and accents come from `pylatexenc`, whose recursive parser is used only for single accents."""
@@ -301,7 +301,7 @@ class _Reading:
         return length is not None and not self.text[length.end() : group.end].strip()
 
     def _verbatim(self, word: str, after: int) -> int:
-        """Copies inline code, delimited by braces or by any other character."""
+        """Copies inline code, which is delimited by braces or by any other character."""
         at = self.tex.skip_options(after) if word != "verb" else after
         if word == "mintinline" and (language := self.tex.group(at)):
             at = language.after
@@ -393,7 +393,7 @@ class _Reading:
         return group.start
 
     def _close(self, position: int) -> None:
-        """Ends a heading at its closing brace: with a new paragraph or, for a run-in heading, with a full stop."""
+        """Ends a heading at its closing brace with a new paragraph or, for a run-in heading, with a full stop."""
         mark = self.closing.pop(position, "")
         ended = mark == ". " and bool(self.out) and self.out[-1].rstrip().endswith((".", "?", "!", ":"))
         self.out.append(" " if ended else mark)

@@ -1,4 +1,4 @@
-"""Finds the offsets of braces, arguments and environments in TeX, in one pass, even if some are never closed."""
+"""Finds the offsets of braces, arguments and environments in TeX in one pass, even if some of them are never closed."""
 
 import re
 from bisect import bisect_left
@@ -24,7 +24,7 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An argument: its inner text spans `start` to `end`, and the text after the argument starts at `after`."""
+    """An argument. The inner text spans `start` to `end`, and the text after the argument starts at `after`."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    r"""An environment: `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the text after the
+    r"""An environment. `\begin{name}` is at `start`, the body spans `body_start` to `body_end`, and the text after the
     environment starts at `end`."""
 
     name: str
@@ -166,8 +166,8 @@ def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None
     r"""All environments, ordered by start. The body of a verbatim environment is not parsed.
 
     `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
-    open environment with the same name. Environments opened inside that environment and still open are treated as
-    unclosed and empty."""
+    open environment with the same name. Any environments still open inside that environment are treated as unclosed and
+    empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
     environments: list[Environment] = []
