@@ -169,7 +169,7 @@ def _misplaced(
             here = f"{place.file}:{place.start_line}-{place.end_line}"
             if not (new or span) & lines.get(place.file, {}).keys() & code:
                 what = "its changed lines" if new else "its lines"
-                faults.append(f"{part!a} at {here}: none of {what} ran when the program did; call it there")
+                faults.append(f"{part!a} at {here}: none of {what} ran when the program did: call it there")
     if parts and len(set(unchanged)) == len(set(parts)):
         faults.append("no part is on changed lines; specify the lines that were changed")
     return faults, unchanged
