@@ -229,8 +229,8 @@ class Evidence(Node):
     not run, or None if coverage was not measured. `mutants` is the number of mutants tried, and `mutation_score` is
     the fraction that made the test fail. `survivors` lists the undetected mutants, and the functions whose body the
     test does not need. `excused` is the number of mutants that are ignored because they compute the same result.
-    `repairs` is the number of times that a language model repaired the code or test. `distributions` maps the code's imports to
-    the name==version used in the run."""
+    `repairs` is the number of times that a language model repaired the code or test. `distributions` maps the code's
+    imports to the name==version used in the run."""
 
     level: Level
     runner: str | None = None
