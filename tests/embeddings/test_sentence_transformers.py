@@ -27,7 +27,7 @@ TEXTS = [
 def test_a_missing_package_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
-        EmbeddingError, match=r"^[^\n]*torch cannot be imported: run `pip install '\.\[st\]'` where xkg was cloned$"
+        EmbeddingError, match=r"^[^\n]*torch cannot be imported; run `pip install '\.\[st\]'` where xkg was cloned$"
     ):
         make_embedder(CHOSEN)
 

@@ -39,7 +39,7 @@ def import_(
     places: Annotated[
         list[Path],
         typer.Argument(
-            readable=False, metavar="PLACE", help="Graph files, or folders of graph files: the peer's JSON, or bundles."
+            readable=False, metavar="PLACE", help="Graph files (the peer's JSON, or bundles), or folders of them."
         ),
     ],
     own: Annotated[
@@ -66,7 +66,7 @@ def export(
     ] = None,
     format: Annotated[
         Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
-        typer.Option(help="The peer's JSON, bundles, standalone HTML pages, BibTeX, CSL-JSON, or GraphML."),
+        typer.Option(help="Format: the peer's JSON, bundles, standalone HTML pages, BibTeX, CSL-JSON or GraphML."),
     ] = "peer",
 ) -> "ExportResult":
     """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML write all papers to one file."""

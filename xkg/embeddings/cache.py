@@ -148,7 +148,7 @@ class CachedEmbedder:
                 embedder = self._make()
                 if embedder.model != self.model:
                     raise EmbeddingError(
-                        f"the embedder is {embedder.model}, not {self.model}: set embedding.model to match"
+                        f"the embedder is {embedder.model}, not {self.model}; set embedding.model to match"
                     )
                 self._embedder = embedder
             return self._embedder
@@ -241,7 +241,7 @@ class CachedEmbedder:
                 f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
             )
             connection.execute("SELECT 1 FROM vectors LIMIT 1")
-            self._warn("write", f"embedding cache {self._path}: read-only ({error}); new vectors are not saved")
+            self._warn("write", f"embedding cache {self._path}; read-only ({error}); new vectors are not saved")
         except (sqlite3.Error, OSError):
             self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
             connection = sqlite3.connect(":memory:", check_same_thread=False)

@@ -414,7 +414,7 @@ def test_only_what_the_metric_is_computed_from_is_tried_steps_before_numbers() -
         "Model(rate)": ["0.05", "0.2"],  # without it nothing is learned
     }
     reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["noise"] == "the task that the method is tried on"  # labels are computed from it
+    assert reasons["noise"] == "the task that the method is tested on"  # labels are computed from it
     assert reasons["rounds"] == "the length of training"
     assert reasons["width"] == "the size of something"
     assert {reasons[name] for name in ("patience", "margin")} == {"the metric is not computed from it"}
@@ -500,7 +500,7 @@ def test_the_first_of_a_sorted_list_are_a_choice_and_a_split_and_all_training_ar
     )
     assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"Neighbours(k)": ["2", "10"]}
     reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["share"] == "the task that the method is tried on"
+    assert reasons["share"] == "the task that the method is tested on"
 
 
 CHOICES = """def run(kind="relu", mean=0.5):
@@ -590,7 +590,7 @@ def test_what_draws_makes_data_repeats_or_sizes_is_no_component() -> None:
     space, _ = space_of(BESIDE)
     assert {c.name for c in space.components} == {"drift", "Fit(epsilon)"}  # no guard of numbers: those are small
     reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["reach"] == "the task that the method is tried on"
+    assert reasons["reach"] == "the task that the method is tested on"
 
 
 def test_numbers_of_the_command_that_no_code_declares_are_switches() -> None:
@@ -1042,7 +1042,7 @@ def test_the_objective_of_a_search_and_the_share_of_a_split_of_its_own_are_no_co
     space, _, _ = find_space([PythonSource("a.py", SOUGHT)], [], files, parse_metric("error: ([0-9.]+):min"))
     assert {c.name for c in space.components} == {"STEP"}
     reasons = {each.name: each.reason for each in space.left_out}
-    assert reasons["depth"] == "the task that the method is tried on"
+    assert reasons["depth"] == "the task that the method is tested on"
 
 
 def test_a_default_is_no_candidate_if_a_call_by_another_name_sets_it() -> None:

@@ -17,7 +17,10 @@ class TaskFields(TypedDict, total=False):
     run: Annotated[str, Option("Command that trains and evaluates; {seed} is replaced by each seed.")]
     metrics: Annotated[
         Sequence[str],
-        Option("results.json:test_mse:min, log.csv:loss:min or a pattern; the first is primary.", "--metric"),
+        Option(
+            "Metric: results.json:mse:min, log.csv:loss:min or a pattern (repeatable; the first is primary).",
+            "--metric",
+        ),
     ]
     paper: Annotated[str, Option("Paper in the graph whose techniques are the components.")]
     setup: Annotated[str, Option("Command that runs before --run, in the same sandbox.")]
@@ -31,7 +34,7 @@ class TaskFields(TypedDict, total=False):
     evaluate: Annotated[str, Option("Command that measures the output of --run in a separate sandbox.")]
     data: Annotated[Mapping[str, Path], Option("Mount this folder read-only at PATH (repeatable).")]
     claimed: Annotated[float, Option("Value of the primary metric in the paper.")]
-    tolerance: Annotated[float, Option("Relative tolerance of --claimed (0.05).")]
+    tolerance: Annotated[float, Option("Relative tolerance for --claimed (0.05).")]
     seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; 0 to 4).", "--seed")]
     budget: Annotated[int, Option("Maximum number of candidates (25).")]
     seconds: Annotated[float, Option("Time limit for one run, in seconds (600).")]
@@ -39,7 +42,7 @@ class TaskFields(TypedDict, total=False):
     disk_mb: Annotated[int, Option("Scratch disk limit for one run, in MB (1024).")]
     only: Annotated[Sequence[str], Option("Only components whose name contains this text (repeatable).")]
     devices: Annotated[
-        Sequence[str], Option("nvidia:0, or nvidia for every GPU; each run gets one (repeatable).", "--device")
+        Sequence[str], Option("GPU: nvidia:0, or nvidia for all GPUs; each run gets one (repeatable).", "--device")
     ]
 
 

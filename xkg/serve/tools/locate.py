@@ -24,7 +24,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             Field(
                 min_length=1,
                 max_length=4000,
-                description="a technique's id (short or full) or name; or what the code should do, in words",
+                description="a technique's id (short or full) or name, or what the code should do, in words",
             ),
         ],
         repository: Annotated[
@@ -42,11 +42,11 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
         inclusive), symbol, score, technique, source. Best first, with all places for a technique.
 
-        If repository is a folder on this machine, the answer reflects its current state, even if uncommitted;
-        repository is that folder, and commit is null. source is one of stored (the graph's lines), moved (the same code
-        on different lines) or retrieved (found by searching the folder). If repository is omitted, lines belong to the
-        commit in the answer. confidence: six in seven certain places are right, half of the doubtful and a third of the
-        weak ones. A name with a sentence finds more than a name alone."""
+        If repository is a folder, the answer reflects its current files, including uncommitted changes: repository is
+        that folder, and commit is null. source is one of stored (the graph's lines), moved (the same code on different
+        lines) or retrieved (found by searching the folder). If repository is omitted, the lines belong to the commit in
+        the answer. confidence: certain places are right in six of seven cases, doubtful ones in half, weak ones in a
+        third. A name with a sentence finds more than the name alone."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)

@@ -36,7 +36,7 @@ def add(server: MCPServer, service: Service) -> None:
         detail: Detail = "concise",
     ) -> PapersAnswer:
         """Lists papers by title: id, title, year (null if unknown; year filters exclude these), origin, state, and the
-        number of techniques, with code, and with tested code. For questions, use search_techniques."""
+        number of techniques in total, with code, and with tested code. For questions, use search_techniques."""
         filters = PaperFilters(
             text, (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
         )
@@ -47,13 +47,13 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Paper")
     def get_paper(
         paper: Annotated[Id, Field(description=PAPER)],
-        include_code: Annotated[bool, Field(description="also include every technique's code; long")] = False,
+        include_code: Annotated[bool, Field(description="also include every technique's code (long)")] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PaperAnswer:
         """A paper for planning: abstract, techniques as a tree (a preorder list with depth) with levels, repositories,
-        findings and resources. Pass technique ids to get_technique and get_code. Full adds references, an overview of
-        the code, and descriptions."""
+        findings and resources. Pass technique ids to get_technique and get_code. Full adds references, a code overview,
+        and descriptions."""
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]

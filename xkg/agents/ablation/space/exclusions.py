@@ -17,7 +17,7 @@ from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
 LENGTH = "the length of training"
-TASK = "the task that the method is tried on"
+TASK = "the task that the method is tested on"
 SPLIT = "train_test_split"
 _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
@@ -44,7 +44,7 @@ def reason(name: str) -> str | None:
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):
         return LENGTH
-    return None if _MACHINE.isdisjoint(words_of(name)) else "the machine that it runs on"
+    return None if _MACHINE.isdisjoint(words_of(name)) else "the machine that the code runs on"
 
 
 def is_seed(name: str) -> bool:
