@@ -10,9 +10,10 @@ import pytest
 
 from tests.loopback import Served
 from xkg.embeddings import published_weights
+from xkg.embeddings.base import MINILM
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import EIGHT_BITS
-from xkg.embeddings.published_weights import FILES, MINILM, installed, own_folder
+from xkg.embeddings.published_weights import FILES, installed, own_folder
 from xkg.errors import EmbeddingError
 
 

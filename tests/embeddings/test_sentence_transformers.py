@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from xkg.config import EmbeddingSettings
-from xkg.embeddings.base import Embedder
+from xkg.embeddings.base import MINILM, Embedder
 from xkg.embeddings.factory import make_embedder
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.embeddings.published_weights import MINILM
 from xkg.errors import EmbeddingError
 
 CHOSEN = EmbeddingSettings(provider="sentence-transformers")

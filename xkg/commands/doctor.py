@@ -83,9 +83,10 @@ def _programs() -> Iterator[Check]:
 
 def _embedding(settings: Settings) -> Check:
     """Loads the configured model, or contacts the model's server."""
+    from xkg.embeddings.base import MINILM
     from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import in_hub_cache
-    from xkg.embeddings.published_weights import MINILM, own_folder
+    from xkg.embeddings.published_weights import own_folder
 
     wanted = settings.embedding
     remote = wanted.provider == "openai"

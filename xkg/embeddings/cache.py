@@ -14,8 +14,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder, encode_documents
-from xkg.embeddings.published_weights import MINILM
+from xkg.embeddings.base import MINILM, Embedder, EncodedDocuments, WordEncoder, encode_documents
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder
 from xkg.sqlite_files import open_wal, set_aside, transaction

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, Passage, Text, WordSums, word_sums
+from xkg.embeddings.base import ENCODED_CHARACTERS, MINILM, EncodedText, Passage, Text, WordSums, word_sums
 from xkg.embeddings.onnx_weights import (
     Tokenized,
     in_hub_cache,
@@ -19,7 +19,7 @@ from xkg.embeddings.onnx_weights import (
     read_json,
     weights_file,
 )
-from xkg.embeddings.published_weights import MINILM, minilm
+from xkg.embeddings.published_weights import minilm
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 

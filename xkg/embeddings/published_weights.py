@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from xkg.embeddings.base import MINILM
 from xkg.embeddings.onnx_weights import (
     EIGHT_BITS,
     graph_of_safetensors,
@@ -28,7 +29,6 @@ from xkg.files import blake3_of, file_lock, user_cache_folder
 
 log = logging.getLogger(__name__)
 
-MINILM = "all-MiniLM-L6-v2"
 _REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _SECONDS = 30.0
 """Maximum number of seconds without data during a download."""

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, words_of
+from xkg.embeddings.base import ENCODED_CHARACTERS, MINILM, EncodedText, words_of
 from xkg.embeddings.onnx_weights import in_hub_cache
-from xkg.embeddings.published_weights import MINILM, installed
+from xkg.embeddings.published_weights import installed
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 
