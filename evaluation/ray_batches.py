@@ -104,7 +104,7 @@ def cluster(folder: Path) -> Iterator[str]:
 
 def main(*, papers: int = 40, rounds: int = 2) -> None:
     if importlib.util.find_spec("ray") is None:
-        raise SystemExit("Ray is missing: uv pip install --constraint constraints.txt --editable '.[all,curation,ray]'")
+        raise SystemExit("Ray is missing; run uv pip install -c constraints.txt -e '.[all,curation,ray]'")
     os.environ |= dict.fromkeys(THREADS, "1")
     console, table = Console(), Table("round", "engine", "start s", "papers an hour")
     found: dict[str, list[Arm]] = {"local": [], "ray": []}

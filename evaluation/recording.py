@@ -54,7 +54,7 @@ def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> s
 def main(folder: Path, recording: Path) -> None:
     requests = [read_json(file) for file in sorted(folder.glob("*.json"))]
     if not requests:
-        raise InputError(f"{folder} contains no questions: pass the folder in which an endpoint stored them")
+        raise InputError(f"{folder} contains no questions; pass the folder in which an endpoint stored them")
     entries = [
         {
             "kind": kind(each["body"]),

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from xkg.embeddings import onnx
-from xkg.embeddings.published_weights import MINILM
+from xkg.embeddings.base import MINILM
 
 _load = onnx.OnnxEmbedder
 

@@ -64,13 +64,13 @@ def test_each_error_is_exported_and_of_one_tree(published: Path) -> None:
             kg.paper("arxiv:1608")
         with pytest.raises(xkg.InputError, match="ask for 1 or more"):
             kg.search("kernel", 0)
-        with pytest.raises(xkg.InputError, match="'proven' is not a level: choose from none, claimed"):
+        with pytest.raises(xkg.InputError, match="'proven' is not a level; choose from none, claimed"):
             kg.search("kernel", level="proven")
-        with pytest.raises(xkg.InputError, match="view cannot be 'all': choose from planning, implementation"):
+        with pytest.raises(xkg.InputError, match="view cannot be 'all'; choose from planning, implementation"):
             kg.context(EXAMPLE_ID, view="all")  # type: ignore[arg-type]
         with pytest.raises(xkg.InputError, match="include cannot be 'prose'"):
             kg.context(EXAMPLE_ID, include=["prose"])  # type: ignore[list-item]
-        with pytest.raises(xkg.InputError, match=r"papers must be a list: write papers=\['svgd'\]"):
+        with pytest.raises(xkg.InputError, match=r"papers must be a list; write papers=\['svgd'\]"):
             kg.search("kernel", papers="svgd")
         with pytest.raises(xkg.InputError, match="packages must be a list"):
             kg.find_implementations("kernel", packages="torch")
@@ -91,7 +91,7 @@ def test_settings_are_those_of_the_commands(tmp_path: Path, monkeypatch: pytest.
     with xkg.open(tmp_path, url="bolt://127.0.0.1:1") as away, pytest.raises(xkg.StoreUnreachableError):
         away.papers()
     monkeypatch.setenv("XKG_KG", str(tmp_path / "named"))
-    with xkg.open() as kg, pytest.raises(xkg.StoreError, match=r"there is no folder .*named: run kg\.build"):
+    with xkg.open() as kg, pytest.raises(xkg.StoreError, match=r"there is no folder .*named; run kg\.build"):
         kg.papers()
 
 
@@ -164,7 +164,7 @@ def test_a_program_does_what_the_commands_do(tmp_path: Path) -> None:
         assert not kg.build(world.paper, world.repository).published
 
         (exported,) = kg.export(tmp_path / "out", format="bundle").files
-        with pytest.raises(xkg.InputError, match="'csv' is not a format: choose from peer"):
+        with pytest.raises(xkg.InputError, match="'csv' is not a format; choose from peer"):
             kg.export(tmp_path / "out", format="csv")  # type: ignore[arg-type]
         assert (kg.remove(tiny_world.ID).generation, kg.diff().papers[0].paper) == (2, tiny_world.ID)
         assert kg.diff(1, 2).papers == kg.diff().papers
@@ -192,7 +192,7 @@ def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) 
     with xkg.open(published, llm={"model": "none"}) as kg:
         with pytest.raises(xkg.UnknownIdError, match=r"nor any similar one: kg\.papers\(\) lists the papers"):
             kg.paper("zzzz qqqq")
-        with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job lists"):
+        with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job to list"):
             kg.job(7)
         with pytest.raises(xkg.InputError, match=r"kg\.schema\(\) lists them"):
             kg.cypher("nope")
@@ -204,7 +204,7 @@ def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) 
 def test_no_text_of_the_graph_names_a_tool_or_an_option_to_programs() -> None:
     foreign = re.compile(
         r"get_(paper|technique|code)|list_papers|graph_schema|plan_context|job_status|search_techniques|related_papers|"
-        r"detail=|\bcursor\b|\buri\b|name the folder of|(?<![\w-])--[a-z]"
+        r"detail=|\bcursor\b|\buri\b|pass its folder|(?<![\w-])--[a-z]"
     )
     assert len([text for text in texts() if foreign.search(text)]) > 8
     assert [text for text in texts() if foreign.search(for_programs(text))] == []

@@ -92,7 +92,7 @@ def desk(
 def test_a_build_from_paper_and_repository_to_tested_code(desk: Desk) -> None:
     built = desk.build()
     assert built.code == 0
-    assert "3 techniques shown, 1 hidden (xkg show says why); code: 3 faithful; $0.02" in built.out
+    assert "3 techniques shown, 1 hidden (see `xkg show`); code: 3 faithful; $0.02" in built.out
     assert "note:" not in built.err
     assert "code           3/3    Damped peak filter" in built.err
     paper = desk.shown()

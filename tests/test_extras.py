@@ -73,4 +73,4 @@ def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) 
     commands = (("build", *world.arguments, "--llm", "none"), *pulls)
     for (code, _, said), extra in zip(_xkg(tmp_path, bare, *commands), ("build", "library", "s3"), strict=True):
         assert code == 1
-        assert re.fullmatch(rf"xkg: .*pip install '\.\[{extra}\]' in a clone of xkg\n", said)
+        assert re.fullmatch(rf"xkg: .*run `pip install '\.\[{extra}\]'` in a clone of xkg\n", said)

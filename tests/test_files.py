@@ -120,7 +120,7 @@ def test_what_is_private_is_made_so_and_never_changed(tmp_path: Path) -> None:
     ],
 )
 def test_a_full_disk_is_one_line_with_what_to_do(fault: OSError, tmp_path: Path) -> None:
-    line = r"run cannot be written \(.*\): free some space$"
+    line = r"run cannot be written \(.*\); free some space$"
     with pytest.raises(InputError, match=line), said_when_full(tmp_path / "run", "free some space"):
         raise fault
 

@@ -486,7 +486,7 @@ def number(k: int) -> int:
     from xkg.errors import InputError
 
     if k < 1:
-        raise InputError(f"cannot return {k} rows: ask for 1 or more")
+        raise InputError(f"cannot return {k} rows; ask for 1 or more")
     return k
 
 
@@ -495,7 +495,7 @@ def require_list(name: str, value: object) -> None:
     from xkg.errors import InputError
 
     if isinstance(value, str):
-        raise InputError(f"{name} must be a list: write {name}=[{value[:80]!r}]")
+        raise InputError(f"{name} must be a list; write {name}=[{value[:80]!r}]")
 
 
 def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":

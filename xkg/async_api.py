@@ -41,7 +41,7 @@ def _coroutine(
         try:
             pending = self._threads.submit(run)
         except RuntimeError as error:  # the thread pool was shut down
-            raise StoreError("the graph was closed: open it again") from error
+            raise StoreError("the graph was closed; open it again") from error
         return await asyncio.wrap_future(pending)
 
     return call

@@ -150,7 +150,7 @@ class EnvironmentSettings(_Section):
             try:
                 requirement = Requirement(line)
             except InvalidRequirement:
-                raise ValueError(f"{line!a} is not a package: use a name, or name>=version") from None
+                raise ValueError(f"{line!a} is not a package; use a name, or name>=version") from None
             if requirement.url or requirement.extras:
                 what = "an address" if requirement.url else "extras"
                 raise ValueError(f"{line!a} contains {what}: packages must come from the index, each by its own name")
@@ -410,7 +410,7 @@ class _WorkingFolder(YamlConfigSettingsSource):
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
         if path.is_file() and owned_by_another(path.stat()):
-            raise ConfigError(f"{path.absolute()} belongs to another user: use another folder, or change the owner")
+            raise ConfigError(f"{path.absolute()} belongs to another user; use another folder, or change the owner")
         super().__init__(settings_cls)
         models = self.yaml_data.get("llm") if isinstance(self.yaml_data, dict) else None
         commands = [
@@ -446,7 +446,7 @@ def load(**flags: object) -> Settings:
             raise ConfigError(_unknown_setting([str(part) for part in first["loc"]])) from error
         if first["type"] in ("model_type", "dict_type"):
             own = next(each for each in _names(Settings) if each.startswith(f"{name}."))
-            raise ConfigError(f"{name} is a section, not a value: set one of its settings, such as {own}") from error
+            raise ConfigError(f"{name} is a section, not a value; set one of its settings, such as {own}") from error
         raise ConfigError(f"setting {name!r}: {first['msg']}; correct it in xkg.yaml or the environment") from error
     except SettingsError as error:
         raise ConfigError(
@@ -465,8 +465,8 @@ def _unknown_setting(path: Sequence[str]) -> str:
     """Returns the message for an unknown setting, with the closest match."""
     name = ".".join(path)
     near = difflib.get_close_matches(name, _names(Settings), 1)
-    meant = f"the closest is {near[0]}" if near else "docs/reference/settings.md lists them all"
-    return f"there is no setting {name!r}; {meant}: correct it in xkg.yaml or the environment"
+    meant = f"the closest is {near[0]}" if near else "docs/reference/settings.md lists all settings"
+    return f"there is no setting {name!r}; {meant}; correct it in xkg.yaml or the environment"
 
 
 def _names(model: type[BaseModel], before: str = "") -> list[str]:

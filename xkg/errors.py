@@ -101,16 +101,16 @@ class PackagesError(XkgError):
 
 
 def install_extra(extra: str) -> str:
-    """Returns the command that installs an extra from a clone. xkg is not on a package index, and a different project
-    there may have the same name."""
-    return f"pip install '.[{extra}]' in a clone of xkg"
+    """Returns a hint on how to install an extra from a clone. xkg is not on a package index, where a different project
+    may have the same name."""
+    return f"run `pip install '.[{extra}]'` in a clone of xkg"
 
 
 class MissingExtraError(XkgError):
     """The requested feature needs packages that are not installed."""
 
     def __init__(self, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs packages that are not installed: {install_extra(extra)}")
+        super().__init__(f"{purpose} needs packages that are not installed; {install_extra(extra)}")
 
 
 class EmbeddingError(XkgError):

@@ -59,7 +59,7 @@ def said_when_full(folder: Path, advice: str) -> Iterator[None]:
         text = reasons.get(error.errno or 0) or next((why for why in reasons.values() if why in str(error)), None)
         if text is None:
             raise
-        raise InputError(f"{folder} cannot be written ({text}): {advice}") from error
+        raise InputError(f"{folder} cannot be written ({text}); {advice}") from error
 
 
 _FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS") if hasattr(errno, name))

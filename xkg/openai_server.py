@@ -94,7 +94,7 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
         variables = f"OPENAI_API_KEY or {variable}"
         key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"the key in the environment contains invalid characters: set {variables} again")
+        raise ConfigError(f"the key in the environment contains invalid characters; set {variables} again")
     return Access(base_url, section, variables, key)
 
 
@@ -118,12 +118,12 @@ def failure(error: Exception, at: Access, model: str) -> Failure:
     if isinstance(error, (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException)):
         if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
             return Failure(f"{at.at} cannot be reached (connection timed out)", passes=True)
-        return Failure(f"{at.at} did not answer in time: check {at.section}.base_url, or try again", passes=True)
+        return Failure(f"{at.at} did not answer in time; check {at.section}.base_url, or try again", passes=True)
     if isinstance(error, (openai.APIConnectionError, httpx2.TransportError)):
         return Failure(
-            f"{at.at} cannot be reached, or drops the connection ({cause}): check {at.section}.base_url", passes=True
+            f"{at.at} cannot be reached, or drops the connection ({cause}); check {at.section}.base_url", passes=True
         )
-    return Failure(f"no answer from {at.at} ({type(error).__name__}): check {at.section}.base_url")
+    return Failure(f"no answer from {at.at} ({type(error).__name__}); check {at.section}.base_url")
 
 
 def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
@@ -136,16 +136,16 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
         return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
     if status in (401, 403):
         # A server's message about a key may contain the key.
-        return Failure(f"{at.at} rejects the key (HTTP {status}): set {at.variables} to a key that can use {model}")
+        return Failure(f"{at.at} rejects the key (HTTP {status}); set {at.variables} to a key that can use {model}")
     if status == 402 or "insufficient_quota" in (error.code, error.type) or "credit balance" in words:
         return Failure(
-            f"the quota at {at.at} is exhausted{because}: add credit there, or choose another {at.section}.base_url"
+            f"the quota at {at.at} is exhausted{because}; add credit there, or choose another {at.section}.base_url"
         )
     if status in (408, 409, 429) or status >= 500:
         pause = seconds_to_wait(error.response.headers.get("retry-after"), time.time())
-        return Failure(f"{at.at} answered HTTP {status}{because}: try again later", passes=True, pause=pause)
+        return Failure(f"{at.at} answered HTTP {status}{because}; try again later", passes=True, pause=pause)
     return Failure(
-        f"{at.at} answered HTTP {status} for model {model}{because}: check the name of the model "
+        f"{at.at} answered HTTP {status} for model {model}{because}; check the name of the model "
         f"({at.section}.model) and {at.section}.base_url"
     )
 

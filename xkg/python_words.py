@@ -47,9 +47,9 @@ _WORDS = (
     (re.compile(r"`xkg (import|build|update|verify|curate|remove|export|link)\b[^`]*`"), r"kg.\1"),
     (re.compile(r"kg\.import\b"), "kg.import_"),
     (re.compile(r" with detail='full'|, or detail='full'"), ""),
-    (re.compile(r"ask with the cursor|: ask again without it|, or ask without it"), "ask for a larger k"),
-    (re.compile(r"read its uri"), "its fields have all"),
-    (re.compile(r"name the folder of a repository to search that"), "repository=FOLDER searches a repository"),
+    (re.compile(r"pass the cursor|start again without a cursor"), "pass a larger k"),
+    (re.compile(r"read its uri"), "see its fields"),
+    (re.compile(r"to search a repository, pass its folder"), "to search a repository, pass repository=FOLDER"),
     (re.compile(r"\b(" + "|".join(METHODS) + r")\b"), lambda found: METHODS[found[1]]),
     (re.compile(r"(?<![\w-])--[a-z][a-z-]+"), lambda found: _argument(found[0])),
 )

@@ -32,11 +32,11 @@ def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlit
         with closing(open_wal(path, schema)) as db:
             yield db
     except sqlite3.OperationalError as error:
-        raise StoreError(f"{path} cannot be used ({error}): check its permissions and free disk space") from error
+        raise StoreError(f"{path} cannot be used ({error}); check its permissions and free disk space") from error
     except sqlite3.DatabaseError as error:
-        raise CorruptStoreError(f"{path} is damaged ({error}): {remedy}") from error
+        raise CorruptStoreError(f"{path} is damaged ({error}); {remedy}") from error
     except OSError as error:
-        raise StoreError(f"cannot create {path.parent} ({error.strerror}): check its permissions") from error
+        raise StoreError(f"cannot create {path.parent} ({error.strerror}); check its permissions") from error
 
 
 @contextmanager

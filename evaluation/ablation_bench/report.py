@@ -27,7 +27,7 @@ def read_results(path: Path) -> tuple[Results, str]:
     judged = {str(s.id): found for s in samples if not s.error and (found := _metadata(s))}
     failed = {str(s.id): s.error.message.split("\n")[0][:200] for s in samples if s.error}
     if not judged and not failed:
-        raise InputError(f"{path} has no scores: run it without --no-score, or `inspect score` it")
+        raise InputError(f"{path} has no scores; run it without --no-score, or `inspect score` it")
     k = int(known.get("k", MOST_K))
     measures = ("precision", "recall", "f1", *(("ndcg",) if task == "author" else ()))
 
@@ -68,7 +68,7 @@ def _metadata(sample: EvalSample) -> dict[str, Any] | None:
 def _judge(log: EvalLog) -> str:
     given = (log.eval.model_roles or {}).get(ROLE)
     first = given[0] if isinstance(given, list) else given
-    return f"judge: {first.model if first else f'{log.eval.model}, the model of the planner itself'}"
+    return f"judge: {first.model if first else f'{log.eval.model}, the same model as the planner'}"
 
 
 def _by_program(judged: dict[str, dict[str, Any]], failed: dict[str, str], k: int) -> list[Figure]:

@@ -48,7 +48,11 @@ class Audit:
         return not (self.shared or self.withheld)
 
     def __str__(self) -> str:
-        found = f"{self.shared} runs of words from the rest ({self.example})" if self.shared else "nothing of the rest"
+        found = (
+            f"{self.shared} runs of words from the part that was cut off ({self.example})"
+            if self.shared
+            else "nothing from the part that was cut off"
+        )
         return (
             f"{self.paper}: {self.words} words in {self.texts} texts of the graph: {found}; "
             f"{self.withheld} nodes of code, repositories and findings"

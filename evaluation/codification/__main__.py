@@ -38,7 +38,7 @@ def main(
     console.print(PUBLISHED)
     if judge:
         if judgements is None:
-            raise InputError("--judge needs a file to write to: pass --judgements FILE.csv")
+            raise InputError("--judge needs a file to write to; pass --judgements FILE.csv")
         write(judged_runs(found, judge, load(llm={"model": llm} if llm else {})), judgements)
     if judgements:
         for line in judged(judgements_in(judgements), {run.folder.name: run for run in found}):

@@ -30,7 +30,7 @@ class Run:
             self.result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
             self.task = Task.model_validate_json((folder / "task.json").read_bytes())
         except (OSError, ValueError) as error:
-            raise InputError(f"{folder} is not a finished run: pass a graph's folder `runs`") from error
+            raise InputError(f"{folder} is not a finished run; pass a graph's folder `runs`") from error
         self.folder = folder
         alone = self.task.mode == "agent" and not self.task.graph
         self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
@@ -59,7 +59,7 @@ def runs_in(folders: Iterable[Path]) -> list[Run]:
     for folder in folders:
         files = sorted([*folder.glob("result.json"), *folder.glob("*/result.json")])
         if not files:
-            raise InputError(f"{folder} contains no finished run: pass a graph's folder `runs`")
+            raise InputError(f"{folder} contains no finished run; pass a graph's folder `runs`")
         found += [Run(file.parent) for file in files]
     return found
 

@@ -61,7 +61,7 @@ def matched(
             problems.append(f"hierarchy of {gold.paper}: the graph has no such paper")
             continue
         if any(each.bundle is bundle for each in found):
-            problems.append(f"hierarchy of {gold.paper}: this is a second hierarchy; the first counts")
+            problems.append(f"hierarchy of {gold.paper}: a second hierarchy; only the first counts")
             continue
         agreed = frozenset(
             (g.path, t.id) for g in gold.techniques for t in bundle.techniques if same_item(g.path, t.id) in yes

@@ -61,7 +61,7 @@ def collect(judgements: Iterable[Judgement], question: Question, items: Iterable
         elif judgement.verdict not in VERDICTS[question]:
             problems.append(f"{name}: {judgement.verdict[:40]!r} is none of {', '.join(VERDICTS[question])}")
         elif judgement.judge in by_item.get(judgement.item, {}):
-            problems.append(f"{name}: judged twice; the first counts")
+            problems.append(f"{name}: judged twice; only the first judgement counts")
         else:
             by_item.setdefault(judgement.item, {})[judgement.judge] = judgement.verdict
     judges = sorted({judge for verdicts in by_item.values() for judge in verdicts})

@@ -40,12 +40,12 @@ def run_command(main: Callable[..., int | None]) -> NoReturn:
     except XkgError as error:
         sys.exit(for_people(str(error)))
     except json.JSONDecodeError as error:
-        sys.exit(f"an input is not JSON ({error}, in {error.doc[:60]!r}): correct it")
+        sys.exit(f"an input is not JSON ({error}, in {error.doc[:60]!r}); correct it")
     except OSError as error:
         what = f"{error.filename}: " if error.filename else ""
         sys.exit(f"{what}{error.strerror or error}; correct the path or the address, then run this again")
     except StatisticsError as error:
-        sys.exit(f"there is too little to measure ({error}): pass a larger graph, or more gold files")
+        sys.exit(f"there is too little to measure ({error}); pass a larger graph, or more gold files")
     sys.exit(0)
 
 

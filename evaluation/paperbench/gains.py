@@ -116,7 +116,7 @@ def main(
     known = read_labels(labels)
     both = before.keys() & now.keys()
     if not both:
-        raise InputError("no paper has a score with and without the graph: pass logs of the same tasks")
+        raise InputError("no paper has a score with and without the graph; pass logs of the same tasks")
     for key in ("paper", "domain", "failure_mode"):
         print(gain_table(key, before, now, known), end="\n\n")
     ran, ran_with = (list(map(conditions, paths)) for paths in (without, with_graph))
@@ -131,7 +131,7 @@ def main(
         scores[f"best@{BEST_OF} with"] = {paper: b or 0.0 for paper, (_, b) in best.items()}
         scores[f"gain of best@{BEST_OF}"] = {paper: (b or 0.0) - (a or 0.0) for paper, (a, b) in best.items()}
     else:
-        print(f"best@{BEST_OF} needs {BEST_OF} runs per paper on each side: pass the logs of all runs", end="\n\n")
+        print(f"best@{BEST_OF} needs {BEST_OF} runs per paper on each side; pass the logs of all runs", end="\n\n")
     alone = [f"{paper}: scored on only one side" for paper in sorted(before.keys() ^ now.keys())]
     conclude(
         Results(

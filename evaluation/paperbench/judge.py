@@ -14,7 +14,8 @@ from evaluation.paperbench.workspace import bundle_text, submitted
 from xkg.llm.prompt import load_prompt
 
 GRADER = "grader"
-"""The role of the judging model (`inspect eval --model-role grader=…`); without one, the evaluated model judges."""
+"""The role of the judging model (`inspect eval --model-role grader=…`); if no model has this role, the evaluated model
+judges."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "leaf.md"
 _VERDICT = re.compile(r"<verdict>\s{0,20}(met|unmet)\s{0,20}</verdict>", re.IGNORECASE)

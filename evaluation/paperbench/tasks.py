@@ -103,7 +103,7 @@ def sample(folder: Path, paper_tokens: int, contexts: Path | None = None) -> Sam
         for key, name in (("planning", PLANNING), ("implementation", IMPLEMENTATION)):
             file = contexts / folder.name / name
             if not file.is_file():
-                raise InputError(f"{file} does not exist: create it with python -m evaluation.export_context")
+                raise InputError(f"{file} does not exist; create it with python -m evaluation.export_context")
             metadata[key] = str(file)
     return Sample(id=folder.name, input="\n\n".join(filter(None, (_INSTRUCTIONS, paper, cut))), metadata=metadata)
 

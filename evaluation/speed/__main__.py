@@ -225,7 +225,7 @@ def _machine() -> str:
 
 
 def table(figures: Sequence[Figure]) -> Table:
-    made = Table("", "figure", "budget", "beside it in this run", "peak MB", "CPU s")
+    made = Table("", "figure", "budget", "also in this run", "peak MB", "CPU s")
     for figure in figures:
         over = figure.budget is not None and figure.value > figure.budget
         digits = 1 if figure.unit == "ms" or figure.value >= 10 else 2
@@ -261,7 +261,7 @@ def main(
         if (shared() / "peer-graphs").is_dir():
             figures += of_graphs(Path(folder) / "graphs", rounds, calls)
         else:
-            console.print(f"{shared() / 'peer-graphs'} does not exist: set XKG_SHARED to measure the graphs")
+            console.print(f"{shared() / 'peer-graphs'} does not exist; set XKG_SHARED to measure the graphs")
     console.print(table(figures))
     console.print(f"load at the end {os.getloadavg()[0]:.1f}")
 

@@ -204,7 +204,7 @@ def main(*, kg: Path, rounds: int = 5) -> None:
     check_graph(kg)
     path = shutil.which("chromium")
     if path is None:
-        raise InputError("no chromium: `make chromium` installs it")
+        raise InputError("no chromium; run `make chromium` to install it")
     of = examples(kg)
     if of is None:
         raise InputError(f"{kg} contains no paper with techniques")

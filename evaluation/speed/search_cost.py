@@ -152,7 +152,7 @@ def main(
     store.close()
     if len(short) < (wanted := calls + (ROUNDS if seconds else 0)):
         raise InputError(
-            f"{kg} yields {len(short)} questions, but {wanted} are needed: pass a larger graph (python -m "
+            f"{kg} yields {len(short)} questions, but {wanted} are needed; pass a larger graph (python -m "
             "evaluation.generated.perturbed_graph creates one), or fewer --calls and --seconds 0"
         )
     asked: dict[str, Sequence[str]] = {

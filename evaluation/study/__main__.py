@@ -135,7 +135,7 @@ def main(
     earlier = read_earlier(against, "study")
     check_graph(kg)
     if unknown := set(variant) - {each.name for each in VARIANTS}:
-        raise InputError(f"no variant {unknown.pop()!r}: choose from {', '.join(each.name for each in VARIANTS)}")
+        raise InputError(f"no variant {unknown.pop()!r}; choose from {', '.join(each.name for each in VARIANTS)}")
     chosen = [each for each in VARIANTS if not variant or each.name in variant]
     made, notes = study(kg, paper, chosen, command, out, runs=runs, budget_tokens=budget_tokens, seconds=seconds)
     print(table(made), end="\n\n")
@@ -155,7 +155,7 @@ def main(
         beside=False,
     )
     if not any(by_variant.values()):
-        raise InputError("no run has a score: correct the command after --")
+        raise InputError("no run has a score; correct the command after --")
 
 
 if __name__ == "__main__":

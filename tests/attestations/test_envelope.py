@@ -44,7 +44,7 @@ def test_a_change_of_one_byte_is_noticed(statement: Statement) -> None:
         {**whole, "signatures": [{**whole["signatures"][0], "sig": base64.b64encode(bytes(64)).decode()}]},
         {**whole, "signatures": [{**whole["signatures"][0], "sig": ""}]},
     ):
-        with pytest.raises(InputError, match="signature is wrong"):
+        with pytest.raises(InputError, match="signature is invalid"):
             read(json.dumps(changed))
 
 

@@ -250,7 +250,7 @@ def test_packages_are_requested_with_the_repository_s_versions(build: Build) -> 
 
 def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# A note\n\nNothing but this line.\n")
-    with pytest.raises(InputError, match=r"no technique was found in .*: check that its sections"):
+    with pytest.raises(InputError, match=r"no technique was found in .*; check that its sections"):
         build(tmp_path / "note.md", None)
 
 

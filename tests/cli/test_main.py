@@ -105,7 +105,7 @@ def test_context_is_markdown_within_a_budget(xkg: Run, published: Path, monkeypa
     assert f"{TOP}/rbf-kernel-with-median-heuristic/median-heuristic" in code["pairs"]
     assert "# svgd/kernels.py:15-19\ndef median_bandwidth" in code["context"]
     assert (
-        "include cannot be 'prose': choose from paper, "
+        "include cannot be 'prose'; choose from paper, "
         in xkg("context", EXAMPLE_ID, "--include", "prose", kg=published).line
     )
 
@@ -187,7 +187,7 @@ def test_papers_are_listed_and_narrowed(xkg: Run, published: Path, monkeypatch: 
     assert xkg("papers", "--tested", kg=published).out.startswith("No such paper.\n(0 of 5 papers: those with tested")
     assert "papers without a year are left out" in xkg("papers", "--first-year", "1900", kg=published).out
     assert xkg("papers", "-k", 2, kg=published).out.endswith(
-        "Left out: 3 more papers after the first 2; -k asks for more.\n"
+        "Left out: 3 more papers after the first 2; use -k for more.\n"
     )
     monkeypatch.setenv("COLUMNS", "60")
     narrow = xkg("papers", "medians", kg=published).out.splitlines()
@@ -358,7 +358,7 @@ def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None
 def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     plan = xkg("ablate", "plan", "running-medians", "--llm", "none", kg=published).out
     assert "REMOVE" in plan
-    assert "--repo FOLDER searches a repository" in plan
+    assert "to search a repository, pass --repo FOLDER" in plan
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------
@@ -420,7 +420,7 @@ def test_wrong_usage_names_what_is_meant(xkg: Run, arguments: list[str], remedy:
 
 
 def test_a_graph_that_is_not_there_is_not_called_empty(xkg: Run, tmp_path: Path) -> None:
-    assert f"there is no folder {tmp_path / 'new'}: run `xkg build" in xkg("papers", kg=tmp_path / "new").line
+    assert f"there is no folder {tmp_path / 'new'}; run `xkg build" in xkg("papers", kg=tmp_path / "new").line
 
 
 def test_a_query_needs_no_quotes(xkg: Run, published: Path) -> None:
@@ -445,7 +445,7 @@ def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("content", "said"),
     [("embedding: {threads: many}", "embedding.threads"),
-     ("llm: {modle: none}", "the closest is llm.model"), ("zzzz: 1", "settings.md lists them all"),
+     ("llm: {modle: none}", "the closest is llm.model"), ("zzzz: 1", "settings.md lists all settings"),
      ("!!python/object/apply:os.system [id]", "xkg.yaml")],
 )  # fmt: skip
 def test_bad_settings_are_told_in_one_line(xkg: Run, tmp_path: Path, content: str, said: str) -> None:

@@ -36,7 +36,7 @@ def test_without_the_extra_it_is_named(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("xkg.web.require_web.has_extra", lambda *_: False)
     assert run("--kg", published, *command) == 2
-    assert "pip install '.[web]' in a clone of xkg" in capsys.readouterr().err
+    assert "pip install '.[web]'` in a clone of xkg" in capsys.readouterr().err
 
 
 def test_an_export_without_a_folder_says_what_is_missing(published: Path, capsys: pytest.CaptureFixture[str]) -> None:

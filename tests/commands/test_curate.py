@@ -169,7 +169,7 @@ def test_a_paper_s_own_repository_is_offered_and_taken(
 
     chosen_settings = settings(world, tmp_path).model_copy(update={"environment": EnvironmentSettings(max_mb=0)})
     alone = build(chosen_settings, "2402.00001", None)
-    assert any("the paper mentions https://github.com/niaward/tidal: add --repo" in note for note in alone.notes)
+    assert any("the paper mentions https://github.com/niaward/tidal; add --repo" in note for note in alone.notes)
     with pytest.raises(InputError, match="deleted or is private"):
         build(chosen_settings, "2402.00001", "auto")
     world.host(StandInRepository("niaward/tidal", "# Tidal"))

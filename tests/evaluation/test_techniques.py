@@ -58,5 +58,5 @@ def test_a_table_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     main([tmp_path / "gold.jsonl"], papers=tmp_path, details=True)
     printed = capsys.readouterr().out
     assert "missed (supporting): Tidal gauge" in printed
-    assert "wrong: Crash recovery" in printed
+    assert "TideCache crash recovery" in printed
     assert printed.splitlines()[-1].split()[:5] == ["all", "1/1", "1.00", "1/2", "0.50"]

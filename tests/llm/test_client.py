@@ -405,7 +405,7 @@ def test_an_endpoint_that_stays_down_is_given_up(desk: Desk) -> None:
     desk.script(*[status(503, "overloaded")] * 500)
     line = fails(desk, ModelUnavailableError)
     assert "ground: 127.0.0.1:" in line
-    assert re.search(r"HTTP 503 \(overloaded\): try again later; gave up after \d+ s of trying$", line)
+    assert re.search(r"HTTP 503 \(overloaded\); try again later; gave up after \d+ s of trying$", line)
     assert 2 <= desk.asked < 500
     assert outcomes(desk) == (1, 1, 0)
 
@@ -430,24 +430,24 @@ def test_a_pause_longer_than_the_patience_is_not_waited_for(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (status(401, "bad key"), "rejects the key (HTTP 401): set XKG_LLM_KEY"),
+        (status(401, "bad key"), "rejects the key (HTTP 401); set XKG_LLM_KEY"),
         (status(403), "rejects the key (HTTP 403)"),
         (status(403, "Country, region, or territory not supported"), "refuses to answer"),
         (status(401, "Your project is in a region without access"), "a region without access"),
         (raw(b"<title>Access denied by a firewall</title>", 403), "denied by a firewall"),
         (status(400, "invalid model ID"), "check the name of the model"),
         (status(429, "You exceeded your current quota", "insufficient_quota"), "quota at 127.0.0.1"),
-        (status(402, "Insufficient Balance"), "is exhausted (Insufficient Balance): add credit"),
+        (status(402, "Insufficient Balance"), "is exhausted (Insufficient Balance); add credit"),
         (status(404, "The model `o4-mini`\ndoes not exist \x1b[2J"), "(The model `o4-mini` does not exist"),
         (
             raw(b"<html>It works!</html>"),
-            "did not answer with a chat completion: check llm.base_url (it often ends in /v1)",
+            "did not answer with a chat completion; check llm.base_url (it often ends in /v1)",
         ),
         (raw(b"[]"), "did not answer with a chat completion"),
         (raw(b'{"choices": []}'), "did not answer with a chat completion"),
         (raw(b'{"choices": [{"message": null}]}'), "did not answer with a chat completion"),
         (raw(b'{"choices": ' * 100_000), "did not answer with a chat completion"),
-        (raw(b'{"error": {"message": "no such model"}}'), "answered with an error (no such model): check llm.model"),
+        (raw(b'{"error": {"message": "no such model"}}'), "answered with an error (no such model); check llm.model"),
         (raw(b'{"choices": null, "base_resp": {"status_msg": "login fail"}}'), "answered with an error (login fail)"),
         (raw(b'data: {"choices": []}\n\ndata: {"error": {"message": "idle"}}\n'), "answered with an error (idle)"),
         (raw(b"<html><title>You are blocked</title>", code=403), "refuses to answer (HTTP 403) (You are blocked)"),

@@ -99,7 +99,7 @@ def test_a_job_ends_if_nobody_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     clock = TurnedClock()
     endpoint = CallerEndpoint(tmp_path, clock=clock)
     monkeypatch.setattr(endpoint, "_closing", Turning(clock))
-    with pytest.raises(ModelUnavailableError, match="for 30 minutes: request the job again"):
+    with pytest.raises(ModelUnavailableError, match="for 30 minutes; request the job again"):
         endpoint.complete(request("a"))
     assert len(OpenQuestions(tmp_path).waiting(7)) == 1
 

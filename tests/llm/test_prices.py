@@ -37,7 +37,7 @@ def test_the_settings_extend_and_override() -> None:
     assert prices.dollars("o4-mini", 1_000_000, 0, 1_000_000) == 3
     assert prices.dollars("mine", 1_000_000, 0, 1_000_000) == 7
     prices.require({"o4-mini", "mine"})
-    with pytest.raises(ConfigError, match=r"unknown-1, whose price is unknown: set it in llm\.prices"):
+    with pytest.raises(ConfigError, match=r"unknown-1, whose price is unknown; set it in llm\.prices"):
         prices.require({"o4-mini", "unknown-1"})
 
 

@@ -74,7 +74,7 @@ def read(envelope: str) -> Attestation:
 def _statement(statement: dict[str, Any], key: PublicKey, envelope: str) -> Attestation:
     predicate, [subject] = statement["predicate"], statement["subject"]
     if (statement["_type"], statement["predicateType"]) != (STATEMENT_TYPE, PREDICATE_TYPE):
-        raise ValueError("it states something else")
+        raise ValueError("it is not a statement about a code level")
     known = {name: value for name, value in predicate["evidence"].items() if name in Evidence.model_fields}
     evidence = Evidence.model_validate(known)
     if predicate["level"] != evidence.level or evidence.level.rank < Level.IMPORTED.rank or not evidence.suffices:
@@ -108,7 +108,7 @@ def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, 
         payload, [signature] = base64.b64decode(outer["payload"], validate=True), outer["signatures"]
         key, signed = known_key(signature["keyid"]), base64.b64decode(signature["sig"], validate=True)
         if not key.verifies(signed, _signed(payload, payload_type)):
-            raise ValueError("its signature is wrong")
+            raise ValueError("its signature is invalid")
         return payload, key, _envelope(payload, payload_type, key, signed)
 
 

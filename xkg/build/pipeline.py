@@ -52,7 +52,7 @@ def build_paper(
         contents = guided_stages(opened, context, context.model)
     if not contents.extraction.techniques:
         odd = f" ({'; '.join(document.warnings[:3])})" if document.warnings else ""
-        raise InputError(f"no technique was found in {paper}{odd}: check that its sections are marked as headings")
+        raise InputError(f"no technique was found in {paper}{odd}; check that its sections are marked as headings")
     bundle = cache.stage(
         "prune",
         {
@@ -128,7 +128,7 @@ def id_of(document: Document, path: Path) -> str:
 
 def _refuse(spec: str, reason: str | None) -> None:
     if reason is not None:
-        raise InputError(f"{spec} is excluded: {reason}; build it without --blacklist, or correct that file")
+        raise InputError(f"{spec} is excluded: {reason}; build it without --blacklist, or correct the blacklist")
 
 
 def _outline(document: Document) -> str:
@@ -241,7 +241,7 @@ def _unread_files(codebase: Codebase | None) -> list[str]:
 def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> list[str]:
     if not bundle.repositories:
         named = [link for link in links_of(document) if link.role != "cited"]
-        offer = f"; the paper mentions {named[0].url}: add --repo {named[0].url}, or --repo auto" if named else ""
+        offer = f"; the paper mentions {named[0].url}; add --repo {named[0].url}, or --repo auto" if named else ""
         return [f"no repository was given (--repo), so techniques have no code{offer}"]
     if context.runner is None:
         return ["nothing was run: there is no sandbox on this machine, so no level is above 'parsed' (xkg doctor)"]

@@ -24,7 +24,7 @@ def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
     cache, document, codebase = opened.cache, opened.document, opened.codebase
     if not is_english(document):
         raise InputError(
-            f"{opened.path.name}: only papers in English can be built without a model: choose a model with --llm"
+            f"{opened.path.name}: only papers in English can be built without a model; choose a model with --llm"
         )
     extraction = cache.stage(
         "extract",

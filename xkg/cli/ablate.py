@@ -30,8 +30,8 @@ Run = Annotated[str, typer.Argument(help="Name or folder of the run.")]
 @ablate_app.callback()
 @command(
     common=("repo", "run", "metrics", "paper", "data", "budget", "seconds", "llm", "yes", "as_json"),
-    llm="Language model that plans, repairs, writes and judges (llm.model); 'none' uses no model.",
-    max_cost="Maximum dollars for this run.",
+    llm="Language model that plans, repairs, writes and judges (llm.model), or 'none'.",
+    max_cost="Maximum cost of this run in dollars.",
     **PACKAGES,
 )
 def ablate(
@@ -118,7 +118,7 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
     """Returns the first command if the user agrees to it."""
     if not commands:
         raise InputError(
-            "no command was given, and no command in the README or scripts runs a file in the repository: pass a "
+            "no command was given, and no command in the README or scripts runs a file in the repository; pass a "
             "command with --run, or let a model find it with --llm"
         )
     first, *others = (f"`{command}`" for command in commands)
@@ -127,10 +127,10 @@ def _chosen(commands: Sequence[str], yes: bool) -> str:
         print_text(f"run {first}{more}", err=True)
     elif not sys.stdin.isatty():
         raise InputError(
-            f"no command was given; the README and scripts contain {first}{more}: accept it with --yes, or pass --run"
+            f"no command was given; the README and scripts contain {first}{more}; accept it with --yes, or pass --run"
         )
     else:
         print_text(f"run {first}?{more}", err=True)
         if not typer.confirm("Run it", default=True, err=True):
-            raise InputError("no command was selected: pass one with --run")
+            raise InputError("no command was selected; pass one with --run")
     return commands[0]

@@ -28,7 +28,7 @@ def key(
     if name is not None:
         trust.add(keys.make_key(name))
     elif not keys.own_key_file().exists():
-        raise InputError("you have no key: create one with `xkg key --name NAME` (your own graphs trust it)")
+        raise InputError("you have no key; create one with `xkg key --name NAME` (your own graphs trust it)")
     return keys.own_public_line()
 
 
@@ -77,10 +77,10 @@ def create(
     name: Annotated[str, typer.Argument(help="Name of the token holder.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="Rights of the token: read, build, agents, run, admin (repeatable; default read)."),
+        typer.Option(help="Scope of the token: read, build, agents, run or admin (repeatable; default: read)."),
     ] = None,
     graph: Annotated[
-        list[str] | None, typer.Option(help="Name of a graph that the token can read (repeatable; default all).")
+        list[str] | None, typer.Option(help="Name of a graph that the token can read (repeatable; default: all).")
     ] = None,
     expires: Annotated[
         str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w (default: unlimited).")
@@ -91,7 +91,7 @@ def create(
 
     until = None if expires is None else lifetime(expires)
     print_text(Tokens(settings.kg).create(name, scopes_of(scope or ["read"]), until, graph or ()))
-    print_text("save the token: it is not shown again; clients send it as `Authorization: Bearer TOKEN`", err=True)
+    print_text("save the token, which is not shown again; clients send it as `Authorization: Bearer TOKEN`", err=True)
 
 
 @token_app.command("list")

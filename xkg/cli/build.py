@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     common=("paper", "repo", "paper_id", "papers", "jobs", "llm", "max_cost", "packages", "dry_run", "as_json"),
     llm=STATIC,
     max_cost=PER_PAPER,
-    max_total_cost="Maximum dollars for the whole graph, including earlier builds.",
+    max_total_cost="Maximum cost of the whole graph in dollars, including earlier builds.",
     **PACKAGES,
 )
 def build(
@@ -45,20 +45,18 @@ def build(
     *,
     paper: Annotated[
         list[str] | None,
-        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF or HTML; arXiv id or URL; or title."),
+        typer.Option(help="LaTeX, Markdown, PDF or HTML file, LaTeX folder, arXiv archive, id or URL, or title."),
     ] = None,
     repo: Annotated[
         list[str] | None,
         typer.Option(
-            help="URL, folder or git directory, optionally with @commit; or auto, to find the paper's own repository."
+            help="Repository: URL, folder or git directory, optionally with @commit, or auto to find the paper's own."
         ),
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     papers: Annotated[
         Path | None,
-        typer.Option(
-            help="File that lists papers, one per line: paper, repository and id, separated by tabs; or JSON lines."
-        ),
+        typer.Option(help="File with one paper per line: paper, repository and id, separated by tabs, or as JSON."),
     ] = None,
     where: EngineFields,
     retry_failed: Annotated[
@@ -206,7 +204,7 @@ def costs(
 
 @command(
     llm="Language model (llm.model, or o4-mini); 'none' leaves unclear pairs undecided.",
-    max_cost="Maximum dollars, including earlier runs.",
+    max_cost="Maximum cost in dollars, including earlier runs.",
 )
 def concepts(settings: "Settings") -> "LinkResult":
     """Find techniques in different papers that represent the same concept; a language model decides unclear pairs."""
@@ -226,8 +224,8 @@ def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | N
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
         given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
         raise InputError(
-            f"{given}: pass one --repo for each --paper, in the same order, and --id only for a single paper"
+            f"{given}; pass one --repo for each --paper, in the same order, and --id only for a single paper"
         )
     if len(repositories) > len(papers):
-        raise InputError("more --repo than --paper: each paper has one repository")
+        raise InputError("there are more --repo than --paper options; pass one --repo for each --paper")
     return list(zip_longest(papers, repositories))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from xkg.config import Settings
 
 STATIC = "Language model (llm.model, or o4-mini); 'none' uses static analysis and needs no key."
-PER_PAPER = "Maximum dollars per paper, including earlier builds."
+PER_PAPER = "Maximum cost per paper in dollars, including earlier builds."
 PACKAGES: Mapping[str, str] = {
     "packages": "Additional package to install, e.g. h5py or 'numpy<2' (repeatable).",
     "cpu": "Run CUDA code on the CPU.",

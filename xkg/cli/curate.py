@@ -24,12 +24,12 @@ _DROPPED = 12
 
 @command(
     llm="Language model (llm.model, or o4-mini); 'none' ranks by citations and vectors.",
-    max_cost="Maximum dollars for this target, including earlier runs.",
+    max_cost="Maximum cost for this target in dollars, including earlier runs.",
 )
 def curate(
     settings: "Settings",
     *,
-    target: Annotated[str, typer.Argument(help="Paper, as for `xkg build --paper`: an arXiv id, or files.")],
+    target: Annotated[str, typer.Argument(help="Paper, in any form that `xkg build --paper` accepts.")],
     most: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of papers.")] = 10,
     where: EngineFields,
     blacklist: Blacklisted = None,
@@ -65,7 +65,7 @@ def curate(
         papers = paper_list((paper, repository, None, record) for paper, repository, record in curated.pairs())
         build_papers(settings, papers, where, again=True, blacklist=blacklist, as_json=as_json)
     if curated.notes and not curated.papers:
-        raise SomeFailedError("nothing was found, but not every source answered: see the notes, and try again")
+        raise SomeFailedError("nothing was found, but not every source answered; see the notes, and try again")
 
 
 def with_curated(

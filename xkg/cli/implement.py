@@ -22,14 +22,14 @@ implement_app = typer.Typer(
     invoke_without_command=True,
     help="Let an agent implement a method in starter code, run it and check it.",
 )
-Run = Annotated[str, typer.Argument(help="Name of the run, or the start of its name.")]
+Run = Annotated[str, typer.Argument(help="Name of the run, or a prefix of the name.")]
 
 
 @implement_app.callback()
 @command(
     common=("method", "starter", "run", "metric", "data", "packages", "cpu", "llm", "max_cost", "as_json"),
     llm="Language model (llm.model, or o4-mini).",
-    max_cost="Maximum dollars for this run.",
+    max_cost="Maximum cost of this run in dollars.",
     **PACKAGES,
 )
 def implement(

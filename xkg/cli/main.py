@@ -99,7 +99,7 @@ def _global_options(
     first, more = next(iter(several), None), several[1:]
     if more and context.invoked_subcommand != "serve":
         raise InputError(
-            f"`xkg {context.invoked_subcommand}` works on one graph: pass only one --kg (only `serve` accepts several)"
+            f"`xkg {context.invoked_subcommand}` works on one graph; pass only one --kg (only `serve` accepts several)"
         )
     context.obj = {"kg": first, "more": more, "verbose": verbose}
 
@@ -166,9 +166,9 @@ def _usage(error: typer.TyperException) -> str:
     option = _MEANT_AS.get(context.info_name or "")
     if option and (word := _NO_COMMAND.match(message)):
         named = f"xkg {context.info_name} {option} {word[1]}"
-        return f"{word[1]} is not a command of `{context.command_path}`: pass it with {option}, as in `{named}`"
+        return f"{word[1]} is not a command of `{context.command_path}`; pass it with {option}, as in `{named}`"
     if more := _TOO_MUCH.match(message):
         after = ", and --param before each parameter" if context.info_name == "cypher" else ""
-        message = f"unexpected argument {more[1]}: put text with several words in quotes{after}"
+        message = f"unexpected argument {more[1]}; put text with several words in quotes{after}"
     usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
-    return f"{message}; {usage} (`{context.command_path} --help` says more)"
+    return f"{message}; {usage} (see `{context.command_path} --help`)"

@@ -42,7 +42,7 @@ def papers(
     field: Annotated[str, typer.Option(help="Only papers in this arXiv domain or subfield, such as cs or cs.LG.")] = "",
     state: Annotated[
         Literal["complete", "partial"] | None,
-        typer.Option(help="Only papers whose build is complete, or only papers whose build is partial."),
+        typer.Option(help="Only papers whose build is in this state."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of papers.")] = 1000,
     as_json: Json = False,
@@ -168,12 +168,12 @@ def context(
     budget: Annotated[int, typer.Option(min=1, help="Maximum number of tokens (four characters each).")] = 2000,
     view: Annotated[
         Literal["planning", "implementation"],
-        typer.Option(help="For planning (no code) or for implementation (techniques with their code)."),
+        typer.Option(help="Purpose: planning (no code) or implementation (techniques with their code)."),
     ] = "planning",
     include: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this kind of node (repeatable): paper, techniques, code, repositories, findings, resources, "
+            help="Kind of node to include (repeatable): paper, techniques, code, repositories, findings, resources, "
             "related."
         ),
     ] = None,
@@ -183,7 +183,7 @@ def context(
             help="Use source lines from the repository, all code nodes, or only code nodes whose test has run."
         ),
     ] = "rewritten",
-    repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
+    repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, needed for raw code.")] = None,
 ) -> "ContextAnswer":
     """Print a paper as Markdown for a prompt, within a token budget; the last line lists omissions."""
     # The service rejects unknown kinds of nodes.

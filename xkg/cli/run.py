@@ -46,7 +46,7 @@ def run(
 
     if lines is not None and script is not None:
         raise InputError(
-            f"there are two scripts, {script!r} and -c: omit one, and put a name with several words in quotes"
+            f"there are two scripts, {script!r} and -c; omit one, and put a name with several words in quotes"
         )
     if lines is None and script is None:
         print_text(scripts.example(settings, code), nl=False)
@@ -69,7 +69,7 @@ def run(
     else:
         print_text(answer.output, nl=not answer.output.endswith("\n") and bool(answer.output))
         for file in answer.files if out is None else ():
-            print_text(f"the script left {file.name} ({file.size:,} bytes); --out FOLDER stores it", err=True)
+            print_text(f"the script wrote {file.name} ({file.size:,} bytes); pass --out FOLDER to save it", err=True)
         for left in written:
             print_text(f"wrote {out}/{left}", err=True)
         for left in answer.left_out:

@@ -118,7 +118,7 @@ def ablate(
 
     _require_paper(settings, task)
     if settings.environment.cpu and task.devices:
-        raise InputError("--cpu and --device cannot be used together: omit one of them")
+        raise InputError("--cpu and --device cannot be used together; omit one of them")
     if engine and task.allow_hosts:
         raise InputError(
             "--allow-host downloads only to this machine; on a cluster, download the data yourself and pass --data"
@@ -131,7 +131,7 @@ def ablate(
         (folder / "lock").touch()
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(
-                f"another process is working on the run in {folder}: wait until it is done, or pass a different --out"
+                f"another process is working on the run in {folder}; wait until it is done, or pass a different --out"
             )
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
         if not engine and task.devices:
@@ -191,7 +191,7 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
             notify(str(call))
 
     private_folder(settings.kg)
-    without = "`--llm none`, with --run and --metric, ablates only what can be found in the code"
+    without = "to ablate only what can be found in the code, pass `--llm none`, --run and --metric"
     return LanguageModel(settings.llm, settings.kg, tell, without_key=without)
 
 
@@ -235,7 +235,7 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
     found = [id for id in known if id.startswith(candidate)]
     if len(found) != 1:
         listed = ", ".join(list(known)[:8])
-        raise InputError(f"{folder} has no candidate {candidate!a}: the report lists all candidates ({listed} …)")
+        raise InputError(f"{folder} has no candidate {candidate!a}; the report lists all candidates ({listed} …)")
     base, chosen, place = Workspace.open(folder / "baseline"), known[found[0]], folder / "candidates" / found[0]
     rmtree(place, ignore_errors=True)
     return base.copied(place, changed(chosen.replacements, base.texts()), f"Ablate: {chosen.description}")
@@ -265,7 +265,7 @@ def read_campaign(folder: Path) -> Campaign:
     try:
         return Campaign.model_validate_json((folder / RESULTS).read_bytes())
     except (OSError, ValidationError) as error:
-        raise InputError(f"{folder / RESULTS} cannot be read: run the same command again to recreate it") from error
+        raise InputError(f"{folder / RESULTS} cannot be read; run the same command again to recreate it") from error
 
 
 def write_report(folder: Path, campaign: Campaign) -> None:

@@ -84,7 +84,7 @@ _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 def require_paper_id(text: str) -> None:
     """Raises `InputError` if the paper id is invalid, such as a malformed arXiv id."""
     if not re.fullmatch(r"[^\s#]+", text):
-        raise InputError(f"{text!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
+        raise InputError(f"{text!a} cannot be an id; leave out spaces and '#', as in arxiv:1608.04471")
     if text.casefold().startswith("arxiv:"):
         from xkg.text.arxiv_id import arxiv_id
 
@@ -92,12 +92,12 @@ def require_paper_id(text: str) -> None:
         if known is None:
             raise InputError(f"{text!a} cannot be an id: arXiv ids look like arxiv:1608.04471")
         if text != f"arxiv:{known.number}":
-            raise InputError(f"{text!a} cannot be an id: write it as arxiv:{known.number}, without a version")
+            raise InputError(f"{text!a} cannot be an id; write it as arxiv:{known.number}, without a version")
     elif text.casefold().startswith("doi:"):
         from xkg.model import paper_id
 
         if text != (named := paper_id("", doi=text)):
-            raise InputError(f"{text!a} cannot be an id: write it as {named}")
+            raise InputError(f"{text!a} cannot be an id; write it as {named}")
 
 
 class Builder(AbstractContextManager["Builder"]):
@@ -281,7 +281,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     if settings.llm.model == "none":
         raise ConfigError("--dry-run needs a language model: a build without one asks nothing and costs nothing")
     if repository == AUTO:
-        raise InputError("an estimate needs a specific repository: pass it with --repo (`xkg curate` finds some)")
+        raise InputError("an estimate needs a specific repository; pass it with --repo (`xkg curate` finds some)")
     require_folder(settings.kg)
     share_pace(settings)
     with embedder(settings) as embed, Parsers() as parsers:

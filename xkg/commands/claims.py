@@ -72,12 +72,14 @@ class Claims(AbstractContextManager["Claims"]):
                     known = known_as(snapshot, document, identity)
                     replaced = known == identity and _replaces_other_text(snapshot, document, known)
                 if known != identity:
-                    note = f"the graph already has another form of this paper, {known}: it was built under that id"
+                    note = (
+                        f"the graph already has another form of this paper, {known}; this one was built under that id"
+                    )
                     self.notes.append(note)
                 if replaced:
                     self.notes.append(
-                        f"the graph had {known} with a different text, which this build replaces; if that is a "
-                        f"different paper, give this one its own id (--id, or the list's third column), such as "
+                        f"the graph had {known} with a different text, which this build replaces; if they "
+                        f"are different papers, give this paper its own id (--id, or the list's third column), such as "
                         f"{known}-2"
                     )
                 identity = known
@@ -110,7 +112,7 @@ def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
             stored = _stored(snapshot, known) if known.startswith("title:") else None
             if stored is not None and _share_authors(stored.authors, form.authors) is False:
                 raise InputError(
-                    f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors: give "
+                    f"the graph has {known} by {', '.join(stored.authors[:2])}, and this paper has other authors; give "
                     f"this paper its own id (--id, or the list's third column), such as {known}-2, or use the "
                     f"id {known} to replace the stored paper"
                 )
@@ -150,7 +152,7 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
             raise SamePaperError(
                 stored.id,
                 f"judging by its title, this is another form of {stored.id}, which the graph already has, so this form "
-                "was not built; to build it anyway, use that id (--id, or the list's third column)",
+                "was not built; to build it anyway, pass the stored paper's id (--id, or the list's third column)",
             )
     return identity
 

@@ -74,7 +74,7 @@ def curate(
         refused = guard.repository if guard is not None else lambda _: None
         guide = None
         if settings.llm.model != OFF:
-            without_key = "`--llm none` ranks by citations and vectors"
+            without_key = "to rank by citations and vectors, pass `--llm none`"
             model = opened.enter_context(language_model(settings, called, without_key))
             name = settings.llm.paper_model or settings.llm.model
             ask = model.for_paper(f"curate {identity}")
@@ -168,6 +168,6 @@ def _host(settings: Settings, clock: Clock) -> "GitHub | None":
 
 def _missing(error: ImportError) -> ConfigError:
     return ConfigError(
-        f"curation needs packages that are not installed ({error.name}): {install_extra('curation')}, or switch off "
+        f"curation needs packages that are not installed ({error.name}); {install_extra('curation')}, or switch off "
         f"the sources that need them (curation.openalex and curation.github: none)"
     )

@@ -83,9 +83,10 @@ def _programs() -> Iterator[Check]:
 
 def _embedding(settings: Settings) -> Check:
     """Loads the configured model, or contacts the model's server."""
+    from xkg.embeddings.base import MINILM
     from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import in_hub_cache
-    from xkg.embeddings.published_weights import MINILM, own_folder
+    from xkg.embeddings.published_weights import own_folder
 
     wanted = settings.embedding
     remote = wanted.provider == "openai"
@@ -100,7 +101,7 @@ def _embedding(settings: Settings) -> Check:
         "embedding model",
         look,
         cost="nothing can be built, imported or searched",
-        remedy="see the message: correct embedding.base_url, embedding.model or the key, or use embedding.provider=onnx"
+        remedy="see the message; correct embedding.base_url, embedding.model or the key, or use embedding.provider=onnx"
         if remote
         else "see the message, or set embedding.weights to a folder with the model's files",
     )
@@ -259,7 +260,7 @@ def _interpreters(settings: Settings) -> Check:
 
     found = sorted(installed(), key=lambda version: int(version[2:]))
     missing = [f"3.{minor}" for minor in range(OLDEST, own().minor) if f"3.{minor}" not in found]
-    downloads = "uv downloads others" if settings.environment.python_downloads else "others are not downloaded"
+    downloads = "uv downloads other versions" if settings.environment.python_downloads else "others are not downloaded"
     return Check(
         name="interpreters",
         ok=not missing,
@@ -285,7 +286,7 @@ def _neo4j(settings: Settings) -> Iterator[Check]:
         f"Neo4j at {settings.store.url}",
         look,
         cost="this graph cannot be read or written; papers built in the meantime wait for `xkg store push`",
-        remedy="see the message: start the server, or correct store.url, store.database and the credentials",
+        remedy="see the message; start the server, or correct store.url, store.database and the credentials",
     )
 
 

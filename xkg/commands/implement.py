@@ -27,8 +27,8 @@ class Applied(Value):
 
     def __str__(self) -> str:
         if self.branch is not None:
-            return f"branch {self.branch}, commit {(self.commit or '')[:12]}: `git diff HEAD...{self.branch}` shows it"
-        return f"{self.patch}: `git apply {self.patch}` in the starter's folder applies it"
+            return f"branch {self.branch}, commit {(self.commit or '')[:12]}; see `git diff HEAD...{self.branch}`"
+        return f"wrote {self.patch}; to apply the patch, run `git apply {self.patch}` in the starter's folder"
 
 
 def implement(
@@ -67,7 +67,7 @@ def apply(
         with place.open("xb") as file:
             file.write(found)
     except FileExistsError:
-        raise InputError(f"{place} already exists: choose another file with --patch") from None
+        raise InputError(f"{place} already exists; choose another file with --patch") from None
     except OSError as error:
         raise InputError(f"{place} cannot be written ({error.strerror})") from error
     return Applied(run=folder.name, patch=str(place))
@@ -85,7 +85,7 @@ def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str
         "expert_model": model_of(settings.llm, "expert_model"),
     }
     write_inspect_log(folder, inspect, models)
-    return f"{inspect}: `inspect view --log-dir {inspect.absolute().parent}` shows it"
+    return f"wrote {inspect}; to view the log, run `inspect view --log-dir {inspect.absolute().parent}`"
 
 
 def find_run(settings: Settings, run: str) -> Path:
@@ -107,11 +107,11 @@ def _require_accepted(folder: Path) -> None:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):
         raise InputError(
-            f"the run {folder.name} is not finished: run the same command again, or use --force to "
+            f"the run {folder.name} is not finished; run the same command again, or use --force to "
             f"apply its current state"
         ) from None
     if result.result not in ("A", "B"):
         raise InputError(
-            f"the run {folder.name} ended as {result.result}, not as working code (see {result.report}): use --force "
+            f"the run {folder.name} ended as {result.result}, not as working code (see {result.report}); use --force "
             f"to apply it anyway"
         )

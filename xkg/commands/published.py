@@ -61,7 +61,7 @@ class BuildResult(Value):
         partial = "".join(f"\n  partial: {line}" for line in self.incomplete)
         cost = f"; ${self.cost_usd:.2f}" if self.cost_usd else ""
         code = ", ".join(f"{n} {level}" for level, n in self.levels.items()) or "none"
-        hidden = f", {sum(self.hidden.values())} hidden (xkg show says why)" if self.hidden else ""
+        hidden = f", {sum(self.hidden.values())} hidden (see `xkg show`)" if self.hidden else ""
         return (
             f"{self.title}\n  {self.paper}, {state} generation {self.generation}\n"
             f"  {plural(self.techniques, 'technique')} shown{hidden}; code: {code}{cost}{partial}"
@@ -202,7 +202,7 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
         paper = bundle.paper
         if paper.id not in chosen and (known := known_among(others, paper, paper.id)) != paper.id:
             raise OtherFormError(
-                f"another form of the paper was published as {known} during this build: build the paper again"
+                f"another form of the paper was published as {known} during this build; build the paper again"
             )
 
     return check
@@ -224,8 +224,8 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
     if not built.bundle.repositories and stored.repositories and stored.paper.origin == "build":
         place = stored.repositories[0].url or stored.repositories[0].id
         note = (
-            f"the graph has this paper with the repository {place}, and was not changed: build it with a repository, "
-            f"or first remove it with `xkg remove`"
+            f"the graph has this paper with the repository {place}, and was not changed; build the paper with a "
+            f"repository, or first remove it with `xkg remove`"
         )
         return stored_result(store, stored.paper.id, note)
     built = replace(built, bundle=_with_known_records(built.bundle, stored))

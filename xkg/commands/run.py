@@ -45,9 +45,9 @@ def read_script(place: str) -> tuple[str, str]:
         content = sys.stdin.buffer.read(_LARGEST_SCRIPT) if place == "-" else read_regular(Path(place), _LARGEST_SCRIPT)
         return content.decode(), "<stdin>" if place == "-" else Path(place).name
     except OSError as error:
-        raise InputError(f"{place} cannot be read ({error.strerror}): pass a Python file, or - for stdin") from error
+        raise InputError(f"{place} cannot be read ({error.strerror}); pass a Python file, or - for stdin") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{place} is not UTF-8 text: pass a Python file") from error
+        raise InputError(f"{place} is not UTF-8 text; pass a Python file") from error
 
 
 def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str]]:
@@ -58,7 +58,7 @@ def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str
         folder.mkdir(parents=True, exist_ok=True)
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error.strerror}): choose another --out") from error
+        raise InputError(f"{folder} cannot be written ({error.strerror}); choose another --out") from error
     try:
         for file in files:
             try:

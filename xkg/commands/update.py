@@ -256,7 +256,7 @@ class _News:
         if version is None or (here is not None and head is None):
             what = "paper" if version is None else "repository"
             return _Found(
-                bundle, "by hand", tuple(news), f"the {what} came from a file or folder: build it again from there"
+                bundle, "by hand", tuple(news), f"the {what} came from a file or folder; build it again from there"
             )
         commit = self._commit(head) if head is not None else None
         wanted = Wanted(latest if isinstance(latest, str) else None, commit if isinstance(commit, str) else None)

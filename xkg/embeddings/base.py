@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ENCODED_CHARACTERS = 50_000
+MINILM = "all-MiniLM-L6-v2"
+"""The default model."""
 
 
 class Embedder(Protocol):

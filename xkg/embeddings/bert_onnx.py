@@ -28,7 +28,7 @@ _RUNTIME = "com.microsoft"
 """The domain of the runtime's own operators."""
 
 Read = Callable[[str], NDArray[np.float32]]
-"""Returns the tensor with a name. Raises `KeyError` if there is none."""
+"""Returns the tensor with the given name. Raises `KeyError` if there is none."""
 
 
 def bert_graph(config: Mapping[str, Any], read: Read, file: str) -> bytes:

@@ -14,8 +14,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder, encode_documents
-from xkg.embeddings.published_weights import MINILM
+from xkg.embeddings.base import MINILM, Embedder, EncodedDocuments, WordEncoder, encode_documents
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder
 from xkg.sqlite_files import open_wal, set_aside, transaction
@@ -148,7 +147,7 @@ class CachedEmbedder:
                 embedder = self._make()
                 if embedder.model != self.model:
                     raise EmbeddingError(
-                        f"the embedder is {embedder.model}, not {self.model}: set embedding.model to match"
+                        f"the embedder is {embedder.model}, not {self.model}; set embedding.model to match"
                     )
                 self._embedder = embedder
             return self._embedder
@@ -241,7 +240,7 @@ class CachedEmbedder:
                 f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
             )
             connection.execute("SELECT 1 FROM vectors LIMIT 1")
-            self._warn("write", f"embedding cache {self._path}: read-only ({error}); new vectors are not saved")
+            self._warn("write", f"embedding cache {self._path}; read-only ({error}); new vectors are not saved")
         except (sqlite3.Error, OSError):
             self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
             connection = sqlite3.connect(":memory:", check_same_thread=False)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, Passage, Text, WordSums, word_sums
+from xkg.embeddings.base import ENCODED_CHARACTERS, MINILM, EncodedText, Passage, Text, WordSums, word_sums
 from xkg.embeddings.onnx_weights import (
     Tokenized,
     in_hub_cache,
@@ -19,7 +19,7 @@ from xkg.embeddings.onnx_weights import (
     read_json,
     weights_file,
 )
-from xkg.embeddings.published_weights import MINILM, minilm
+from xkg.embeddings.published_weights import minilm
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 
@@ -44,12 +44,12 @@ class OnnxEmbedder:
         folder = weights or (minilm() if model == MINILM else in_hub_cache(model))
         if folder is None:
             raise EmbeddingError(
-                f"no weights for {model} on this machine: set embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder "
+                f"no weights for {model} on this machine; set embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder "
                 "with tokenizer.json and model.safetensors"
             )
         if not (folder / "tokenizer.json").is_file():
             raise EmbeddingError(
-                f"{folder} has no tokenizer.json: set embedding.weights to a folder that contains a model"
+                f"{folder} has no tokenizer.json; set embedding.weights to a folder that contains a model"
             )
         self.model = model
         config = read_json(folder / "config.json")
@@ -57,7 +57,7 @@ class OnnxEmbedder:
         self._tokenizer = load_tokenizer(folder, self._max_tokens)
         file = weights_file(folder)
         if file is None:
-            raise EmbeddingError(f"{folder} contains neither model.safetensors nor model.onnx: set embedding.weights")
+            raise EmbeddingError(f"{folder} contains neither model.safetensors nor model.onnx; set embedding.weights")
         self._session = load_session(file, config, self._tokenizer)
         self._map = ThreadPoolExecutor(threads, "encode").map
         self._inputs = [each.name for each in self._session.get_inputs()]

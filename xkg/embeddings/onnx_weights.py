@@ -44,7 +44,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise EmbeddingError(f"{path} cannot be read ({error}): fetch the model again") from error
+        raise EmbeddingError(f"{path} cannot be read ({error}); fetch the model again") from error
     return value if isinstance(value, dict) else {}
 
 
@@ -81,13 +81,13 @@ def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
         import tokenizers
     except ModuleNotFoundError:
         raise EmbeddingError(
-            f"{path} cannot be read ({refused}): fetch the model again, or pip install tokenizers for a model whose "
-            "tokenizer is not BERT's"
+            f"{path} cannot be read ({refused}); fetch the model again, or, if its tokenizer is not BERT's, "
+            "run `pip install tokenizers`"
         ) from refused
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises a bare Exception
-        raise EmbeddingError(f"{path} cannot be read ({error}): fetch the model again") from error
+        raise EmbeddingError(f"{path} cannot be read ({error}); fetch the model again") from error
     tokenizer.enable_truncation(max_tokens)
     tokenizer.no_padding()
     found: Tokenizer = tokenizer
@@ -114,7 +114,7 @@ def load_session(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) ->
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the runtime's errors share only this base class
         line = str(error).splitlines()[0]
-        raise EmbeddingError(f"{weights} cannot be loaded ({line}): fetch the model again") from error
+        raise EmbeddingError(f"{weights} cannot be loaded ({line}); fetch the model again") from error
 
 
 def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) -> bytes:
@@ -135,7 +135,7 @@ def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: Token
 
     graph = bert_graph(config, read, weights.name)
     if (tokens := tensors[prefix + WORDS]["shape"][0]) <= max(tokenizer.get_vocab().values()):
-        raise EmbeddingError(f"{weights} has {tokens} tokens, fewer than its tokenizer: fetch the model again")
+        raise EmbeddingError(f"{weights} has {tokens} tokens, fewer than its tokenizer; fetch the model again")
     return graph
 
 
@@ -149,7 +149,7 @@ def _read_header(weights: Path) -> tuple[dict[str, Any], int]:
         tensors = json.loads(header)
         start, end = 8 + length, max(t["data_offsets"][1] for name, t in tensors.items() if name != "__metadata__")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EmbeddingError(f"{weights} is not a safetensors file: fetch the model again") from error
+        raise EmbeddingError(f"{weights} is not a safetensors file; fetch the model again") from error
     if size < start + end:
-        raise EmbeddingError(f"{weights} is truncated ({size} of {start + end} bytes): fetch the model again")
+        raise EmbeddingError(f"{weights} is truncated ({size} of {start + end} bytes); fetch the model again")
     return tensors, start

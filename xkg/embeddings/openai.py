@@ -47,7 +47,7 @@ class OpenAIEmbedder:
         self._access = server = access("embedding", base_url, "XKG_EMBEDDING_KEY")
         if is_openai(base_url) and not server.key:
             raise EmbeddingError(
-                f"no key for {server.at}: set {server.variables}, or set embedding.base_url to a different server"
+                f"no key for {server.at}; set {server.variables}, or set embedding.base_url to a different server"
             )
         try:
             import openai
@@ -81,13 +81,13 @@ class OpenAIEmbedder:
             vectors = np.array(rows, np.float64)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             raise EmbeddingError(
-                f"{self._at} did not return a list of {len(texts)} embeddings: check embedding.base_url (it "
+                f"{self._at} did not return a list of {len(texts)} embeddings; check embedding.base_url (it "
                 "often ends in /v1) and embedding.model"
             ) from None
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
-            raise EmbeddingError(f"{self._at} returned a zero vector for {self._requested}: try another model")
+            raise EmbeddingError(f"{self._at} returned a zero vector for {self._requested}; try another model")
         dimension = vectors.shape[1]
         if self._dimension and dimension != self._dimension:
             raise EmbeddingError(
@@ -134,7 +134,7 @@ class OpenAIEmbedder:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > _MAX_BYTES:
-                    raise EmbeddingError(f"{self._at} keeps sending data without end: check embedding.base_url")
+                    raise EmbeddingError(f"{self._at} keeps sending data without end; check embedding.base_url")
                 if time.monotonic() > end:
                     raise httpx2.ReadTimeout("the answer trickles")
         return bytes(body)

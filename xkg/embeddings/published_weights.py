@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
+from xkg.embeddings.base import MINILM
 from xkg.embeddings.onnx_weights import (
     EIGHT_BITS,
     graph_of_safetensors,
@@ -28,7 +29,6 @@ from xkg.files import blake3_of, file_lock, user_cache_folder
 
 log = logging.getLogger(__name__)
 
-MINILM = "all-MiniLM-L6-v2"
 _REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
 _SECONDS = 30.0
 """Maximum number of seconds without data during a download."""
@@ -72,7 +72,7 @@ def minilm() -> Path:
                     _prepare(folder, source)
     except OSError as error:
         if source is None:
-            raise EmbeddingError(f"{folder} cannot be written ({error.strerror}): {_REMEDY}") from error
+            raise EmbeddingError(f"{folder} cannot be written ({error.strerror}); {_REMEDY}") from error
         log.warning("%s cannot be written (%s): the model loads 0.3 s slower each time", folder, error.strerror)
         return source
     _check(folder, _PREPARED)
@@ -103,10 +103,10 @@ def _check(folder: Path, digests: Mapping[str, str]) -> None:
         try:
             same = blake3_of(folder / name) == digest
         except OSError as error:
-            raise EmbeddingError(f"{folder / name} cannot be read ({error.strerror}): remove {folder}") from error
+            raise EmbeddingError(f"{folder / name} cannot be read ({error.strerror}); remove {folder}") from error
         if not same:
             raise EmbeddingError(
-                f"{folder / name} is not the published file of {MINILM}: remove {folder}, and xkg will download it "
+                f"{folder / name} is not the published file of {MINILM}; remove {folder}, and xkg will download it "
                 f"again; or set embedding.weights to a folder that you trust"
             )
 
@@ -130,7 +130,7 @@ def _fetch(folder: Path) -> None:
     """Downloads the files from the model hub or, as in the hub's own library, from `HF_ENDPOINT`."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
         raise EmbeddingError(
-            f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids downloading: {_REMEDY}"
+            f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids downloading; {_REMEDY}"
         )
     hub = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     log.warning("downloading the embedding model's weights (91 MB, only once) from %s", hub)
@@ -138,7 +138,7 @@ def _fetch(folder: Path) -> None:
         for name in FILES:
             _download(f"{hub}/sentence-transformers/{MINILM}/resolve/{_REVISION}/{name}", folder / name)
     except _UnfetchedError as error:
-        raise EmbeddingError(f"no weights for {MINILM} on this machine, and {error}: {_REMEDY}") from error
+        raise EmbeddingError(f"no weights for {MINILM} on this machine, and {error}; {_REMEDY}") from error
 
 
 class _UnfetchedError(Exception):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, words_of
+from xkg.embeddings.base import ENCODED_CHARACTERS, MINILM, EncodedText, words_of
 from xkg.embeddings.onnx_weights import in_hub_cache
-from xkg.embeddings.published_weights import MINILM, installed
+from xkg.embeddings.published_weights import installed
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 
@@ -35,7 +35,7 @@ class SentenceTransformersEmbedder:
             from transformers.utils.logging import disable_progress_bar
         except ImportError as error:
             raise EmbeddingError(
-                f"embedding.provider is sentence-transformers, but {error.name or 'its package'} cannot be imported: "
+                f"embedding.provider is sentence-transformers, but {error.name or 'its package'} cannot be imported; "
                 "run `pip install '.[st]'` where xkg was cloned"
             ) from error
         disable_progress_bar()  # a command must print only its result
@@ -46,12 +46,12 @@ class SentenceTransformersEmbedder:
         except Exception as error:  # each of the package's libraries has its own exception classes
             reason = " ".join(str(error).split())[:200]
             raise EmbeddingError(
-                f"{source} cannot be loaded by sentence-transformers ({reason}): check embedding.model, or set "
+                f"{source} cannot be loaded by sentence-transformers ({reason}); check embedding.model, or set "
                 "embedding.weights to a folder"
             ) from error
         dimension = self._encoder.get_embedding_dimension()
         if dimension is None:
-            raise EmbeddingError(f"{source} does not return vectors of a fixed length: change embedding.model")
+            raise EmbeddingError(f"{source} does not return vectors of a fixed length; change embedding.model")
         self.model = model
         self.dimension = int(dimension)
 
@@ -84,7 +84,7 @@ class SentenceTransformersEmbedder:
             )
         except RuntimeError as error:  # errors from torch, such as too little GPU memory
             reason = " ".join(str(error).split())[:200]
-            raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider to onnx") from error
+            raise EmbeddingError(f"{self.model} cannot embed ({reason}); set embedding.provider to onnx") from error
 
 
 def _readable(text: str) -> str:

@@ -14,7 +14,7 @@ def host_and_port(address: str) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if "://" in address or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise ConfigError(
-            f"{address!a} is not the address of a Ray cluster: use the HOST:PORT of its head, as `ray start --head` "
+            f"{address!a} is not the address of a Ray cluster; use the HOST:PORT of its head, as `ray start --head` "
             "prints it; this machine must be a node in the cluster (ray start --address=HOST:PORT)"
         )
     return host, int(port)
@@ -26,7 +26,7 @@ def require_private(host: str) -> None:
     try:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError) as error:
-        raise UnreachableError(f"the Ray cluster's host {host!a} cannot be resolved: check --address") from error
+        raise UnreachableError(f"the Ray cluster's host {host!a} cannot be resolved; check --address") from error
     public = sorted(number for number in found if ip_address(number.partition("%")[0]).is_global)
     if public:
         raise ConfigError(
@@ -41,6 +41,6 @@ def require_reachable(host: str, port: int) -> None:
         socket.create_connection((host, port), timeout=_SECONDS).close()
     except OSError as error:
         raise UnreachableError(
-            f"no Ray cluster answers at {host}:{port} ({error.strerror or error}): start its head there with "
+            f"no Ray cluster answers at {host}:{port} ({error.strerror or error}); start its head there with "
             f"`ray start --head --port={port}`, or correct --address"
         ) from error

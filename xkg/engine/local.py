@@ -64,7 +64,7 @@ class LocalWorker(Generic[Item, Result]):
             process = self._leave()
             code = None if process is None else _exit_code(process)
             how = f"signal {-code}, perhaps out of memory" if code is not None and code < 0 else f"code {code}"
-            raise WorkFailed(f"the worker process ended ({how}): run again to continue") from error
+            raise WorkFailed(f"the worker process ended ({how}); run again to continue") from error
 
     def stop(self) -> None:
         for process in (*self._leaving, self._process):

@@ -42,10 +42,10 @@ class RayEngine:
         ray = _ray()
         given = address or os.environ.get("RAY_ADDRESS")
         if not given:
-            raise ConfigError("the ray engine needs a Ray cluster's head: set --address HOST:PORT, or RAY_ADDRESS")
+            raise ConfigError("the ray engine needs a Ray cluster's head; set --address HOST:PORT, or RAY_ADDRESS")
         if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
             raise ConfigError(
-                "Ray runs any code from anyone who can reach it: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH here, "
+                "Ray runs any code from anyone who can reach it; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH here, "
                 "and before `ray start` on every node"
             )
         self._allow_public = allow_public
@@ -81,7 +81,7 @@ class RayEngine:
         ray = _ray()
         shared = ray.put(job)
         if work.gpus and not ray.cluster_resources().get("GPU", 0):
-            raise NoWorkerError("no node in the Ray cluster offers a GPU: start nodes with --num-gpus")
+            raise NoWorkerError("no node in the Ray cluster offers a GPU; start nodes with --num-gpus")
         return [RayWorker(job, shared, work.gpus) for _ in range(count)]
 
     def _connect(self, ray: Any, address: str) -> None:
@@ -104,7 +104,7 @@ class RayEngine:
         slots = int(sum(node["Resources"].get(SLOT, 0) for node in nodes))
         if not slots:
             raise ConfigError(
-                f"no node in the Ray cluster offers a sandbox: start nodes that may run code from papers with `ray "
+                f"no node in the Ray cluster offers a sandbox; start nodes that may run code from papers with `ray "
                 f"start --resources='{{\"{SLOT}\": 2}}' …`, where the number is how many items run there at a time"
             )
         return slots
@@ -173,7 +173,7 @@ class RayWorker(Generic[Item, Result]):
                 self._give_up(attempt)
                 lost += 1
                 if self._stopped.is_set() or lost >= _TRIES:
-                    raise WorkFailed(f"{error}, {lost} times: run again to continue") from error
+                    raise WorkFailed(f"{error}, {lost} times; run again to continue") from error
                 until = time.monotonic() + _LEASE_SECONDS
                 notify(BegunAgain(reason=str(error)))
                 continue
@@ -230,7 +230,7 @@ class RayWorker(Generic[Item, Result]):
         now = time.monotonic()
         if since is not None and now - since > _NO_NODES_SECONDS:
             raise NoWorkerError(
-                "no remaining node in the Ray cluster offers a sandbox: start one, and run again to continue"
+                "no remaining node in the Ray cluster offers a sandbox; start one, and run again to continue"
             )
         return since or now
 

@@ -163,11 +163,11 @@ def unfit(job: Job) -> str | None:
     where = ray.util.get_node_ip_address()
     if not token_mode():
         return (
-            f"node {where} was started without token authentication: set RAY_AUTH_MODE=token and the token in the "
+            f"node {where} was started without token authentication; set RAY_AUTH_MODE=token and the token in the "
             "environment of `ray start` on every node"
         )
     if (version := source_version()) != job.version:
-        return f"node {where} has xkg {version}, but this machine has {job.version}: install the same version on both"
+        return f"node {where} has xkg {version}, but this machine has {job.version}; install the same version on both"
     return None
 
 

@@ -203,7 +203,7 @@ class ObjectPlace(OtherPlace):
             yield
         except NoCredentialsError as error:
             raise InputError(
-                f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
+                f"{self.name} needs keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
                 "it is publicly readable"
             ) from error
         except BotoCoreError as error:

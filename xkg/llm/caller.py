@@ -30,7 +30,7 @@ class CallerEndpoint:
         if not job.isdecimal():
             raise ModelUnavailableError(
                 "the model caller is only for builds that an agent starts, over MCP (`xkg serve --allow-build`, then "
-                "the build tool) or in Python (kg.start_build): choose a different --llm"
+                "the build tool) or in Python (kg.start_build); choose a different --llm"
             )
         self.at = "the caller"
         self.remedy = "request the job again"
@@ -46,7 +46,7 @@ class CallerEndpoint:
             silent = self._clock.now() - max(begun, self._questions.last_visit(self._job))
             if silent > SILENT_SECONDS:
                 raise ModelUnavailableError(
-                    f"nobody fetched or answered a question for {SILENT_SECONDS / 60:.0f} minutes: request the job "
+                    f"nobody fetched or answered a question for {SILENT_SECONDS / 60:.0f} minutes; request the job "
                     f"again "
                     "to continue"
                 )

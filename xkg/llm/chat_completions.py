@@ -218,7 +218,7 @@ class ChatCompletions:
                 async for piece in response.iter_bytes():
                     body += piece
                     if len(body) > _MAX_BYTES:
-                        raise ModelUnavailableError(f"{self._where.at} sent an endless response: check llm.base_url")
+                        raise ModelUnavailableError(f"{self._where.at} sent an endless response; check llm.base_url")
         except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise self._failed(error, model) from None
@@ -271,9 +271,9 @@ class ChatCompletions:
         status 200."""
         words = self._where.words(whole)
         line = (
-            f"{self._where.at} answered with an error ({words}): check llm.model and llm.base_url, or try again later"
+            f"{self._where.at} answered with an error ({words}); check llm.model and llm.base_url, or try again later"
             if words
-            else f"{self._where.at} did not answer with a chat completion: check llm.base_url (it often ends in /v1)"
+            else f"{self._where.at} did not answer with a chat completion; check llm.base_url (it often ends in /v1)"
         )
         return _PassingError(line, attempts=_NO_COMPLETIONS)
 
@@ -285,14 +285,14 @@ class ChatCompletions:
         if status in (400, 413, 422) and (status == 413 or TOO_LONG.search(f"{error.code} {words}")):
             return Reply("barred", f"the question is too long for {model}{because}")
         if status in (400, 403, 422) and _FILTERED.search(f"{error.code} {words}"):
-            return Reply("barred", f"the endpoint's filter blocked it{because}")
+            return Reply("barred", f"the endpoint's filter blocked the question{because}")
         raise self._failed(error, model) from None
 
     def _failed(self, error: Exception, model: str) -> Exception:
         why = failure(error, self._where, model)
         if not self._has_answered and _is_refused(error):
             return ModelUnavailableError(
-                f"nothing is listening at {self._where.at}: start the endpoint, or correct llm.base_url"
+                f"nothing is listening at {self._where.at}; start the endpoint, or correct llm.base_url"
             )
         return _PassingError(why.line, why.pause) if why.passes else ModelUnavailableError(why.line)
 

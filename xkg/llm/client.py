@@ -368,7 +368,7 @@ class LanguageModel:
         if silent >= _MOST_SILENT:
             raise ModelUnavailableError(
                 f"{question.stage}: {endpoint.at} did not answer {silent} calls in a row, within "
-                f"{self._settings.seconds:g} s each: {endpoint.remedy}"
+                f"{self._settings.seconds:g} s each; {endpoint.remedy}"
             )
         return stored
 

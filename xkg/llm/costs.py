@@ -133,7 +133,7 @@ def _groups(path: Path, papers: Sequence[str], by: By) -> Iterator[tuple[Any, ..
         with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=30)) as db:
             yield from db.execute(query, [encodable(paper) for paper in papers]).fetchall()
     except sqlite3.OperationalError as error:
-        raise StoreError(f"{path} cannot be read ({error}): check its permissions") from error
+        raise StoreError(f"{path} cannot be read ({error}); check its permissions") from error
     except sqlite3.DatabaseError as error:
         raise CorruptStoreError(
             f"{path} is corrupt ({error}): the next build sets it aside and recovers the readable rows"

@@ -19,7 +19,7 @@ def access(settings: LlmSettings, without_key: str = "") -> Access:
     server = openai_server.access("llm", base_url, "XKG_LLM_KEY", [environment_url] if environment_url else ())
     if not server.key and is_openai(base_url):
         raise MissingKeyError(
-            f"no API key for the language model ({settings.model} at {server.at}): set {server.variables}"
+            f"no API key for the language model ({settings.model} at {server.at}); set {server.variables}"
             + f" ({without_key})" * bool(without_key)
         )
     return server

@@ -9,7 +9,7 @@ from xkg.llm.request import Message
 
 Ending = Literal["ok", "refused", "cut", "late", "barred"]
 
-CLOSED = "the language model was closed while answering a question: start again"
+CLOSED = "the language model was closed while answering a question; start again"
 
 
 @dataclass(frozen=True)

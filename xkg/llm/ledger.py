@@ -240,7 +240,7 @@ class Ledger:
         if spent + dollars > limit:
             raise BudgetError(
                 f"{question.stage}: ${spent:.2f} of the ${limit:.2f} allowed for {spender} has been spent, and the "
-                f"next call may cost ${dollars:.3f}; finished work is kept: run again with a higher "
+                f"next call may cost ${dollars:.3f}; finished work is kept; run again with a higher "
                 f"--{setting.replace('_', '-')} to continue"
             )
 
@@ -318,5 +318,5 @@ def _as_store_error(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
             f"{path} cannot be written ({error}), so no model is asked, since paid answers would be "
-            "lost: free up disk space, or choose a different folder with --kg"
+            "lost; free up disk space, or choose a different folder with --kg"
         ) from error

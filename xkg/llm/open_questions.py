@@ -106,9 +106,9 @@ class OpenQuestions:
         with self._reading() as db:
             row = db.execute("SELECT job, schema, answer IS NOT NULL FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] != job:
-            raise UnknownIdError(f"job {job} has no question {id[:40]!a}: `questions` lists the open questions")
+            raise UnknownIdError(f"job {job} has no question {id[:40]!a}; call `questions` for the open questions")
         if row[2]:
-            raise InputError(f"question {id} has already been answered: `questions` lists the open questions")
+            raise InputError(f"question {id} has already been answered; call `questions` for the open questions")
         return cast(Mapping[str, Any], json.loads(row[1]))
 
     def answer(self, job: int, id: str, answer: str) -> bool:

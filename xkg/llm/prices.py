@@ -57,7 +57,7 @@ class Prices:
         unknown = sorted(model for model in models if self.of(model) is None)
         if unknown:
             raise ConfigError(
-                f"a budget cannot be enforced for {', '.join(unknown)}, whose price is unknown: set it in llm.prices "
+                f"a budget cannot be enforced for {', '.join(unknown)}, whose price is unknown; set it in llm.prices "
                 f"(dollars per million tokens: input, output, cached), or omit the limit"
             )
 

@@ -65,7 +65,7 @@ class Prompt:
         in xkg."""
         if set(inputs) != set(self.inputs):
             odd = ", ".join(sorted(set(inputs) ^ set(self.inputs)))
-            raise XkgError(f"prompt {self.name} and its caller disagree on {odd}: correct one of them")
+            raise XkgError(f"prompt {self.name} and its caller disagree on {odd}; correct one of them")
         marks = {name: _mark(name, inputs) for name in self.inputs}
 
         def data(slot: re.Match[str]) -> str:

@@ -43,7 +43,7 @@ def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
 def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], kind: str) -> Path:
     if not roots:
         raise InputError(
-            "this server cannot open folders: set serve.roots, or start a stdio server in the repository's folder"
+            "this server cannot open folders; set serve.roots, or start a stdio server in the repository's folder"
         )
     for root in roots:
         try:
@@ -54,5 +54,5 @@ def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], ki
             return path
     opened = ", ".join(str(root) for root in roots)
     raise InputError(
-        f"{named[:200]!a} is not a {kind} under {opened}: choose a path there, or have serve.roots extended"
+        f"{named[:200]!a} is not a {kind} under {opened}; choose one that is, or ask the operator to extend serve.roots"
     )

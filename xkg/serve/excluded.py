@@ -133,6 +133,6 @@ def query_refused(hidden: Mapping[str, str]) -> str | None:
         return None
     return (
         f"serve.exclude hides {len(hidden)} papers in this graph, so Cypher, which could reach them, is "
-        f"off: "
+        f"off; "
         f"use the other tools, or serve a graph without them (xkg remove)"
     )

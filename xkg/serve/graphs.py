@@ -30,7 +30,7 @@ def served_folders(settings: Settings) -> dict[str, Path]:
     folders = (settings.kg, *settings.serve.graphs)
     named = {folder.resolve().name: folder for folder in folders}
     if len(named) < len(folders):
-        raise InputError("two graphs have the same name, because their folders do: rename one folder")
+        raise InputError("two graphs have the same name, because their folders do; rename one folder")
     if len(folders) > 1 and settings.store.url is not None:
         raise InputError("only graphs in folders can be served together; store.url is a single graph, so pass one --kg")
     return named
@@ -134,7 +134,7 @@ def require_graph(name: str) -> None:
         from xkg.serve.jobs.authority import NotAllowedError
 
         raise NotAllowedError(
-            f"this token does not cover the graph {name}: ask the server's operator for another token"
+            f"this token does not cover the graph {name}; ask the server's operator for another token"
         )
 
 

@@ -87,7 +87,7 @@ class Service:
         techniques, for up to `serve.questions.wait_seconds`. The answer says if the model did not reply. If there is no
         model, the answer contains the verifier's question for the reader."""
         if not query.strip():
-            raise InputError("the query is empty: give a technique's name, or describe what the code should do")
+            raise InputError("the query is empty; give a technique's name, or describe what the code should do")
         chosen = filters or Filters()
         if not verify:
             with self.snapshot() as snapshot:
@@ -115,7 +115,7 @@ class Service:
         from xkg.serve.verification.find_implementations import find_implementations
 
         if not task.strip():
-            raise InputError("the task is empty: describe what to implement")
+            raise InputError("the task is empty; describe what to implement")
         chosen = filters or Filters()
         return find_implementations(self.snapshot, self._seek, self.questions(), task, k, chosen, full)
 
@@ -182,7 +182,7 @@ class Service:
         from xkg.serve.search.locate import locate
 
         if not text.strip():
-            raise InputError("the technique is empty: give its name, or describe what the code should do")
+            raise InputError("the technique is empty; give its name, or describe what the code should do")
         copy = None if repository is None else self._working_copies().read(repository, roots)
         with self.snapshot(empty=copy is not None) as snapshot:
             return locate(
@@ -325,7 +325,7 @@ class Service:
         nowhere = self._settings.store.url is None and not self.folder.exists()
         what = f"there is no folder {self.folder}" if nowhere else f"the graph in {self._place} is empty"
         return (
-            f"{what}: run `xkg build --paper FILE --repo URL` or "
+            f"{what}; run `xkg build --paper FILE --repo URL` or "
             "`xkg import FOLDER`, then try again; to use another graph, pass --kg"
         )
 
@@ -357,7 +357,7 @@ class Service:
 
     def _require_open(self) -> None:
         if self._closed:
-            raise StoreError(f"the graph in {self._place} was closed: open it again")
+            raise StoreError(f"the graph in {self._place} was closed; open it again")
 
     def questions(self) -> "Questions":
         """Returns the configured language model for agents' questions."""

@@ -127,7 +127,7 @@ def _name(paper: str, sha256: str) -> str:
 
 def _damaged(path: Path, problem: str, paper: str | None) -> str:
     owner = ascii(paper) if paper else "its paper"
-    return f"bundle file {path} {problem}: build or import {owner} again, or remove it with `xkg remove`"
+    return f"bundle file {path} {problem}; build or import {owner} again, or remove it with `xkg remove`"
 
 
 def validate(bundle: PaperBundle) -> None:

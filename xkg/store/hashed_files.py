@@ -54,9 +54,9 @@ class HashedFiles(Generic[K, V]):
                 raise ValueError
             found = self.values.validate_python(json.loads(data))
         except OSError as error:
-            raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): run `xkg index rebuild`") from error
+            raise CorruptStoreError(f"{path} cannot be read ({error.strerror}); run `xkg index rebuild`") from error
         except (ValueError, ValidationError) as error:
-            raise CorruptStoreError(f"{path} has changed since it was written: run `xkg index rebuild`") from error
+            raise CorruptStoreError(f"{path} has changed since it was written; run `xkg index rebuild`") from error
         return {self._key(value): value for value in found}
 
     def readable(self, root: Path, name: str | None) -> tuple[str, list[str]]:
@@ -71,9 +71,9 @@ class HashedFiles(Generic[K, V]):
                 self.read(root, path.name)
             except CorruptStoreError:
                 path.rename(path.with_suffix(".damaged"))
-                notes.append(f"{path} has changed since it was written and was set aside: {self._remedy}")
+                notes.append(f"{path} has changed since it was written and was set aside; {self._remedy}")
             else:
                 return path.name, notes
         if name and not notes:
-            notes.append(f"{folder / name} is missing: {self._remedy}")
+            notes.append(f"{folder / name} is missing; {self._remedy}")
         return "", notes

@@ -24,7 +24,7 @@ def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
                 if path.name != new:
                     path.unlink(missing_ok=True)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be written ({error.strerror}): free up space, then try again") from error
+        raise StoreError(f"{folder} cannot be written ({error.strerror}); free up space, then try again") from error
 
 
 def waiting(kg: Path) -> list[Path]:

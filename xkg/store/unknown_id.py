@@ -33,7 +33,7 @@ def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: 
     quoted = repr(wanted[:120])
     papers = known.paper_ids()
     if not papers:
-        return UnknownIdError(f"no {kind} {quoted}: this graph is empty, build or import a paper first")
+        return UnknownIdError(f"no {kind} {quoted}: this graph is empty; build or import a paper first")
     owner = paper_of(wanted)
     bundle = None if kind == "paper" else known.paper_bundle(owner)
     technique = wanted.rpartition("@")[0] if kind == "code" else wanted

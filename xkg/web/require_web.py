@@ -18,4 +18,4 @@ def has_extra() -> bool:
 def require_extra() -> None:
     """Raises `ConfigError` with installation instructions if the extra is missing."""
     if not has_extra():
-        raise ConfigError(f"pages need the extra web: {install_extra('web')}")
+        raise ConfigError(f"pages need the extra web; {install_extra('web')}")

@@ -57,7 +57,7 @@ def test_a_change_in_its_place_may_run() -> None:
         (candidate(replacing("RATE * b", "RATE * b  # off")), "comments"),
         (candidate(replacing("RATE * b", "RATE *  b")), "comments"),
         (candidate(replacing("RATE * b", "RATE * (b")), "would not parse"),
-        (candidate(replacing("0.5", "0.0")), "outside its places"),
+        (candidate(replacing("0.5", "0.0")), "outside the component's places"),
     ],
 )
 def test_a_useless_change_is_refused(one: Candidate, reason: str) -> None:

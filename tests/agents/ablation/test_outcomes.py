@@ -70,7 +70,7 @@ def test_equal_runs_say_what_they_may_have_missed(runs: int, missed: str) -> Non
     [found] = campaign(same).importances()
     said = verdict(found)
     assert f"the same value in {'its one run' if runs == 1 else f'each of {runs} runs'}" in said
-    assert f"a change that shows in one of five runs is missed with a probability of {missed}" in said
+    assert f"an effect in one run in five would be missed with a probability of {missed}" in said
 
 
 def test_one_run_beside_one_run_says_nothing_of_noise() -> None:

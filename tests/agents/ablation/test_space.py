@@ -204,7 +204,8 @@ def test_plots_are_no_components() -> None:
 def test_entries_of_a_dictionary_are_switches() -> None:
     space, _ = space_of("settings = {'decay': 0.5, 'learning rate': 0.1, 'layers': [3, 1], 'seed': 4}\n")
     assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {
-        "decay": ["0.0", "0.25", "0.75"]
+        "decay": ["0.0", "0.25", "0.75"],
+        "learning rate": ["0.05", "0.2"],
     }
 
 
@@ -414,7 +415,7 @@ def test_only_what_the_metric_is_computed_from_is_tried_steps_before_numbers() -
         "Model(rate)": ["0.05", "0.2"],  # without it nothing is learned
     }
     reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["noise"] == "the task that the method is tried on"  # labels are computed from it
+    assert reasons["noise"] == "the task that the method is tested on"  # labels are computed from it
     assert reasons["rounds"] == "the length of training"
     assert reasons["width"] == "the size of something"
     assert {reasons[name] for name in ("patience", "margin")} == {"the metric is not computed from it"}
@@ -500,7 +501,7 @@ def test_the_first_of_a_sorted_list_are_a_choice_and_a_split_and_all_training_ar
     )
     assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"Neighbours(k)": ["2", "10"]}
     reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["share"] == "the task that the method is tried on"
+    assert reasons["share"] == "the task that the method is tested on"
 
 
 CHOICES = """def run(kind="relu", mean=0.5):
@@ -519,6 +520,44 @@ def test_other_texts_that_code_compares_a_setting_with_are_its_alternatives() ->
     metric = parse_metric("score ([0-9.]+):max")
     space, _, _ = find_space([PythonSource("train.py", CHOICES)], [], {"train.py": CHOICES}, metric)
     assert [one.value for one in of(space, "run(kind)")] == ["'tanh'"]
+
+
+ENTRIES = """\
+import random
+
+
+def settings():
+    chosen = {"show": "yes"}
+    chosen["mutation operator"] = "swap"
+    chosen["step size"] = 0.2
+    chosen["lowest"] = 9.0
+    return chosen
+
+
+def search(chosen):
+    if chosen["mutation operator"] == "swap":
+        def mutate(x):
+            return -x
+    elif chosen["mutation operator"] == "shift":
+        def mutate(x):
+            return x + chosen["step size"]
+
+    x = random.random()
+    for _ in range(9):
+        x = mutate(x)
+        chosen["lowest"] = min(chosen["lowest"], x)
+    print("error:", chosen["lowest"])
+
+
+search(settings())
+"""
+
+
+def test_entries_that_a_statement_assigns_are_settings_and_other_texts_select_other_functions() -> None:
+    assert candidates_of(ENTRIES) == {
+        "mutation operator: \"swap\" → 'shift'",
+        *(f"step size: 0.2 → {value}" for value in ("0.1", "0.4")),
+    }
 
 
 CLICK = """\
@@ -590,7 +629,7 @@ def test_what_draws_makes_data_repeats_or_sizes_is_no_component() -> None:
     space, _ = space_of(BESIDE)
     assert {c.name for c in space.components} == {"drift", "Fit(epsilon)"}  # no guard of numbers: those are small
     reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["reach"] == "the task that the method is tried on"
+    assert reasons["reach"] == "the task that the method is tested on"
 
 
 def test_numbers_of_the_command_that_no_code_declares_are_switches() -> None:
@@ -1042,7 +1081,7 @@ def test_the_objective_of_a_search_and_the_share_of_a_split_of_its_own_are_no_co
     space, _, _ = find_space([PythonSource("a.py", SOUGHT)], [], files, parse_metric("error: ([0-9.]+):min"))
     assert {c.name for c in space.components} == {"STEP"}
     reasons = {each.name: each.reason for each in space.left_out}
-    assert reasons["depth"] == "the task that the method is tried on"
+    assert reasons["depth"] == "the task that the method is tested on"
 
 
 def test_a_default_is_no_candidate_if_a_call_by_another_name_sets_it() -> None:
@@ -1241,6 +1280,38 @@ balance()
 
 def test_what_decides_when_the_metric_is_printed_is_tried_if_nothing_else_can_be() -> None:
     assert {text.partition(" → ")[0] for text in candidates_of(WHEN)} == {"balance(rate): 0.1"}
+
+
+DIMENSION = """\
+import random
+
+dimension = 20
+per_gene = 4
+genes = dimension + 1
+tries = per_gene * genes
+
+
+def utility(x):
+    return sum(each**2 for each in x)
+
+
+def climb(x, rate=0.3):
+    for _ in range(9):
+        new = min(([each + rate * random.gauss(0, 1) for each in x] for _ in range(tries)), key=utility)
+        x = min(x, new, key=utility)
+    return utility(x)
+
+
+print("error:", climb([1.0] * genes))
+"""
+
+
+def test_a_size_less_a_constant_is_a_size_and_a_factor_of_a_count_is_a_setting() -> None:
+    assert {text.partition(" → ")[0] for text in candidates_of(DIMENSION)} == {"climb(rate): 0.3", "per_gene: 4"}
+    space, _, _ = find_space(
+        [PythonSource("a.py", DIMENSION)], [], {"a.py": DIMENSION}, parse_metric("error: ([0-9.]+):min")
+    )
+    assert {left.name: left.reason for left in space.left_out}["dimension"] == "the size of something"
 
 
 STATIC = """\

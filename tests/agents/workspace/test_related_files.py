@@ -68,7 +68,7 @@ def test_links_pipes_binaries_and_large_files_of_a_folder_are_left_out(code: Pat
     assert set(found.texts) == {"related/attention/model.py", "related/attention/deep/layer.py"}
     assert "secret" not in str(found.texts)
     [note] = found.notes
-    assert "files are left out: links, files over 200 kB, or not in UTF-8" in note
+    assert "files are left out: links, files over 200 kB, or files not in UTF-8" in note
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_is_refused_with_its_name(code: Path, tmp_path: Path
         with pytest.raises(InputError, match=r"--related|empty"):
             read_related([str(tmp_path / name) if "\0" not in name else name], STARTER)
     for name in ("/", "~"):
-        with pytest.raises(InputError, match="use the folder that contains only the code"):
+        with pytest.raises(InputError, match="pass the folder that contains only the code"):
             read_related([name], STARTER)
 
 

@@ -62,7 +62,7 @@ WRITABLE = [
 
 @pytest.mark.parametrize("path", REFUSED)
 def test_a_model_cannot_write_what_steers_other_tools(path: str) -> None:
-    with pytest.raises(EditError, match="may not be written"):
+    with pytest.raises(EditError, match="must not be written"):
         applied({}, [FileEdit(file=path, kind="file", target="", text="x = 1\n")])
 
 
@@ -101,7 +101,7 @@ def test_a_candidate_that_changes_a_hidden_file_is_refused() -> None:
         places=(place,),
         replacements=(Replacement(path=path, start=6, end=9, old="0.1", new="0.5"),),
     )
-    assert "may not be written" in str(refusal(candidate, {path: text}, {path: "rate: 0.5\n"}, ()))
+    assert "must not be written" in str(refusal(candidate, {path: text}, {path: "rate: 0.5\n"}, ()))
 
 
 def test_a_change_older_than_the_rule_is_not_brought_to_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

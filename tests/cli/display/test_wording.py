@@ -11,7 +11,7 @@ from xkg.cli.display.wording import for_people
 
 OF_TOOLS = re.compile(
     r"get_(?:paper|technique|code)|list_papers|graph_schema|plan_context|job_status|search_techniques|find_implementations|related_papers|detail=|include_code|"
-    r"\bcursor\b|\buri\b|larger k\b|name the folder of"
+    r"\bcursor\b|\buri\b|larger k\b|pass its folder"
 )
 NOT_SHOWN = ("tools/", "jobs/", "http/", "prompts.py", "stdio.py", "answers/paging.py", "answer_text.py")
 
@@ -38,14 +38,16 @@ def test_no_text_names_a_tool() -> None:
 
 
 def test_a_plan_of_ablations_names_commands() -> None:
-    note = "the graph stores no place for it; name the folder of a repository to search that"
+    note = "the graph stores no place for it; to search a repository, pass its folder"
     planned = PlannedAblation(
         name="Without steam", component="p#steam", ablated_part="steam", action="REMOVE", replacement=(), metrics=(),
         why="so", note=note,
     )  # fmt: skip
-    late = "by no model: m: no answer in time; it continues in the background: ask the same again in a minute"
+    late = (
+        "by no model: m: no answer in time; the model keeps working in the background; repeat the request in a minute"
+    )
     plan = AblationPlan(paper="p", title="Bread", planned_by=late, ablations=(planned,), searched="stored places")
     shown = in_commands(plan)
-    assert shown.ablations[0].note.endswith("; --repo FOLDER searches a repository")
+    assert shown.ablations[0].note.endswith("; to search a repository, pass --repo FOLDER")
     assert "llm.seconds" in shown.planned_by
     assert "background" not in shown.planned_by

@@ -71,7 +71,7 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
         (b"a\tb\tc\td\n", "line 1: 4 columns"),
         (
             b"2402.17135, https://github.com/o/n\n",
-            "line 1: the columns are separated by commas: separate them with tabs",
+            "line 1: the columns are separated by commas; separate them with tabs",
         ),
         (b"2402.17135 https://github.com/o/n\n", "separated by spaces"),
         (b"paper;repo\nx; https://github.com/o/n\n", "separated by semicolons"),

@@ -293,7 +293,7 @@ def test_the_report_says_how_many_techniques_are_hidden(
     report = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert (report.rows[0].techniques, sum(report.rows[0].hidden.values())) == (0, 1)
     show(report)
-    assert "0 techniques, 1 hidden (xkg show says why)" in capsys.readouterr().out
+    assert "0 techniques, 1 hidden (see `xkg show`)" in capsys.readouterr().out
     again = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert again.rows[0].hidden == report.rows[0].hidden
 

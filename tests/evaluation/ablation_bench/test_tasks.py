@@ -118,7 +118,7 @@ def test_a_plan_is_judged_and_reported(instances: Path, tmp_path: Path, capsys: 
         assert counted in problems
     main("report", Path(log.location), against=Path(log.location))
     printed = capsys.readouterr().out
-    assert "the model of the planner" not in printed
+    assert "the same model as the planner" not in printed
     assert "+0.000" in printed.splitlines()[-1]
 
 

@@ -62,7 +62,7 @@ def test_judgements_that_cannot_be_used_are_counted() -> None:
     )
     assert verdicts.by_item == {"x": {"a": "exact"}}
     assert [problem.split(": ", 1)[1] for problem in problems] == [
-        "judged twice; the first counts",
+        "judged twice; only the first judgement counts",
         "the graph has no such item",
         "'fine' is none of exact, broader, narrower, wrong",
     ]

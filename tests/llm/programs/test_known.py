@@ -115,7 +115,7 @@ def test_a_build_without_a_key_names_what_is_installed(tmp_path: Path, monkeypat
         build(Settings(kg=tmp_path / "kg"), tmp_path / "paper.md", None)
     line = str(caught.value)
     assert "no API key" in line
-    assert "Claude Code is installed: try --llm claude-code" in line
+    assert "Claude Code is installed; try --llm claude-code" in line
     found = {check.name: check for check in examine(Settings(kg=tmp_path, llm=LlmSettings(model="none"))).findings}
     assert found["Claude Code"].seen == f"{fake}, logged in"
     assert (found["Codex"].seen, found["Codex"].ok, found["Codex"].optional) == ("not installed", False, True)

@@ -216,7 +216,7 @@ def test_pins_choose_the_python_that_has_wheels_for_them(
     monkeypatch.setattr("xkg.sandbox.packages.environments.installed", dict)
     made = maker.make(["alpha"], lines)
     assert (made.python, made.packages) == (None, ("alpha==2.0",))
-    assert any(note.startswith(f"alpha==1.0 needs Python {oldest}, which is not installed: ") for note in made.notes)
+    assert any(note.startswith(f"alpha==1.0 needs Python {oldest}, which is not installed; ") for note in made.notes)
 
 
 def test_the_repository_asks_for_a_python(index: Index, tmp_path: Path) -> None:

@@ -53,9 +53,9 @@ def test_the_version_with_most_wheels_of_those_that_are_lacking() -> None:
     ]
     assert with_most_wheels(offers, HERE) == ["3.8", "3.7"]
     assert with_most_wheels(offers, ("3.12",)) == []
-    assert where_wheels_are(offers, "3.8") == ["b==1 needs Python 3.7, which is not installed: pyenv install 3.7"]
+    assert where_wheels_are(offers, "3.8") == ["b==1 needs Python 3.7, which is not installed; run `pyenv install 3.7`"]
     assert where_wheels_are(offers[:1], "3.11") == [
-        "a==1 needs Python 3.7 to 3.8, which is not installed: uv python install 3.8"
+        "a==1 needs Python 3.7 to 3.8, which is not installed; run `uv python install 3.8`"
     ]
 
 

@@ -37,7 +37,7 @@ def test_a_list_that_changed_is_no_longer_gone_on_with() -> None:
     cursor = Page(None, "tool", 1).after(["a", "b"])
     assert Page(cursor, "tool", 1).start(["a", "b", "c"]) == 2
     for changed in (["b", "a", "c"], ["x", "b", "c"], ["a"], []):
-        with pytest.raises(InputError, match="ask again without it"):
+        with pytest.raises(InputError, match="start again without a cursor"):
             Page(cursor, "tool", 1).start(changed)
 
 

@@ -126,7 +126,7 @@ def test_an_unknown_technique_names_techniques_and_no_paper(
     with pytest.raises(UnknownIdError) as unknown:
         technique_id(snapshot, reference)
     assert sorted(unknown.value.nearest) == sorted(near)
-    with pytest.raises(UnknownIdError, match=r"'#cool-smoke' is only the end of an id: put the paper's id before it"):
+    with pytest.raises(UnknownIdError, match=r"'#cool-smoke' is only the end of an id; put the paper's id before it"):
         technique_id(snapshot, "#cool-smoke")
 
 

@@ -129,7 +129,7 @@ def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
     listed = jobs_answer(jobs, LISTED, OPERATOR)
     assert [job.job for job in listed.jobs] == [7, 6, 5, 4, 3]
     assert "2 older jobs" in listed.cut
-    assert jobs_answer(jobs, LISTED + 2, OPERATOR).cut == "stages and results: ask for a job by number"
+    assert jobs_answer(jobs, LISTED + 2, OPERATOR).cut == "stages and results: call job_status with a job number"
     assert budget.size(listed) <= budget.TOKENS["concise"]
     assert "job 7: failed" in text(listed)
 

@@ -20,13 +20,13 @@ def refusal(
         return "the change is empty"
     for path in differing:
         if why := refused_path(path, before):
-            return f"{path} may not be written: {why}"
+            return f"{path} must not be written: {why}"
         places = [place for place in candidate.places if place.path == path]
         own = {line for place in places for line in range(place.start_line, place.end_line + 1)}
         for start, end in changed_lines(before[path], after[path]):
             lines = Place(path=path, start_line=start, end_line=end)
             if not own.issuperset(range(start, end + 1)):
-                return f"it changes {lines}, which is outside its places"
+                return f"it changes {lines}, which is outside the component's places"
             for place in protected:
                 if place.meets(lines):
                     return f"it changes {lines}, and {place} computes the metric"

@@ -17,7 +17,7 @@ from xkg.value import Value
 CRITICAL = 0.05
 """The relative change above which a component is critical, if the change also exceeds the noise."""
 SIGNIFICANT = 0.05
-"""The significance level, and the highest expected share of false claims."""
+"""The significance level, which is also the maximum expected fraction of false claims."""
 
 
 class Effect(Value):

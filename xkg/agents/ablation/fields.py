@@ -17,7 +17,10 @@ class TaskFields(TypedDict, total=False):
     run: Annotated[str, Option("Command that trains and evaluates; {seed} is replaced by each seed.")]
     metrics: Annotated[
         Sequence[str],
-        Option("results.json:test_mse:min, log.csv:loss:min or a pattern; the first is primary.", "--metric"),
+        Option(
+            "Metric: results.json:mse:min, log.csv:loss:min or a pattern (repeatable; the first is primary).",
+            "--metric",
+        ),
     ]
     paper: Annotated[str, Option("Paper in the graph whose techniques are the components.")]
     setup: Annotated[str, Option("Command that runs before --run, in the same sandbox.")]

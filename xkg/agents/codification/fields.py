@@ -13,11 +13,11 @@ class NamedFields(TypedDict, total=False):
     """The required fields of a task, set in its file or as options."""
 
     method: Annotated[
-        str, Option("paper.tex#sec:method, a text file, a paper or technique in the graph, or the text itself.")
+        str, Option("Method: paper.tex#sec:method, a text file, a paper or technique in the graph, or text.")
     ]
     starter: Annotated[str, Option("Folder, folder@commit or https URL of the starter code.")]
     run: Annotated[str, Option("Command that trains and evaluates, such as 'python train.py'.")]
-    metric: Annotated[str, Option("'test acc: ([0-9.]+):max', json:FILE#PATH:max or csv:FILE#COLUMN:min.")]
+    metric: Annotated[str, Option("Metric: 'test acc: ([0-9.]+):max', json:FILE#PATH:max or csv:FILE#COLUMN:min.")]
 
 
 class TaskFields(TypedDict, total=False):
@@ -33,14 +33,14 @@ class TaskFields(TypedDict, total=False):
     data: Annotated[Mapping[str, Path], Option("Mount this folder read-only at PATH (repeatable).")]
     related: Annotated[
         Sequence[str],
-        Option("File or folder that belongs to the method, in the starter or elsewhere, read-only (repeatable)."),
+        Option("Read-only file or folder that belongs to the method, in the starter or elsewhere (repeatable)."),
     ]
     protect: Annotated[
         Sequence[str], Option("File or file::function in the evaluation that must not change (repeatable).")
     ]
     may_change_evaluation: Annotated[bool, Option("Allow changes to evaluation code; the report lists them.")]
     mode: Annotated[
-        Mode, Option("agent (default); for comparison, one call (single) or a fixed sequence (prescribed).")
+        Mode, Option("Mode: agent (default) or, for comparison, single (one call) or prescribed (a fixed sequence).")
     ]
     graph: Annotated[bool, Option("Work without the graph's techniques and code.", "--no-graph")]
 

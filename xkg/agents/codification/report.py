@@ -72,7 +72,7 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         yield f"changed lines in {path} that never ran: {', '.join(map(str, lines[:20]))}"
     yield "compare the parts below with the method's text; a run shows that lines ran, not that they are correct"
     if session.baseline.metric is not None and verdict.metric is not None:
-        yield "one run before and one after: more seeds are needed to judge the change in the metric"
+        yield "the metric was measured in one run before and one run after; judging the change takes more seeds"
 
 
 def _places(session: Session, verdict: Verdict | None) -> Iterator[str]:

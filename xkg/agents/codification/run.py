@@ -123,7 +123,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     if baseline.metric is None:
         # Start from scratch if the command is repeated.
         shutil.rmtree(folder)
-        notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
+        notes = f" (notes: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
             f"the unchanged starter does not report its metric: {baseline.problem}{notes}; correct --run or --metric, "
             "pass the starter's data with --data, or pass --baseline if the starter cannot run yet"
@@ -277,7 +277,7 @@ def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
     if not changes:
         return ()
     named = "; ".join(changes[:6])
-    return (f"the evaluation was changed ({named}): the metrics before and after may not be comparable",)
+    return (f"the evaluation was changed ({named}), so the metrics before and after may not be comparable",)
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:

@@ -23,7 +23,7 @@ from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for
 from xkg.serve.service import Service
 
-_WITHOUT_KEY = "nothing can be implemented without one; to use your own endpoint, set llm.base_url"
+_WITHOUT_KEY = "`xkg implement` needs a language model; to use your own endpoint, set llm.base_url"
 RUNS = "runs"
 """The folder in a graph that contains its runs."""
 

@@ -48,7 +48,7 @@ def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:
-        raise ConfigError(f"Inspect logs need inspect-ai: {install_extra('eval')}") from error
+        raise ConfigError(f"Inspect logs need inspect-ai; {install_extra('eval')}") from error
     log = _log(folder, models)
     try:
         write_eval_log(log, str(file.absolute()))

@@ -154,7 +154,7 @@ def _misplaced(
     for part in parts:
         found = placed.get(part.strip().lower(), [])
         if not found:
-            faults.append(f"the part {part!a} has no place: specify the file and lines that implement it")
+            faults.append(f"the part {part!a} has no place; specify the file and lines that implement it")
         for place in found:
             text = texts.get(place.file)
             if text is None or not 1 <= place.start_line <= place.end_line <= text.count("\n") + 1:
@@ -171,5 +171,5 @@ def _misplaced(
                 what = "its changed lines" if new else "its lines"
                 faults.append(f"{part!a} at {here}: none of {what} ran when the program did: call it there")
     if parts and len(set(unchanged)) == len(set(parts)):
-        faults.append("no part is on changed lines: specify the lines that were changed")
+        faults.append("no part is on changed lines; specify the lines that were changed")
     return faults, unchanged

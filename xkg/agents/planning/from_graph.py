@@ -17,7 +17,7 @@ _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
 _FITTING = 0.9
-"""The minimum score for an idea, because similar techniques are often not substitutes."""
+"""The minimum score for an idea. Similar techniques are often not substitutes."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"

@@ -32,7 +32,7 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
     if workspace.base is None or not folder.expanduser().is_dir():
         raise InputError(
             f"the starter {workspace.spec} is not a git repository on this machine; export the result as a patch, or "
-            "pass a clone of it with --to"
+            "pass a clone of the repository with --to"
         )
     touched = set(workspace.changed())
     if not touched:

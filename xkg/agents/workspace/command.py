@@ -151,7 +151,7 @@ class Commands:
             if not place.exists():
                 raise InputError(f"--data {name}: {place} does not exist")
             if not name or ".." in name.split("/"):
-                raise InputError(f"--data {name!a}: use a path inside the starter, as in data=/datasets/cifar")
+                raise InputError(f"--data {name!a}; use a path inside the starter, as in data=/datasets/cifar")
 
     def within(self, seconds: float) -> "Commands":
         """The same commands, with a time limit that is no longer than `seconds`."""
@@ -324,7 +324,7 @@ class Commands:
             if result.exit_code == 0:
                 return None
             if result.exit_code == 153:
-                return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed that much"
+                return f"it wrote more than {self.limits.disk_mb} MB to one file or to its output"
             last = _last_error(result.output)
             found = hint(
                 result.output,

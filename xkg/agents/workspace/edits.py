@@ -36,7 +36,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
     changed: dict[str, str] = {}
     for number, edit in enumerate(edits, 1):
         if why := refused_path(edit.file, texts):
-            raise EditError(f"edit {number}: {edit.file!a} may not be written: {why}")
+            raise EditError(f"edit {number}: {edit.file!a} must not be written: {why}")
         text = changed.get(edit.file, texts.get(edit.file))
         if edit.kind == "file":
             changed[edit.file] = _ended(edit.text)

@@ -70,7 +70,7 @@ def measured(
         if not ran.ok:
             return ran
         if ran.left_at is None:
-            problem = f"it left more than the {commands.limits.disk_mb} MB that a run may write"
+            problem = f"its files take up more than the {commands.limits.disk_mb} MB that a run may write"
             return ran.model_copy(update={"ended": "disk", "exit_code": None, "problem": problem})
         outputs = set(ran.rewritten if origin.outputs is None else origin.outputs) - set(origin.measuring)
         for without in dict.fromkeys((origin.edited, ())):

@@ -77,7 +77,7 @@ class Metric(Value):
         assert self.path is not None
         content = files.get(self.path)
         if content is None:
-            raise MetricError(f"the run left no readable file {self.path} (at most 4 MB)")
+            raise MetricError(f"the run wrote no readable file {self.path} of at most 4 MB")
         text = content.decode("utf-8", "replace")
         value = self._in_json(text) if self.source == "json" else self._in_csv(text)
         return _number(value, f"{self.path}#{self.key}")
@@ -126,7 +126,7 @@ class Metric(Value):
         except csv.Error as error:
             raise MetricError(f"{self.path} is not valid CSV ({error})") from error
         except (ValueError, StopIteration):
-            raise MetricError(f"{self.path} has no value in a column {self.key!a}") from None
+            raise MetricError(f"{self.path} has no value in the column {self.key!a}") from None
 
 
 def plain_text(pattern: str) -> str:

@@ -232,6 +232,6 @@ def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
     if reason == "too-slow" and metric.source == "output":
         return (
             f"{place} takes more than {bounds.step_seconds:g} s on the output; use fewer repetitions, such as "
-            "'accuracy = ([0-9.]+)' for '.*accuracy.*=.*([0-9.]+)'"
+            "'accuracy = ([0-9.]+)' instead of '.*accuracy.*=.*([0-9.]+)'"
         )
     return f"{place} cannot be read ({reason}); print or store less around the number"

@@ -78,8 +78,8 @@ def read_related(
             if not found:
                 raise InputError(f"--related {name!a} has no text file that can be read")
             if left_out:
-                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or not in UTF-8"
-                notes.append(f"of {printable_line(name)}, {left_out} files are left out: {why}")
+                why = f"links, files over {MOST_FILE_BYTES // 1000} kB, or files not in UTF-8"
+                notes.append(f"in {printable_line(name)}, {left_out} files are left out: {why}")
             texts |= {f"{folder}/{top}/{path}": text for path, text in found.items()}
         else:
             texts[f"{folder}/{top}"] = _of_file(place, name)
@@ -103,7 +103,7 @@ def _place(name: str, roots: Sequence[Path] | None) -> Path:
             f"--related {name[:200]!a} is neither a file in the starter nor a file or folder on this machine"
         ) from error
     if place.parent == place or place == Path.home().resolve():
-        raise InputError(f"--related {name!a}: use the folder that contains only the code")
+        raise InputError(f"--related {name!a}; pass the folder that contains only the code")
     return place
 
 

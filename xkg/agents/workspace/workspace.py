@@ -167,7 +167,7 @@ class Workspace:
         new: _Changes = {}
         for path, content in changes.items():
             if why := refused_path(path, self.files):
-                raise UnsafeInputError(f"{path!a} may not be written: {why}")
+                raise UnsafeInputError(f"{path!a} must not be written: {why}")
             known = self.files.get(path)
             if content is None:
                 if known is not None:

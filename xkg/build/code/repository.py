@@ -98,7 +98,7 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
     return (
         f"{checkout.repository.id} has no source in a supported language ({summary}"
         + (f"; languages: {languages}" if languages else "")
-        + f"); supported languages are {LANGUAGES}: pass the repository that contains the code"
+        + f"); supported languages are {LANGUAGES}; pass the repository that contains the code"
     )
 
 

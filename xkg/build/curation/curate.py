@@ -262,7 +262,7 @@ def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Can
         if count % _CITED_PER_FOUND == 0 and near:
             order.append(near.popleft())
     rest = [pair for pair in found if pair[1].scores["nearness"] < middle]
-    far = "it is less similar to the target than three in four of its references"
+    far = "it is less similar to the target than three quarters of the target's references"
     return [
         *order,
         *near,

@@ -203,7 +203,7 @@ class Guide:
         try:
             answer = self._ask(load_prompt(_FOLDER / "own_repository.md"), OwnRepository, inputs, about=facts.full_name)
         except AnswerError as error:
-            self._note(f"could not determine whether {facts.full_name} is a paper's own: {error}")
+            self._note(f"could not determine whether {facts.full_name} is a paper's own repository: {error}")
             return None
         return answer.own, f"{self.model}: {printable_line(answer.why)[:300]}"
 

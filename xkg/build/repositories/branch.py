@@ -74,18 +74,18 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
     has different commits, or if only git can write the references' format."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
-        raise InputError(f"{folder} is not a git repository: use the patch instead")
+        raise InputError(f"{folder} is not a git repository; use the patch instead")
     if directory.settings.get("extensions.refstorage", "files") != "files":
-        raise InputError(f"{folder} stores its branches in a format that only git can write: use the patch instead")
+        raise InputError(f"{folder} stores its branches in a format that only git can write; use the patch instead")
     known = git.find_commit(directory, base)
     if known is None:
-        raise InputError(f"{folder} no longer contains commit {base[:12]}: use the patch instead")
+        raise InputError(f"{folder} no longer contains commit {base[:12]}; use the patch instead")
     present = directory.commit(f"refs/heads/{name}")
     with _commits(directory, new, known.oid) as (own, ids):
         if present is not None:
             if present == ids[-1]:
                 return present
-            raise InputError(f"{folder} already has a branch {name} with different commits: choose another name")
+            raise InputError(f"{folder} already has a branch {name} with different commits; choose another name")
         git.take_packs(own, directory.common / "objects" / "pack")
     place = directory.common / "refs" / "heads" / name
     place.parent.mkdir(parents=True, exist_ok=True)

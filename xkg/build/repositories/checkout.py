@@ -127,7 +127,7 @@ def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     Raises `InputError` if the folder does not exist, is a file, or is empty."""
     if not folder.is_dir():
         state = "is a file" if folder.exists() else "does not exist"
-        raise InputError(f"{folder} {state}: pass the folder of a repository")
+        raise InputError(f"{folder} {state}; pass the folder of a repository")
     path = folder.resolve()
     _require_under(path, roots, str(folder))
     directory = git_directory.find(path, roots)
@@ -169,7 +169,7 @@ def _fetch_url(spec: str, cache: Path, largest: int) -> Checkout:
     if address is None:
         raise InputError(f"{spec}: not a repository URL (https://host/owner/name)")
     if address.within and not address.reference:
-        raise InputError(f"{spec} points inside a repository: pass {address.url}, optionally with @COMMIT")
+        raise InputError(f"{spec} points inside a repository; pass {address.url}, optionally with @COMMIT")
     _check_reference(address.reference or None, spec)
     if address.within:
         address = _with_branch(address)

@@ -87,7 +87,7 @@ def _reaching(url: str, done: str) -> Iterator[None]:
         message = f"{url} redirects to another host, {error}: if that host is correct, pass its address"
         raise InputError(message) from error
     except git.TooLargeError as error:
-        message = f"{url} is larger than the {error} limit for fetches: clone it yourself and pass that folder"
+        message = f"{url} is larger than the {error} limit for fetches; clone it yourself and pass that folder"
         raise InputError(message) from error
     except git.GitError as error:
         raise UnreachableError(f"{url} cannot be {done}: {error}; check the address, or pass a folder") from error

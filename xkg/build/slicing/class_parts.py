@@ -152,7 +152,7 @@ class ClassParts(KeptLines):
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
-        """The kept members, or None if the kept members reach attributes by computed names."""
+        """The members to keep, or None if a member accesses attributes by names computed at run time."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member

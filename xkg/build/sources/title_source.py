@@ -66,7 +66,7 @@ class TitleSource:
                 listed = "; ".join(map(str, alike[:_LISTED]))
                 raise InputError(
                     f"{len(alike)} papers on {self._index.name} have the title {title!r}: {listed}; pass the id of the "
-                    "one you mean, or --first"
+                    "right paper, or --first"
                 )
         nearest = [match for match in matches if match.similarity >= _DOUBTFUL]
         if nearest and self._first:

@@ -9,7 +9,7 @@ _COMMON = frozenset(
     "the of and to for that with are by this it be as on an can which from is we their each its "
     "these has our after".split()
 )
-"""These make up about 25 % of the words in English papers, and at most 3 % in other languages."""
+"""Words that make up about 25 % of the words in English papers, and at most 3 % in other languages."""
 _FORMULA = re.compile(r"\$[^$]{0,2000}\$")
 _FEWEST_WORDS, _LEAST_SHARE = 20, 0.06
 _MOST_OTHER_LETTERS = 0.2

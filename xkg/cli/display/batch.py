@@ -27,7 +27,7 @@ def lines(report: BatchReport) -> Iterator[Text | Padding]:
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
-        hidden = f", {sum(row.hidden.values())} hidden (xkg show says why)" if row.hidden else ""
+        hidden = f", {sum(row.hidden.values())} hidden (see `xkg show`)" if row.hidden else ""
         code = f", code: {code}" if code else ""
         found = f"{plural(row.techniques, 'technique')}{hidden}{code}"
         cost = f", ${row.cost_usd:.2f}" if row.cost_usd else ""
@@ -57,7 +57,7 @@ def require_place(path: Path) -> None:
     """Raises `InputError` if a page cannot be written to this file. Called before a build, so that hours of work are
     not wasted."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"the report {path} cannot be written: choose a file in an existing folder")
+        raise InputError(f"the report {path} cannot be written; choose a file in an existing folder")
 
 
 def page(report: BatchReport, path: Path) -> None:
@@ -67,7 +67,7 @@ def page(report: BatchReport, path: Path) -> None:
     try:
         path.write_text(console.export_html(), encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(f"the report {path} cannot be written ({error.strerror}): choose another file") from error
+        raise InputError(f"the report {path} cannot be written ({error.strerror}); choose another file") from error
 
 
 def _print(console: Console, report: BatchReport) -> None:

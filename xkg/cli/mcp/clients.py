@@ -197,7 +197,7 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
         if "$" in part or "{" in part or not part.isprintable():
-            raise InputError(f"{part!a} has a special meaning for clients: use a folder with a plainer name")
+            raise InputError(f"{part!a} has a special meaning for clients; use a folder with a plainer name")
     return Local(command)
 
 
@@ -207,12 +207,12 @@ def remote(url: str, token: str | None) -> Remote:
     try:
         place = address(plain_url(url))
     except ValueError:
-        raise InputError(f"{url[:200]!a} is not an address: use https://HOST/mcp, without user or password") from None
+        raise InputError(f"{url[:200]!a} is not an address; use https://HOST/mcp, without user or password") from None
     if "${" in url:
-        raise InputError(f"{url[:200]!a} has a special meaning for clients: write the address in full")
+        raise InputError(f"{url[:200]!a} has a special meaning for clients; write the address in full")
     here = place.is_loopback
     if not here and place.scheme != "https":
-        raise InputError(f"{url} would send tokens and answers unencrypted: use an https address")
+        raise InputError(f"{url} would send tokens and answers unencrypted; use an https address")
     if token is not None and not re.fullmatch(r"(?!xkg_)[A-Za-z_][A-Za-z0-9_]{0,99}", token):
         raise InputError("--token-env requires the name of an environment variable, such as XKG_TOKEN, not a token")
     return Remote(url, token if token is not None or here else TOKEN_VARIABLE)
@@ -232,7 +232,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
     """Returns the entry for a client's file. Raises `InputError` if not all clients accept the name, or if this
     client's file does not support this kind of server."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
-        raise InputError(f"{name[:80]!a} is not a valid server name: use up to 40 letters, digits, - and _")
+        raise InputError(f"{name[:80]!a} is not a valid server name; use up to 40 letters, digits, - and _")
     form = _FORMATS[client]
     match server:
         case Local(command):
@@ -243,7 +243,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
         case Remote(url, token):
             if form.url is None:
                 raise InputError(
-                    f"the configuration file for {form.name} cannot contain addresses: add {url} under Settings, "
+                    f"the configuration file for {form.name} cannot contain addresses; add {url} under Settings, "
                     f"Connectors; or omit --url, and the client starts a server itself"
                 )
             fields: dict[str, Any] = {**form.remote, form.url: url}
@@ -253,7 +253,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
                 return Entry(form.servers, name, {**fields, "bearer_token_env_var": token})
             if form.variable is None:
                 raise InputError(
-                    f"{form.name} accepts a token only as plain text in its settings: add the server and its header "
+                    f"{form.name} accepts a token only as plain text in its settings; add the server and its header "
                     f"yourself, or omit --url, and the client starts a server itself"
                 )
             fields["headers"] = {"Authorization": f"Bearer {form.variable.format(token)}"}
@@ -271,11 +271,11 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
     form = _FORMATS[client]
     if scope == "project":
         if form.project is None:
-            raise InputError(f"{form.name} has no project configuration: use --scope user")
+            raise InputError(f"{form.name} has no project configuration; use --scope user")
         return project / form.project
     if form.user is None:
         raise InputError(
-            f"{form.name} manages its user configuration itself: run the command printed by "
+            f"{form.name} manages its user configuration itself; run the command printed by "
             f"`xkg mcp install {client} --scope user`"
         )
     return form.user()
@@ -302,10 +302,10 @@ def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> l
         if client == "vscode":
             lines.append("VS Code asks for the token when it starts the server, and stores it in its secret storage")
         else:
-            lines.append(f"the token is read from {server.token}: set it where the client is started")
+            lines.append(f"the token is read from {server.token}; set it where the client is started")
         lines.append("the server's operator creates a token with `xkg token create NAME`")
     if isinstance(server, Local) and scope == "project":
-        lines.append("the file contains paths on this machine: anyone you share it with needs their own")
+        lines.append("the file contains paths on this machine; anyone you share it with needs their own paths")
     if client in ("codex", "gemini") and scope == "project":
         lines.append(f"{_FORMATS[client].name} reads a project's file only if the project is trusted")
     return [*lines, "to check: " + _FORMATS[client].check.format(name=name)]

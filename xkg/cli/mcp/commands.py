@@ -59,11 +59,11 @@ def install(
         typer.Option("--allow-agents", help="Let the client start `implement` jobs (xkg serve --allow-agents)."),
     ] = False,
     allow_run: Annotated[
-        bool, typer.Option("--allow-run", help="Let the client run scripts on code (xkg serve --allow-run).")
+        bool, typer.Option("--allow-run", help="Let the client run scripts in the sandbox (xkg serve --allow-run).")
     ] = False,
     skill: Annotated[
         bool,
-        typer.Option("--skill", help="Also install a skill for answering a build's questions; allows builds."),
+        typer.Option("--skill", help="Also install a skill for answering a build's questions. Implies --allow-build."),
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write to the client's file instead of printing.")] = False,
 ) -> None:
@@ -87,7 +87,7 @@ def install(
     server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)
     folder = (project or Path()).expanduser().absolute()
     if scope == "project" and not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: pass a project's folder, or --scope user")
+        raise InputError(f"{folder} is not a folder; pass a project's folder, or --scope user")
     wanted = clients.entry(client, server, name)
     command = clients.add_command(client, wanted) if scope == "user" else None
     if write:
@@ -135,7 +135,7 @@ def _left_behind(settings: "Settings") -> list[str]:
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")
     if Path("xkg.yaml").is_file():
-        lines.append("note: the server reads xkg.yaml in the folder where the client starts it, which may differ")
+        lines.append("note: the server reads xkg.yaml from the folder in which it starts, which may be another one")
     names = sorted(variable for variable in os.environ if variable.startswith("XKG_") and variable != "XKG_KG")
     if names:
         lines.append(f"note: if these variables matter, set them in the client's environment too: {', '.join(names)}")

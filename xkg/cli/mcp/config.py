@@ -32,7 +32,7 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     is left unchanged, and the message says how to edit the file by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
-        raise InputError(f"{path} is a link to a file outside {within}: write {target} yourself, if that is intended")
+        raise InputError(f"{path} is a link to a file outside {within}; write {target} yourself, if that is intended")
     before = _read(path, target)
     edit = _toml if path.suffix == ".toml" else _json
     old = "" if before is None else _decoded(before, path, wanted)
@@ -62,14 +62,14 @@ def put_skill(path: Path, text: str, within: Path | None) -> bool:
     leads outside `within`, or if the file cannot be written."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
-        raise InputError(f"{path} is a link to a file outside {within}: remove it, then run this again")
+        raise InputError(f"{path} is a link to a file outside {within}; remove it, then run this again")
     if _read(path, target) == text.encode():
         return False
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, text.encode())
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): correct its permissions") from error
+        raise InputError(f"{path} cannot be written ({error.strerror}); correct its permissions") from error
     return True
 
 
@@ -78,15 +78,15 @@ def _read(path: Path, target: Path) -> bytes | None:
         if not target.exists():
             return None
         if not target.is_file():
-            raise InputError(f"{path} is not a regular file: move it away, then run this again")
+            raise InputError(f"{path} is not a regular file; move it away, then run this again")
         with target.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as error:
         raise InputError(
-            f"{path} cannot be read ({error.strerror}): correct its permissions, then run this again"
+            f"{path} cannot be read ({error.strerror}); correct its permissions, then run this again"
         ) from error
     if len(data) > _LARGEST:
-        raise InputError(f"{path} is too large for a configuration file: check it first")
+        raise InputError(f"{path} is too large for a configuration file; check it first")
     return data
 
 

@@ -99,11 +99,11 @@ def pack(path: Path) -> Packed:
                 if size > MOST_BYTES or count > _MOST_FILES:
                     raise InputError(
                         f"{root} has more than {MOST_BYTES >> 20} MB or {_MOST_FILES:,} files, too much to send to "
-                        f"other machines: use a smaller folder or an address, or build it with --engine local"
+                        f"other machines; use a smaller folder or an address, or build it with --engine local"
                     )
                 archive.add(file, file.relative_to(root.parent), recursive=False, filter=_plain)
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+        raise InputError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     return Packed(packed.getvalue(), _path_in(root, path))
 
 
@@ -169,7 +169,7 @@ class Carried:
                     if not place.exists():
                         self._unpack(packed, place)
         except (OSError, tarfile.TarError, ValueError) as error:
-            raise StoreError(f"{place} cannot be written ({error}): free space on this node") from error
+            raise StoreError(f"{place} cannot be written ({error}); free space on this node") from error
         return str(place / described[1])
 
     def _unpack(self, packed: Packed, place: Path) -> None:

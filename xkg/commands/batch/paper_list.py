@@ -72,16 +72,16 @@ def read_list(path: Path) -> PaperList:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(
-            f"the list {path} cannot be read ({reason}): use a text file with one paper per line"
+            f"the list {path} cannot be read ({reason}); use a text file with one paper per line"
         ) from error
     try:
         works = named_papers(text, path.parent)
     except InputError as error:
-        raise InputError(f"the list {path} cannot be read ({error}): export it again") from error
+        raise InputError(f"the list {path} cannot be read ({error}); export it again") from error
     lines = text.splitlines() if works is None else [json.dumps({"paper": paper or ""}) for paper in works]
     if len(lines) > MOST_LINES:
         raise InputError(
-            f"the list {path} has {len(lines):,} lines: split it into lists of at most {MOST_LINES:,} lines"
+            f"the list {path} has {len(lines):,} lines; split it into lists of at most {MOST_LINES:,} lines"
         )
     papers: list[ListedPaper] = []
     broken: list[BrokenLine] = []
@@ -109,7 +109,7 @@ def read_list(path: Path) -> PaperList:
             repeated = {line: number if of == earlier.line else of for line, of in repeated.items()}
             repeated[earlier.line] = number
         else:
-            reason = f"line {earlier.line} lists the same paper with a different version or repository: keep only one"
+            reason = f"line {earlier.line} lists the same paper with a different version or repository; keep only one"
             broken.append(BrokenLine(line=number, text=bare[:200], reason=reason))
     if not papers:
         bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""
@@ -131,7 +131,7 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
         new = ListedPaper(line=line, paper=paper, repository=repository, paper_id=paper_id, record=record)
         known = listed.setdefault(_work(paper)[0], new)
         if record is None and _source(known.repository) != _source(repository):
-            raise InputError(f"{paper} is listed with two repositories: keep only one of them")
+            raise InputError(f"{paper} is listed with two repositories; keep only one of them")
     return PaperList(papers=tuple(listed.values()))
 
 
@@ -178,7 +178,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     if not paper:
         raise InputError("the paper is missing")
     if not repository and (between := _other_separator(paper, folder)):
-        raise InputError(f"the columns are separated by {between}: separate them with tabs")
+        raise InputError(f"the columns are separated by {between}; separate them with tabs")
     if paper_id:
         require_paper_id(paper_id)
     return ListedPaper(

@@ -146,7 +146,7 @@ class Publisher:
             return stored_result(store, same.paper, str(same))
         except Exception as error:
             return error
-        return None if known == paper.id else OtherFormError(f"the graph now has this paper as {known}: build it again")
+        return None if known == paper.id else OtherFormError(f"the graph now has this paper as {known}; build it again")
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:

@@ -81,7 +81,7 @@ class Records:
             private_folder(folder)
             self._records = {record.key: record for record in _read(self._path)}
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be read ({error.strerror}): fix or remove it") from error
+            raise StoreError(f"{self._path} cannot be read ({error.strerror}); fix or remove it") from error
 
     def of(self, listed: ListedPaper) -> Record | None:
         return self._records.get(key(listed))
@@ -107,7 +107,7 @@ class Records:
 
     def _unwritten(self, error: OSError) -> StoreError:
         return StoreError(
-            f"{self._path} cannot be written ({error.strerror}): free space or correct permissions, then run the same "
+            f"{self._path} cannot be written ({error.strerror}); free space or correct permissions, then run the same "
             "command again to continue"
         )
 

@@ -186,7 +186,7 @@ def push(settings: Settings) -> PushResult:
                 if known is not None:
                     if bundle.paper.state != "complete" and known[1].paper.state == "complete":
                         problems.append(
-                            f"{path} is partial, and the graph has a complete {bundle.paper.id}: remove the file"
+                            f"{path} is partial, and the graph has a complete {bundle.paper.id}; remove the file"
                         )
                         continue
                     bundle = apply(bundle, newer_evidence(known[1], bundle), settings.prune.min_level)
@@ -205,7 +205,7 @@ def push(settings: Settings) -> PushResult:
                     sent.append(bundle.paper.id)
                 else:
                     problems.append(
-                        f"{path}: {bundle.paper.id} differs from the version in the graph: push again, or remove it"
+                        f"{path}: {bundle.paper.id} differs from the version in the graph; push again, or remove it"
                     )
     return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
 
@@ -221,7 +221,7 @@ def export_graphs(
     `InputError` if the format is unknown or the folder is not writable, and `ConfigError` for HTML if the `web` extra
     is not installed."""
     if form not in get_args(ExportFormat):
-        raise InputError(f"{form!r} is not a format: choose from {', '.join(get_args(ExportFormat))}")
+        raise InputError(f"{form!r} is not a format; choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
         return ExportResult(files=tuple(_pages(settings, papers, to)))
     with open_store(settings) as store, store.snapshot() as snapshot:
@@ -269,7 +269,7 @@ def write_page(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}): choose another place") from error
+        raise InputError(f"{path} cannot be written ({error.strerror}); choose another place") from error
 
 
 def remove(settings: Settings, paper: str) -> RemoveResult:

@@ -43,7 +43,7 @@ def at(settings: Settings, place: str) -> Settings:
             raise ConfigError(str(error)) from error
         return settings.model_copy(update={"store": settings.store.model_copy(update={"url": place})})
     if "://" in place:
-        raise ConfigError(f"{place!a} is not a graph: use a folder, or an address such as bolt://host:7687")
+        raise ConfigError(f"{place!a} is not a graph; use a folder, or an address such as bolt://host:7687")
     return settings.model_copy(update={"kg": Path(place), "store": StoreSettings()})
 
 

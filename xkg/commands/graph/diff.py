@@ -55,7 +55,7 @@ def diff(
         elif first is not None and not _is_number(first) and (second is None or not _is_number(second)):
             pairs, names = _of_bundles(store, first, second), (first, second or "the current graph")
         else:
-            raise InputError("compare two generations, or papers and exported bundles with each other")
+            raise InputError("pass either two generations, or papers and exported bundles")
         changes = [paper_change(before, after) for before, after in pairs]
     return DiffResult(first=names[0], second=names[1], papers=tuple(each for each in changes if not each.is_empty))
 

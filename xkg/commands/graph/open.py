@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.serve.service import Service
     from xkg.store.graph_store import GraphStore, Snapshot
 
-BUILD_WITHOUT_KEY = "to build without one, pass `--llm none`"
+BUILD_WITHOUT_KEY = "to build without a model, pass `--llm none`"
 """The note that a build adds if its language model has no key."""
 
 
@@ -122,7 +122,7 @@ def require_folder(folder: Path) -> None:
     try:
         private_folder(folder)
     except OSError as error:
-        raise StoreError(f"{folder} cannot be created ({error.strerror}): choose another folder with --kg") from error
+        raise StoreError(f"{folder} cannot be created ({error.strerror}); choose another folder with --kg") from error
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
@@ -186,5 +186,5 @@ def outbox_when_unreachable(settings: Settings, built: "Sequence[PaperBundle]") 
         outbox.enqueue(settings.kg, built)
         papers = "the paper is" if len(built) == 1 else f"{len(built)} papers are"
         raise StoreUnreachableError(
-            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}: run `xkg store push` to send them"
+            f"{error}; {papers} kept in {settings.kg / outbox.FOLDER}; run `xkg store push` to send them"
         ) from error

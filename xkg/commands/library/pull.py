@@ -124,7 +124,7 @@ def pull(
         store = opened.enter_context(open_store(settings))
         at = open_head(library, seen)
         if at.data is None:
-            raise UnknownIdError(f"{library.name} has no library yet: push a paper there, or check the address")
+            raise UnknownIdError(f"{library.name} has no library yet; push a paper there, or check the address")
         files = files_of(library)
         if papers:
             rows = [named(files, at.head, paper, library.name) for paper in papers]

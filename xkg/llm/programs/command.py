@@ -24,7 +24,7 @@ class Command(Program):
             words = shlex.split(line)
         except ValueError as error:
             raise ConfigError(
-                f"--llm command:{line!r} cannot be split into words ({error}): close its quotes"
+                f"--llm command:{line!r} cannot be split into words ({error}); close its quotes"
             ) from None
         if not words:
             raise ConfigError("--llm command: contains no command; write, for example, command:'python answer.py'")

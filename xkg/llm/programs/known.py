@@ -80,4 +80,4 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 def suggestion() -> str:
     """Returns a suggestion for users without a key: the first installed program, or '' if no program is installed."""
-    return next((f"{each.title} is installed: try --llm {each.name}" for each, _ in installed()), "")
+    return next((f"{each.title} is installed; try --llm {each.name}" for each, _ in installed()), "")

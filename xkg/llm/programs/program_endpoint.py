@@ -58,11 +58,11 @@ class ProgramEndpoint:
         try:
             return replace(self._answer(request, folder), seconds=time.monotonic() - begun)
         except OSError as error:
-            raise ModelUnavailableError(f"{self.at} cannot be started ({error}): reinstall it") from error
+            raise ModelUnavailableError(f"{self.at} cannot be started ({error}); reinstall it") from error
         except ProgramError as error:
             line = printable_line(str(error))[:_LONGEST_LINE]
             raise ModelUnavailableError(
-                f"{self.at} returned no answer ({line}): {self._program.log_in}, or try again"
+                f"{self.at} returned no answer ({line}); {self._program.log_in}, or try again"
             ) from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)

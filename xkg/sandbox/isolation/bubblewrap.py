@@ -181,12 +181,12 @@ def _wait_for_exit(process: int) -> None:
 def _bwrap() -> str:
     program = shutil.which("bwrap")
     if program is None:
-        raise SandboxUnavailableError("bubblewrap is not installed; install it with: apt-get install bubblewrap")
+        raise SandboxUnavailableError("bubblewrap is not installed; run `apt-get install bubblewrap`")
     return program
 
 
 def _refusal(output: str) -> str:
-    message = next((line.strip() for line in output.splitlines() if line.strip()), "it did not say why")[:200]
+    message = next((line.strip() for line in output.splitlines() if line.strip()), "no reason given")[:200]
     if "uid map" in message or "namespace" in message or "Operation not permitted" in message:
         advice = (
             "allow user namespaces (sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, "

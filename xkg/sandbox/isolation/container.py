@@ -266,7 +266,7 @@ def _filter(*, unix_sockets: bool = False) -> str:
 
 
 def _refusal(output: str, image: str) -> str:
-    message = next((line for line in reversed(output.splitlines()) if line.strip()), "it did not say why")[:200]
+    message = next((line for line in reversed(output.splitlines()) if line.strip()), "no reason given")[:200]
     if "image" in message.lower():
         build = f"{Path(engine()).name} build -t {image} -f {CONTAINERFILE} {CONTAINERFILE.parent}"
         return f"the image {image} for running code does not exist ({message}); build it with `{build}`"

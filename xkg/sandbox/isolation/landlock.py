@@ -45,7 +45,7 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _TRUNCATE_FROM = 3
 _ACCESS_MODE = 3
-"""O_ACCMODE, which Python defines only since 3.12, and not on every platform."""
+"""O_ACCMODE, which Python has defined only since 3.12, and not on every platform."""
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -307,7 +307,7 @@ def _require_contained(status: str, watched: Watched) -> None:
         why = (
             status.removeprefix("refused ").splitlines()
             or watched.output.strip().splitlines()[-1:]
-            or ["it did not say why"]
+            or ["no reason given"]
         )
         raise SandboxUnavailableError(
             f"Landlock cannot sandbox code on this machine ({why[0][:200]}); check that the interpreter is "
@@ -409,7 +409,7 @@ def _weaker(abi: int, *, ordinary: bool) -> Iterator[str]:
         yield f"jobs can enter folders that are closed to other users, because {sys.base_prefix} is in one"
     if abi < SCOPES_FROM:
         yield (
-            f"Landlock ABI {abi} does not restrict signals, so jobs may not send any, not even to their own processes "
+            f"Landlock ABI {abi} does not restrict signals, so jobs cannot send any, not even to their own processes "
             "(Linux 6.12 allows this)"
         )
 

@@ -229,7 +229,7 @@ def _library() -> Any:
         import pyseccomp
     except (ImportError, OSError, RuntimeError) as error:
         raise SandboxUnavailableError(
-            "the sandbox needs libseccomp; install it with: apt-get install libseccomp2; pip install pyseccomp"
+            "the sandbox needs libseccomp; run `apt-get install libseccomp2` and `pip install pyseccomp`"
         ) from error
     return pyseccomp
 

@@ -208,7 +208,7 @@ class UvEnvironments:
         notes: tuple[str, ...] = ()
         if not python_choice.allowed([chosen], versions):
             fitting = python_choice.wanted(versions)
-            remedy = f": {python_choice.install(fitting)}" if fitting else ""
+            remedy = f" (to install a suitable one, run `{python_choice.install(fitting)}`)" if fitting else ""
             absent = "could not be downloaded" if self._settings.python_downloads else "is not installed"
             notes = (f"the repository asks for Python {versions}, which {absent}; using {chosen}{remedy}",)
         return at(known[chosen]), notes

@@ -79,7 +79,7 @@ def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
             places.setdefault(tuple(sorted(offer.pythons, key=_minor)), []).append(offer.line)
     return [
         f"{', '.join(lines)} {'needs' if len(lines) == 1 else 'need'} Python {_range(versions)}, "
-        f"which is not installed: {install(versions[-1])}"
+        f"which is not installed; run `{install(versions[-1])}`"
         for versions, lines in places.items()
     ]
 

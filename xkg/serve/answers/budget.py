@@ -113,10 +113,10 @@ def _pointing(
             update["uri"] = whole
             losses += ": read its uri"
         elif detail == "concise":
-            losses += ": ask with detail='full'"
+            losses += ": call again with detail='full'"
         notes.append(losses)
     if left < rows:
-        notes.append(f"{rows - left} of {rows} rows" + (": ask with the cursor" if update.get("cursor") else ""))
+        notes.append(f"{rows - left} of {rows} rows" + (": pass the cursor" if update.get("cursor") else ""))
     if "cut" in type(answer).model_fields:
         update["cut"] = "; ".join(notes)
     return shown.model_copy(update=update)

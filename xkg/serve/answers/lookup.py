@@ -39,7 +39,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     visible = [entry.technique for entry in entries(bundle)]
     code = {c.technique: c for c in bundle.code}
     with_code = [t for t in visible if t.id in code]
-    cut = "code: ask get_code for a technique's id, or with include_code" if with_code and not include_code else ""
+    cut = "code: call get_code with a technique's id, or pass include_code" if with_code and not include_code else ""
     answer = PaperAnswer(
         id=node.id,
         title=node.title,
@@ -71,7 +71,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
     left_out = [f"{len(answer.hidden)} hidden techniques"] * bool(answer.hidden) + left_out
     notes = [f"{', '.join(left_out)}: ask for the paper's id with detail='full'"] if left_out else []
     notes += [cut] if cut else []
-    notes += ["tests and evidence: ask get_code with detail='full'"] if include_code and code else []
+    notes += ["tests and evidence: call get_code with detail='full'"] if include_code and code else []
     return brief.model_copy(update={"hidden": (), "cut": "; ".join(notes)})
 
 
@@ -279,7 +279,7 @@ def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], 
         generation=snapshot.generation,
         queries=tuple(line if full else line.partition("):")[0] + ")" for line in queries),
         examples=EXAMPLES if full else EXAMPLES[:1],
-        cut="" if full else "types and what each query answers: ask with detail='full'",
+        cut="" if full else "types and what each query answers: call again with detail='full'",
     )
 
 

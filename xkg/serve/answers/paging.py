@@ -27,7 +27,7 @@ A = TypeVar("A", bound=Listing)
 
 _VERSION = b"\x01"
 _QUESTION, _PLACE, _ROW, _CHECK = 6, 8, 5, 3
-_UNKNOWN = "this tool did not issue the cursor: copy it exactly, or ask without it"
+_UNKNOWN = "this tool did not issue the cursor; copy it exactly, or start again without a cursor"
 
 
 class Page:
@@ -45,7 +45,7 @@ class Page:
             return 0
         offset = int.from_bytes(self._before[_PLACE:], "big")
         if len(self._before) != _PLACE + 4 or offset > len(keys) or _digest(keys[:offset], _PLACE) != self._place:
-            raise InputError("the list has changed since the cursor was issued: ask again without it")
+            raise InputError("the list has changed since the cursor was issued; start again without a cursor")
         return offset
 
     def after(self, keys: Sequence[str]) -> str:
@@ -126,7 +126,7 @@ def _read(cursor: str, question: bytes) -> bytes:
     if len(body) < len(_VERSION) + _QUESTION or body[:1] != _VERSION or _digest(body.hex(), _CHECK) != check:
         raise InputError(_UNKNOWN)
     if body[1 : 1 + _QUESTION] != question:
-        raise InputError("the cursor belongs to another query: repeat that query, or ask without it")
+        raise InputError("the cursor belongs to another query; repeat that query, or start again without a cursor")
     return body[1 + _QUESTION :]
 
 

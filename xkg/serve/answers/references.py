@@ -47,7 +47,7 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
         return found[0]
     if found:
         ids = [short_paper(snapshot, paper) for paper in found[:_LISTED]]
-        message = f"{len(found)} papers have this title: use an id, one of {', '.join(ids)}"
+        message = f"{len(found)} papers have this title; use one of these ids: {', '.join(ids)}"
         raise AmbiguousIdError(message, ids)
     near = _nearest_papers(snapshot, wanted)
     if not near:
@@ -80,7 +80,7 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     and `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
     if wanted.startswith("#"):  # plans abbreviate technique ids to `#…`
-        raise UnknownIdError(f"{quoted(wanted)} is only the end of an id: put the paper's id before it")
+        raise UnknownIdError(f"{quoted(wanted)} is only the end of an id; put the paper's id before it")
     try:
         return snapshot.technique(wanted).technique.id
     except UnknownIdError:
@@ -95,7 +95,7 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     papers = dict.fromkeys(map(paper_of, found))
     if len(papers) > 1:
         ids = list(short_ids(snapshot, found[:_LISTED]).values())
-        message = f"{len(papers)} papers have a technique {quoted(wanted)}: use an id, one of {', '.join(ids)}"
+        message = f"{len(papers)} papers have a technique {quoted(wanted)}; use one of these ids: {', '.join(ids)}"
         raise AmbiguousIdError(message, ids)
     facts = snapshot.facts(found)
     return next((t for t in found if t in facts and facts[t].language), found[0])
@@ -121,7 +121,7 @@ def code_id(snapshot: Snapshot, reference: str) -> str:
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
-        raise UnknownIdError(f"{quoted(wanted)} is only the end of an id: put the technique's id before it")
+        raise UnknownIdError(f"{quoted(wanted)} is only the end of an id; put the technique's id before it")
     technique = technique_id(snapshot, wanted[:start])
     code = snapshot.technique(technique).code
     whole = f"{technique}{wanted[start:]}"

@@ -66,13 +66,13 @@ class Listing(Quoting):
         try:
             import pandas
         except ImportError as error:
-            raise InputError("pandas is not installed: pip install pandas") from error
+            raise InputError("pandas is not installed; run `pip install pandas`") from error
         rows = [row.model_dump() if isinstance(row, Value) else row for row in getattr(self, self.paged)]
         of_row = get_args(type(self).model_fields[self.paged].annotation)[0]
         return pandas.DataFrame(rows, columns=list(getattr(self, "columns", None) or of_row.model_fields))
 
 
-MORE_ROWS = "ask for a larger k"
+MORE_ROWS = "pass a larger k"
 """Part of `cut` if there are more rows."""
 
 

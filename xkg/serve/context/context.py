@@ -107,4 +107,4 @@ def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path 
 
 def _require(value: str, choices: object, name: str) -> None:
     if value not in get_args(choices):
-        raise InputError(f"{name} cannot be {value!a}: choose from {', '.join(get_args(choices))}")
+        raise InputError(f"{name} cannot be {value!a}; choose from {', '.join(get_args(choices))}")

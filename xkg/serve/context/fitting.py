@@ -37,7 +37,7 @@ def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) ->
             best = n
     if best == 0:
         least = -(-(len(steps[0].text) + 2 + rest(1)) // CHARACTERS_A_TOKEN)
-        raise InputError(f"the budget is too small for this paper: use at least {least} tokens")
+        raise InputError(f"the budget is too small for this paper; use at least {least} tokens")
     return best
 
 

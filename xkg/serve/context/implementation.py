@@ -143,7 +143,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 _ORDERED = "In build order (dependencies first)."
-_TOO_LONG = "\n## Too long for this budget: ask for it by id\n\n"
+_TOO_LONG = "\n## Too long for this budget; request these by id\n\n"
 _EXPLAINED: dict[CodeForm, str] = {
     "raw": "Code: the repository lines from which the graph's code was generated, unchanged.",
     "rewritten": "Levels of the code are in brackets: none, parsed, imported, executed, tested or faithful.",

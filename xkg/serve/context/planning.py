@@ -104,7 +104,7 @@ def _coverage(chosen: Chosen) -> str:
 def _components(chosen: Chosen) -> Iterator[Step]:
     """Yields one line per component, from the top of the hierarchy down, so that a parent always precedes its
     components."""
-    title = "\n## Components (indented ones are part of the one above)\n\n"
+    title = "\n## Components (indented components are part of the one above)\n\n"
     for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
         yield Step("components", (_TREE, n, 0), title * (n == 0) + _line(chosen, technique.id))
 

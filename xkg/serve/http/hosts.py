@@ -21,9 +21,10 @@ _ALL_ADDRESSES = ("0.0.0.0", "::")
 _REFUSED = {
     421: (
         "host",
-        "the Host header does not match this server: use one of its hosts, or have serve.http.hosts extended",
+        "the Host header does not match this server; use one of its hosts, or ask the operator "
+        "to extend serve.http.hosts",
     ),
-    403: ("origin", "requests from this origin are not allowed: have the origin added to serve.http.origins"),
+    403: ("origin", "requests from this origin are not allowed; ask the operator to extend serve.http.origins"),
 }
 
 

@@ -81,7 +81,7 @@ class RateLimit:
 async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> None:
     """Responds with 429 and the number of seconds to wait."""
     after = math.ceil(wait)
-    words = f"too many requests: try again in {after} s"
+    words = f"too many requests; try again in {after} s"
     await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
 
 
@@ -111,11 +111,11 @@ class BodyLimit:
                     body += message.get("body", b"")
                     more = message.get("more_body", False)
         except TimeoutError:
-            words = f"the request did not arrive within {self._seconds:g} s: send it again"
+            words = f"the request did not arrive within {self._seconds:g} s; send it again"
             await refuse(scope, receive, send, 408, "slow", words, {"connection": "close"})
             return
         if max(announced, len(body)) > self._most:
-            words = f"the request is larger than {self._most // 1024} KiB: send a smaller one"
+            words = f"the request is larger than {self._most // 1024} KiB; send a smaller one"
             await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
             return
         if (answer := self._check(bytes(body))) is not None:
@@ -146,7 +146,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not await self._turn():
-            words = "the server is busy: try again in a moment"
+            words = "the server is busy; try again in a moment"
             await refuse(scope, receive, send, 503, "busy", words, {"retry-after": "1"})
             return
         has_turn = True

@@ -73,7 +73,7 @@ def start() -> Callable[[], None]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        log.warning("OTEL_* is set, but OpenTelemetry is not installed: %s", install_extra("otel"))
+        log.warning("OTEL_* is set, but OpenTelemetry is not installed; %s", install_extra("otel"))
         return lambda: None
     os.environ.setdefault("OTEL_SERVICE_NAME", "xkg")
     provider = TracerProvider()

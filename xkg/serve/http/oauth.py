@@ -106,9 +106,9 @@ class Issuer:
         kind = header.get("typ", "JWT")
         if not isinstance(kind, str) or _plain_type(kind) not in self._types:
             taken = " or ".join(sorted(self._types))
-            return f"its type is {str(kind)[:60]!a}, not {taken}: add it to serve.oauth.types if access tokens use it"
+            return f"its type is {str(kind)[:60]!a}, not {taken}; add it to serve.oauth.types if access tokens use it"
         if "cnf" in claims:
-            return "it is bound to a client's key (cnf), which is not supported: issue plain bearer tokens"
+            return "it is bound to a client's key (cnf), which is not supported; issue plain bearer tokens"
         for name in ("exp", "nbf", "iat"):
             value = claims.get(name, 0)
             if type(value) not in (int, float) or not 0 <= value <= LAST_MOMENT:
@@ -190,7 +190,7 @@ async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
         if isinstance(metadata, dict) and metadata.get("issuer") == issuer and "jwks_uri" in metadata:
             return _safe(issuer, metadata["jwks_uri"])
     raise ConfigError(
-        f"{issuer} publishes no metadata that lists its keys: set serve.oauth.jwks, or correct the issuer"
+        f"{issuer} publishes no metadata that lists its keys; set serve.oauth.jwks, or correct the issuer"
     )
 
 
@@ -200,7 +200,7 @@ def _safe(issuer: str, address: object) -> str:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:
         raise ConfigError(
-            f"{issuer} publishes its keys at {str(address)[:200]!a}, which is not an https address: "
+            f"{issuer} publishes its keys at {str(address)[:200]!a}, which is not an https address; "
             "set serve.oauth.jwks"
         ) from None
 

@@ -77,7 +77,7 @@ def serve_http(
     log.info("listening", extra={"facts": facts})
     bound(url)
     if url.startswith("http:") and not is_loopback(host):
-        log.warning("tokens are sent unencrypted: put a TLS proxy in front, and set serve.http.url to its address")
+        log.warning("tokens are sent unencrypted; put a TLS proxy in front, and set serve.http.url to its address")
     with listener:
         if workers == 1:
             server = uvicorn.Server(config)
@@ -99,7 +99,7 @@ def parse(address: str) -> tuple[str, int]:
     elif ":" in host:
         host = ""
     if not host or not port.isascii() or not port.isdecimal() or int(port) > 65_535:
-        raise ConfigError(f"--http {address!r} is not an address: use HOST:PORT, such as 127.0.0.1:8321 or [::1]:8321")
+        raise ConfigError(f"--http {address!r} is not an address; use HOST:PORT, such as 127.0.0.1:8321 or [::1]:8321")
     return host, int(port)
 
 
@@ -108,10 +108,10 @@ def _refuse_the_open(settings: Settings, host: str) -> None:
         return
     if settings.serve.oauth.issuer is not None:
         if settings.serve.http.url is None:
-            raise ConfigError("serve.oauth needs the address that clients use: set serve.http.url, https://HOST/mcp")
+            raise ConfigError("serve.oauth needs the address that clients use; set serve.http.url, https://HOST/mcp")
     elif not Tokens(settings.kg).valid():
         raise ConfigError(
-            f"{settings.serve.http.url or host} can be reached from other machines, but no token would be required: "
+            f"{settings.serve.http.url or host} can be reached from other machines, but no token would be required; "
             "run `xkg token create NAME`, or set serve.oauth.issuer, or serve only on 127.0.0.1"
         )
 
@@ -125,7 +125,7 @@ def _bind(host: str, port: int) -> socket.socket:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
-        raise ConfigError(f"{host}:{port} cannot be served ({error.strerror}): choose another --http") from error
+        raise ConfigError(f"{host}:{port} cannot be served ({error.strerror}); choose another --http") from error
 
 
 def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int) -> uvicorn.Config:

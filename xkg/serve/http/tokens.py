@@ -57,7 +57,7 @@ def lifetime(text: str) -> timedelta:
     """Parses a duration such as `12h`, `90d` or `4w`. Raises `InputError` if the format is invalid."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
-        raise InputError(f"{text!r} is not a duration: use up to five digits followed by h, d or w, such as 90d")
+        raise InputError(f"{text!r} is not a duration; use up to five digits followed by h, d or w, such as 90d")
     return int(match[1]) * _UNIT[match[2]]
 
 
@@ -65,7 +65,7 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
     """Returns the scopes with these names, without duplicates. Raises `InputError` if a scope is unknown."""
     for name in names:
         if name not in SCOPES:
-            raise InputError(f"{name[:80]!r} is not a scope: choose from {', '.join(SCOPES)}")
+            raise InputError(f"{name[:80]!r} is not a scope; choose from {', '.join(SCOPES)}")
     return tuple(scope for scope in SCOPES if scope in names)
 
 
@@ -92,7 +92,7 @@ class Tokens:
         """Creates a token and returns its secret, which is not stored. Names of revoked or expired tokens may be
         reused. Raises `InputError` if the name is in use or invalid, and `StoreError` if the file cannot be written."""
         if not _NAME.fullmatch(name):
-            raise InputError(f"{name[:80]!r} is not a valid token name: use up to 64 letters, digits and . _ -")
+            raise InputError(f"{name[:80]!r} is not a valid token name; use up to 64 letters, digits and . _ -")
         now = datetime.now(UTC)
         secret = PREFIX + secrets.token_urlsafe(32)
         token = Token(
@@ -105,7 +105,7 @@ class Tokens:
         )
         with self._changing() as known:
             if any(other.name == name and other.state(now) == "valid" for other in known):
-                raise InputError(f"the token {name!r} already exists: revoke it first, or choose another name")
+                raise InputError(f"the token {name!r} already exists; revoke it first, or choose another name")
             self._write((*(other for other in known if other.name != name), token))
         return secret
 
@@ -129,7 +129,7 @@ class Tokens:
                 self._seen, self._tokens = None, ()
                 return ()
             except OSError as error:
-                raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
+                raise StoreError(f"{self._path} cannot be read ({error.strerror}); correct its permissions") from error
             version = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
             if version != self._seen:
                 self._tokens = self._read()
@@ -153,10 +153,10 @@ class Tokens:
         try:
             return _FILE.validate_json(self._path.read_bytes())
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be read ({error.strerror}): correct its permissions") from error
+            raise StoreError(f"{self._path} cannot be read ({error.strerror}); correct its permissions") from error
         except ValidationError:
             raise CorruptStoreError(
-                f"{self._path} is damaged, so all access is denied: remove the file and create new tokens"
+                f"{self._path} is damaged, so all access is denied; remove the file and create new tokens"
             ) from None
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
@@ -170,7 +170,7 @@ class Tokens:
                 yield self.all()
         except OSError as error:
             raise StoreError(
-                f"{self._path} cannot be written ({error.strerror}), so nothing was changed: choose another --kg"
+                f"{self._path} cannot be written ({error.strerror}), so nothing was changed; choose another --kg"
             ) from error
 
 

@@ -216,7 +216,7 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
     older = f"{plural(left, 'older job')}, " if (left := count - len(rows)) > 0 else ""
     return JobsAnswer(
         jobs=tuple(_brief(job_answer(jobs, row)) for row in rows),
-        cut=f"{older}stages and results: ask for a job by number" if rows else "",
+        cut=f"{older}stages and results: call job_status with a job number" if rows else "",
     )
 
 

@@ -66,6 +66,6 @@ def require(caller: Caller, action: Action, kinds: Sequence[Asked]) -> None:
         return
     scopes = list(dict.fromkeys(SCOPE_OF[kind] for kind in kinds or get_args(Kind)))
     raise NotAllowedError(
-        f"this requires a token with the scope {' or '.join(scopes)}: ask the server's operator for one "
+        f"this requires a token with the scope {' or '.join(scopes)}; ask the server's operator for one "
         f"(`xkg token create NAME --scope read --scope {scopes[0]}`)"
     )

@@ -75,7 +75,7 @@ def check_bounds(settings: Settings) -> None:
     """Raises `ConfigError` if callers could spend without limit or run code without a sandbox."""
     if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
         raise ConfigError(
-            "builds for clients need a cost limit: set llm.max_cost (dollars per paper), or llm.model to none"
+            "builds for clients need a cost limit; set llm.max_cost (dollars per paper), or llm.model to none"
         )
     if settings.sandbox.runner == "unsafe-subprocess":
         raise ConfigError("builds for clients run untrusted code: sandbox.runner must not be unsafe-subprocess")
@@ -146,9 +146,9 @@ class Jobs:
         serve = self._settings.serve
         callers = by_caller(self._settings) or (kind == "implement" and self._settings.llm.model == "none")
         if model == "server" and callers:
-            raise InputError('this server has no language model: omit llm, or pass llm="caller"')
+            raise InputError('this server has no language model; omit llm, or pass llm="caller"')
         if self._closing.is_set():
-            raise StoreError("the server is shutting down: try again when it is back")
+            raise StoreError("the server is shutting down; try again when it is back")
         job = self._table.add(
             paper,
             repository or "",
@@ -168,7 +168,7 @@ class Jobs:
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
-            raise UnknownIdError(f"there is no job {job}: job_status without a job lists the jobs")
+            raise UnknownIdError(f"there is no job {job}; call job_status without a job to list your jobs")
         return row
 
     def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
@@ -216,13 +216,13 @@ class Jobs:
         if problem is not None:
             raise InputError(f"question {question} is not answered: {problem}; answer it again")
         if not self._questions.answer(job, question, json.dumps(answer, ensure_ascii=False)):
-            raise InputError(f"question {question} has already been answered: `questions` lists the open questions")
+            raise InputError(f"question {question} has already been answered; call `questions` for the open questions")
         return row, len(self._questions.waiting(job))
 
     def _asks(self, job: int, caller: Caller) -> Row:
         row = self.get(job, caller, "answer")
         if row.llm != CALLER:
-            raise InputError(f"job {job} uses the server's language model: job_status shows its progress")
+            raise InputError(f"job {job} uses the server's language model; call job_status for its progress")
         return row
 
     def events(self, job: Row) -> list[dict[str, Any]]:
@@ -279,7 +279,7 @@ class Jobs:
             private_folder(self._folder)
             private_file(lock)
         except OSError as error:
-            raise StoreError(f"{self._folder} cannot be written ({error.strerror}): check its permissions") from error
+            raise StoreError(f"{self._folder} cannot be written ({error.strerror}); check its permissions") from error
         while not self._closing.is_set():
             with file_lock(lock, wait=False) as free:
                 if free:
@@ -294,7 +294,7 @@ class Jobs:
             try:
                 build: _Build = self._started(row)
             except OSError as error:
-                self._settle(row, "failed", f"the job cannot be started ({error.strerror}): check the server")
+                self._settle(row, "failed", f"the job cannot be started ({error.strerror}); check the server")
                 return
         else:
             build = _Build(self._output(row.id), row.pid, None)
@@ -306,9 +306,9 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server stopped while the job was running: start the job again to continue"
+                state, why = "failed", "the server stopped while the job was running; start the job again to continue"
             elif time.monotonic() - start > LONGEST_SECONDS:
-                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours: start the job again"
+                state, why = "failed", f"stopped after {LONGEST_SECONDS / 3600:.0f} hours; start the job again"
             if state is not None:
                 build.end(LAST_GRACE_SECONDS if self._closing.is_set() else GRACE_SECONDS)
                 break
@@ -381,11 +381,11 @@ class Jobs:
             else:
                 whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
             state, error = (
-                ("done", "") if whole else ("partial", why or "parts of the job failed: start the job again to retry")
+                ("done", "") if whole else ("partial", why or "parts of the job failed; start the job again to retry")
             )
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error message{signalled}: start the job again to continue"
+            ended = f"its process ended without an error message{signalled}; start the job again to continue"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):

@@ -90,10 +90,12 @@ def taken(jobs: "Jobs", job: int, question: str, answer: Mapping[str, Any], call
 
 def _next(row: Row, waiting: int) -> str:
     if row.state not in ("queued", "running"):
-        return f"The job is {row.state}: job_status has its result; call build again to continue an unfinished job."
+        return (
+            f"The job is {row.state}. See job_status for its result; to continue an unfinished job, call build again."
+        )
     if waiting:
         return "Answer each question with `answer`, then call `questions` for the next questions."
-    return "No question is open now: call `questions` again, which waits for the next question."
+    return "No question is open now; call `questions` again, which waits for the next question."
 
 
 def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:

@@ -28,10 +28,10 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
     if known is not None:
         return f"https://arxiv.org/abs/{known}"
     if "://" in name:
-        raise InputError(f"{name[:200]!a} is not an arXiv address: use an arXiv id, such as arxiv:1608.04471")
+        raise InputError(f"{name[:200]!a} is not an arXiv address; use an arXiv id, such as arxiv:1608.04471")
     if not roots:
         raise InputError(
-            f"{name[:200]!a} is not an arXiv id, and this server cannot open folders: use an id such as "
+            f"{name[:200]!a} is not an arXiv id, and this server cannot open folders; use an id such as "
             f"arxiv:1608.04471"
         )
     try:
@@ -51,7 +51,7 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
         return method
     if not roots:
         raise InputError(
-            f"{method[:200]!a} is neither text nor an id, and this server cannot open folders: give the method's text, "
+            f"{method[:200]!a} is neither text nor an id, and this server cannot open folders; give the method's text, "
             f"or an id such as arxiv:1608.04471"
         )
     path, mark, section = method.partition("#")
@@ -62,7 +62,7 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
     """Maps paths in the starter code to data folders under `roots`, with links resolved. Raises `InputError` if a
     folder is not allowed."""
     if data and not roots:
-        raise InputError("this server cannot open folders, so data cannot be used: ask the operator to set serve.roots")
+        raise InputError("this server cannot open folders, so data cannot be used; ask the operator to set serve.roots")
     for place in data.values():
         _refuse_odd(place)
     return {name: str(path_under_roots(place, roots)) for name, place in data.items()}
@@ -84,11 +84,11 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:
             raise InputError(
-                f"{name[:200]!a} is not a URL, and this server cannot open folders: use https://HOST/OWNER/NAME"
+                f"{name[:200]!a} is not a URL, and this server cannot open folders; use https://HOST/OWNER/NAME"
             )
         folder = path_under_roots(name, roots)
         if not folder.is_dir():
-            raise InputError(f"{name[:200]!a} is a file: use the folder of a repository")
+            raise InputError(f"{name[:200]!a} is a file; use the folder of a repository")
         return str(folder)
     try:
         place = address(name)
@@ -96,10 +96,10 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     except ValueError:
         plain = None
     if not plain or "?" in name or "#" in name:
-        raise InputError(f"{name[:200]!a} is not accepted: use https://HOST/OWNER/NAME, optionally with @COMMIT")
+        raise InputError(f"{name[:200]!a} is not accepted; use https://HOST/OWNER/NAME, optionally with @COMMIT")
     if not any(same_server(name, f"https://{known}") for known in hosts):
         raise InputError(
-            f"{place.server[:100]!a} is not a host that this server fetches from ({', '.join(hosts) or 'none'}): "
+            f"{place.server[:100]!a} is not a host that this server fetches from ({', '.join(hosts) or 'none'}); "
             "use one of these, or ask the operator to extend serve.build.hosts"
         )
     return f"https://{place.server}{place.path}"

@@ -95,13 +95,13 @@ class JobTable:
             for row in self._rows(db, same, caller, paper, repository, kind, task, llm):
                 return row, False
             if _count(db, "asked_by = ? AND state = 'queued'", caller) >= waiting:
-                raise InputError(f"{waiting} of your jobs are already waiting: try again when job_status shows fewer")
+                raise InputError(f"{waiting} of your jobs are already waiting; try again when job_status shows fewer")
             yesterday = _iso(now - timedelta(days=1))
             if _count(db, "asked_by = ? AND asked > ? AND kind = ?", caller, yesterday, kind) >= per_day:
                 what, setting = _COUNTED[kind]
                 raise InputError(
                     f"you requested {per_day} {what} within a day, which is this server's limit per caller "
-                    f"(serve.{setting}.per_day): try again tomorrow"
+                    f"(serve.{setting}.per_day); try again tomorrow"
                 )
             inserted = db.execute(
                 "INSERT INTO jobs (paper, repository, asked_by, state, asked, kind, task, llm) "
@@ -119,7 +119,7 @@ class JobTable:
             if count >= per_day:
                 raise InputError(
                     f"you ran {count} scripts within a day, which is this server's limit per caller "
-                    "(serve.run.per_day): try again tomorrow"
+                    "(serve.run.per_day); try again tomorrow"
                 )
             db.execute("INSERT INTO runs VALUES (?, ?)", (caller, _iso(now)))
 
@@ -188,7 +188,7 @@ class JobTable:
         with opened(self._path, _SCHEMA, "remove it; the list of builds is lost, but no builds are") as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, _VERSION):
-                raise SchemaVersionError(f"{self._path} is from another version of xkg: use that version, or remove it")
+                raise SchemaVersionError(f"{self._path} is from another version of xkg; use that version, or remove it")
             if not version:
                 db.execute(f"PRAGMA user_version = {_VERSION}")
             yield db

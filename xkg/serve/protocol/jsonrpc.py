@@ -45,7 +45,7 @@ def parsed_message(message: str | bytes) -> JSONRPCMessage:
     except ValueError as error:
         raise WrongMessageError(PARSE_ERROR, f"invalid JSON: {error}") from None
     if isinstance(value, list):
-        raise WrongMessageError(INVALID_REQUEST, "batches are not supported: send each message separately")
+        raise WrongMessageError(INVALID_REQUEST, "batches are not supported; send each message separately")
     if not isinstance(value, dict):
         raise WrongMessageError(INVALID_REQUEST, "a message must be a JSON object")
     given = value.get("id")

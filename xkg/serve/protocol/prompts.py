@@ -22,7 +22,7 @@ from xkg.serve.graphs import graphs_of, with_graph
 from xkg.serve.served import PlanAblations
 from xkg.serve.service import Service
 
-_Paper = Annotated[str, Field(min_length=1, max_length=1000, description="id such as arxiv:1608.04471, or the title")]
+_Paper = Annotated[str, Field(min_length=1, max_length=1000, description="id (such as arxiv:1608.04471) or title")]
 _Repository = Annotated[
     str, Field(max_length=4000, description="folder of the repository to work in; empty if there is none yet")
 ]
@@ -129,7 +129,7 @@ def add_prompts(
         @prompt("Build a graph")
         def build_graph(
             paper: Annotated[str, Field(min_length=1, max_length=1000, description="arXiv id, or a file or folder")],
-            repository: Annotated[str, Field(max_length=1000, description="address or folder; or empty")] = "",
+            repository: Annotated[str, Field(max_length=1000, description="URL or folder; may be empty")] = "",
         ) -> str:
             """Build a paper and its repository, and answer the build's questions yourself, with no API key."""
             quoted_paper, quoted_repository = (
@@ -170,7 +170,7 @@ def add_prompts(
     def implement_step(
         step: Annotated[str, Field(min_length=1, max_length=4000, description="what the code should do")],
         paper: Annotated[
-            str, Field(max_length=1000, description="only from this paper, by id or title; or empty")
+            str, Field(max_length=1000, description="paper to search in, by id or title; may be empty")
         ] = "",
     ) -> str:
         """Find a technique with code for one step, judge whether it fits, adapt it, and test it."""

@@ -130,7 +130,7 @@ class PlainErrors(MCPServer[Any]):
         try:
             return await super().call_tool(name, arguments, context)
         except UnexpectedToolError as error:
-            raise UnexpectedToolError(f"{name} failed because of an error in the server: see its log") from error
+            raise UnexpectedToolError(f"{name} failed because of a server error; see the server's log") from error
         except ToolError as error:
             match error.__cause__:
                 case ValidationError() as invalid:
@@ -151,7 +151,7 @@ class PlainErrors(MCPServer[Any]):
     def _no_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """Returns the error for an unknown prompt or a missing argument, or None."""
         if name not in self._required:
-            return f"there is no prompt {name[:80]!a}; there are {', '.join(self._required) or 'none'}"
+            return f"there is no prompt {name[:80]!a}; available prompts: {', '.join(self._required) or 'none'}"
         missing = next((argument for argument in self._required[name] if argument not in arguments), None)
         return None if missing is None else f"{name}: {missing}: Field required"
 

@@ -64,12 +64,12 @@ class CallersRuns:
         require(caller, "ask", ["run"])
         most = self.bounds.seconds
         if seconds is not None and seconds > most:
-            raise InputError(f"{seconds:g} seconds is more than this server allows per run: use at most {most:g}")
+            raise InputError(f"{seconds:g} seconds is more than this server allows per run; use at most {most:g}")
         code, _ = self._runs.code(reference)
         with self._only_one(caller):
             self._require_packages(code)
             if not self._places.acquire(timeout=TURN_SECONDS):
-                raise InputError("all slots are taken by other callers' runs: try again in a minute")
+                raise InputError("all slots are taken by other callers' runs; try again in a minute")
             try:
                 self._table.count_run(caller.name, self.bounds.per_day)
                 chosen = min(DEFAULT_SECONDS, most) if seconds is None else seconds
@@ -82,7 +82,7 @@ class CallersRuns:
             under_way = self._installing.get(code.id)
             if under_way is None:
                 if len(self._installing) >= MOST_INSTALLING:
-                    raise InputError("packages for other code are being installed: try again in a minute")
+                    raise InputError("packages for other code are being installed; try again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
                 # This is a daemon thread, so that shutdown does not wait for it.
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
@@ -91,7 +91,7 @@ class CallersRuns:
         except TimeoutError:
             if under_way.made.done():
                 raise
-            raise PackagesError(f"{under_way.at}: try again in a minute") from None
+            raise PackagesError(f"{under_way.at}; try again in a minute") from None
 
     def _install(self, code: Code, under_way: "_Installation") -> None:
         def notify(at: Installing) -> None:
@@ -109,7 +109,7 @@ class CallersRuns:
     def _only_one(self, caller: Caller) -> Iterator[None]:
         with self._turn:
             if not self._turn.wait_for(lambda: caller.name not in self._callers, TURN_SECONDS):
-                raise InputError("another of your runs is in progress: try again when it has finished")
+                raise InputError("another of your runs is in progress; try again when it has finished")
             self._callers.add(caller.name)
         try:
             yield

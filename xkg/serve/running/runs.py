@@ -93,9 +93,9 @@ class Runs:
         `sandbox.seconds`. `file_name` is the script's name in tracebacks. Raises the same errors as `code` and
         `environment`, and `InputError` if the script is empty or too long."""
         if not script.strip():
-            raise InputError("the script is empty: pass lines of Python that use the code")
+            raise InputError("the script is empty; pass lines of Python that use the code")
         if len(script) > LONGEST_SCRIPT:
-            raise InputError(f"the script has {len(script):,} characters: use at most {LONGEST_SCRIPT:,}")
+            raise InputError(f"the script has {len(script):,} characters; use at most {LONGEST_SCRIPT:,}")
         code, name = self.code(reference)
         runner, limits = self._runner(), limits_for(self._settings.sandbox)
         if seconds is not None:
@@ -109,7 +109,7 @@ class Runs:
         runner = runner_for(self._settings.sandbox)
         if runner.name == "unsafe-subprocess":
             raise SandboxUnavailableError(
-                "scripts run only in a sandbox: unset XKG_SANDBOX__RUNNER, and run `xkg doctor`"
+                "scripts run only in a sandbox; unset XKG_SANDBOX__RUNNER, and run `xkg doctor`"
             )
         return runner
 

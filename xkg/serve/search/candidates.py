@@ -16,8 +16,8 @@ from xkg.store.graph_store import Hit, Snapshot
 DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
-"""Number of papers from which text search runs in parallel with encoding the query, because text search then takes
-about as long as encoding."""
+"""Minimum number of papers for which text search runs in parallel with encoding the query, because text search then
+takes about as long as encoding."""
 
 _THREADS = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), thread_name_prefix="xkg-text-search")
 

@@ -59,7 +59,7 @@ class Filters:
         try:
             fields["level"] = None if level is None else Level(level)
         except ValueError as error:
-            raise InputError(f"{level!a} is not a level: choose from {', '.join(Level)}") from error
+            raise InputError(f"{level!a} is not a level; choose from {', '.join(Level)}") from error
         return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:

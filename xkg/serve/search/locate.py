@@ -56,14 +56,14 @@ def locate(
     places = ranked(places)
     if places and not any(place.confidence == "certain" for place in places):
         note = "; ".join(filter(None, (note, _UNCERTAIN)))
-    cut = f"{len(places) - most} weaker places; ask for a larger k" if len(places) > most else ""
+    cut = f"{len(places) - most} weaker places; pass a larger k" if len(places) > most else ""
     return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
 _NOTHING = "nothing in this folder matches the text; rephrase it, or use a technique's name"
-_UNCERTAIN = "none of these places is certain: read them before you edit"
+_UNCERTAIN = "none of these places is certain; read them before you edit"
 _NO_FIT = "no technique with places in the graph fits"
-_NAME_FOLDER = "name the folder of a repository to search that"
+_NAME_FOLDER = "to search a repository, pass its folder"
 
 
 def named(snapshot: Snapshot, text: str) -> list[str]:

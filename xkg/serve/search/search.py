@@ -232,6 +232,6 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
     years = f" {years_in_words(first, last)}" if first is not None or last is not None else ""
     undated = undated_papers(snapshot) if years else ""
     earlier = (
-        "" if snapshot.current else "; slightly out of date, because the indexes are being updated: try again later"
+        "" if snapshot.current else "; slightly out of date, because the indexes are being updated; try again later"
     )
     return f"{which}{years}, {filters.describe()}{f'; {undated}' if undated else ''}{earlier}"

@@ -25,15 +25,15 @@ _Paper = Annotated[
     Field(
         min_length=1,
         max_length=1000,
-        description="arXiv id or URL, such as arxiv:1608.04471 or 1608.04471v2; or a file or folder under the "
+        description="arXiv id or URL (such as arxiv:1608.04471 or 1608.04471v2), or a file or folder under the "
         "server's roots",
     ),
 ]
 _Llm = Annotated[
     BuildModel | None,
     Field(
-        description="who answers the job's questions to a language model: server (its own model), or caller (you, with "
-        "the tools questions and answer, no key needed); default: server, if it has a model"
+        description="who answers the job's questions to a language model: server (its own model) or caller (you, with "
+        "the tools questions and answer; needs no key); default: server, if it has a model"
     ),
 ]
 
@@ -74,8 +74,8 @@ def _add_build(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) ->
             Field(
                 min_length=1,
                 max_length=1000,
-                description="https URL of the paper's repository, optionally with @commit, on a host that the "
-                "server allows; or a folder under its roots; if omitted, techniques have no code",
+                description="https URL of the paper's repository (optionally with @commit, on a host that the "
+                "server allows), or a folder under its roots; if omitted, techniques have no code",
             ),
         ] = None,
         llm: _Llm = None,
@@ -109,7 +109,7 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
 
 def _note(row: Row, new: bool) -> str:
     known = "" if new else "This job was started by an earlier request."
-    return f"{known} You answer the job's questions: call `questions` with job={row.id}.".strip() if row.llm else known
+    return f"{known} You answer the job's questions; call `questions` with job={row.id}.".strip() if row.llm else known
 
 
 def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:
@@ -122,7 +122,7 @@ def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:
             Field(
                 max_length=200,
                 description="marks of data that you still have from earlier questions, such as 1a2b3c4d for "
-                "<<<paper 1a2b3c4d>>>: that data is not repeated",
+                "<<<paper 1a2b3c4d>>>; this data is not repeated",
             ),
         ] = [],  # noqa: B006
         wait_seconds: Annotated[float, Field(ge=0, le=50, description="how long to wait if no question is open")] = 20,
@@ -156,8 +156,8 @@ def _add_implement(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]
             Field(
                 min_length=1,
                 max_length=100_000,
-                description="the method's text; or the id of a paper or technique in the graph; or a file under the "
-                "server's roots, optionally with #section",
+                description="the method's text, the id of a paper or technique in the graph, or a file under the "
+                "server's roots (optionally with #section)",
             ),
         ],
         starter: Annotated[
@@ -165,12 +165,15 @@ def _add_implement(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]
             Field(
                 min_length=1,
                 max_length=1000,
-                description="https URL of the starter code, optionally with @commit, on a host that the server "
-                "allows; or a folder under its roots",
+                description="https URL of the starter code (optionally with @commit, on a host that the server "
+                "allows), or a folder under its roots",
             ),
         ],
         run: Annotated[
-            str, Field(min_length=1, max_length=1000, description="command that trains and evaluates: python train.py")
+            str,
+            Field(
+                min_length=1, max_length=1000, description="command that trains and evaluates, such as python train.py"
+            ),
         ],
         metric: Annotated[
             str,
@@ -190,13 +193,13 @@ def _add_implement(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]
             list[str] | None,
             Field(
                 max_length=50,
-                description="files or folders to read as part of the method: in the starter or under the roots",
+                description="files or folders to read as part of the method, in the starter or under the roots",
             ),
         ] = None,
         protect: Annotated[
             list[str] | None,
             Field(
-                max_length=50, description="other parts of the evaluation that must not change: file or file::function"
+                max_length=50, description="other parts of the evaluation that must not change (file or file::function)"
             ),
         ] = None,
         data: Annotated[
@@ -234,7 +237,9 @@ def _add_implement(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]
 def _add_jobs(tool: Tool, served: Served, jobs: Jobs) -> None:
     @tool("Job status", annotations=_LOOKS)
     def job_status(
-        job: Annotated[int | None, Field(ge=1, description="number of the job; default: list the newest jobs")] = None,
+        job: Annotated[
+            int | None, Field(ge=1, description="number of the job; if omitted, the newest jobs are listed")
+        ] = None,
     ) -> JobsAnswer:
         """Returns a job's state (queued, running, done, partial, failed, cancelled), finished stages, progress and
         cost. When the job has ended, adds `result` (of a build; `result.paper` is the id for other tools), `curated`
@@ -252,5 +257,5 @@ def _add_jobs(tool: Tool, served: Served, jobs: Jobs) -> None:
         """Cancels a waiting or running job. Finished work is kept, and repeating the request resumes the job. Jobs that
         have already ended are not changed."""
         row = jobs.cancel(job, served.caller())
-        note = "The job is being cancelled: job_status shows when it has ended." if row.state == "running" else ""
+        note = "The job is being cancelled; job_status shows when the job has ended." if row.state == "running" else ""
         return job_answer(jobs, row, note)

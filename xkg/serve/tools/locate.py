@@ -24,7 +24,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             Field(
                 min_length=1,
                 max_length=4000,
-                description="a technique's id (short or full) or name; or what the code should do, in words",
+                description="a technique's id (short or full) or name, or what the code should do, in words",
             ),
         ],
         repository: Annotated[

@@ -47,7 +47,7 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Paper")
     def get_paper(
         paper: Annotated[Id, Field(description=PAPER)],
-        include_code: Annotated[bool, Field(description="also include every technique's code; long")] = False,
+        include_code: Annotated[bool, Field(description="also include every technique's code (long)")] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PaperAnswer:

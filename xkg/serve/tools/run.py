@@ -33,10 +33,11 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
             str,
             Field(min_length=1, max_length=LONGEST_SCRIPT, description="lines of Python that use the code"),
         ],
-        seconds: Annotated[float | None, Field(gt=0, description="time limit in seconds; default 30")] = None,
+        seconds: Annotated[float | None, Field(gt=0, description="time limit in seconds (default 30)")] = None,
         detail: Detail = "concise",
     ) -> RunAnswer:
-        """Runs a short script on a technique's code, with its packages, in a sandbox: try code before you copy it.
+        """Runs a short script on a technique's code, with its packages, in a sandbox, so that you can try code before
+        you copy it.
 
         The script can use every name in the code (see get_code) and its imports; `implementation` is the module. As in
         a notebook, the value of the last expression is printed, and open matplotlib figures are returned as pictures.
@@ -52,7 +53,7 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
         if len(answer.shown_to_models) == MOST_PICTURES:
             cut.append(f"pictures after the first {MOST_PICTURES}: create fewer")
         if any(file.media_type == "application/octet-stream" for file in answer.files):
-            cut.append("the contents of binary files: print the parts that you need")
+            cut.append("the contents of binary files; print the parts that you need")
         # The output takes precedence over files, because its end says what went wrong.
         rest = answer.model_copy(update={"output": "", "cut": "; ".join(cut)})
         room = TOKENS[detail] - tokens(json.dumps(visible(output), ensure_ascii=False))

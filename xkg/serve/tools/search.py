@@ -18,7 +18,7 @@ from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
 
-Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty: all")]
+Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title (empty: all)")]
 WithCode = Annotated[bool, Field(description="only techniques with code")]
 Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to skip")]
 
@@ -46,9 +46,11 @@ def add(server: MCPServer, service: Service) -> None:
         level: Annotated[Level | None, Field(description="only code at or above this level")] = None,
         packages: Annotated[list[str], Field(max_length=20, description="only code that requires all of these")] = [],  # noqa: B006
         language: Annotated[str | None, Field(max_length=100, description="only code in this language")] = None,
-        attested_by: Annotated[str | None, Field(max_length=200, description="only code that this key attests")] = None,
+        attested_by: Annotated[str | None, Field(max_length=200, description="only code attested by this key")] = None,
         exclude: Exclude = [],  # noqa: B006
-        verify: Annotated[bool, Field(description="let a model drop what does not fit, and explain the rest")] = False,
+        verify: Annotated[
+            bool, Field(description="let a model drop rows that do not fit, and explain the others")
+        ] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> SearchAnswer:
@@ -108,8 +110,8 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> RelatedAnswer:
-        """Finds papers related to a paper, best first, with reasons: `cites` (the paper cites it), `cited` (it cites
-        the paper), `shared` (techniques that are the same concept), `alike` (0 to 1) and `nearest` (similar
+        """Finds papers related to a paper, best first, with reasons: `cites` (the paper cites the row), `cited` (the
+        row cites the paper), `shared` (techniques that are the same concept), `alike` (0 to 1) and `nearest` (similar
         techniques). `score` (0 to 1) combines these."""
         page = Page(cursor, "related_papers", paper, exclude)
         answer = service.related(paper, k + page.reached, exclude)

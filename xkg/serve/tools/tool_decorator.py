@@ -28,7 +28,7 @@ Answer = TypeVar("Answer", bound=Value)
 
 Detail = Annotated[
     budget.Detail,
-    Field(description="about 800 tokens; full: up to 8,000"),
+    Field(description="about 800 tokens (full: up to 8,000)"),
 ]
 Cursor = Annotated[
     str | None,
@@ -37,7 +37,7 @@ Cursor = Annotated[
         description="from the previous answer; keep the other arguments",
     ),
 ]
-PAPER = "id (arxiv:2006.10726), title or the start of one, or method name (tent)"
+PAPER = "id (arxiv:2006.10726), title or its beginning, or method name (tent)"
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

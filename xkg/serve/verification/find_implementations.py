@@ -148,7 +148,7 @@ def _verified(answers: Iterable[SearchAnswer]) -> str:
     failed = [line for line in outcomes if line.startswith(_NOT_VERIFIED)]
     models = dict.fromkeys(line.split(":")[0] for line in outcomes if line.startswith("by "))
     if failed and models:
-        return f"{', '.join(models)}, but not each part"
+        return f"{', '.join(models)}, but not every part"
     return ", ".join(models) or (failed or list(outcomes))[0]
 
 

@@ -98,7 +98,7 @@ class Questions:
                 return answer
             with self._turn:
                 if self._under_way >= MOST_OPEN:
-                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open: try again later")
+                    raise ModelUnavailableError(f"{MOST_OPEN} questions are already open; try again later")
                 self._under_way += 1
         except MissingKeyError:
             answer.set_exception(ModelUnavailableError(_NO_KEY))
@@ -149,8 +149,8 @@ class Questions:
         except TimeoutError:
             why = "no answer in time" if patient else "too many other callers are waiting"
             raise ModelUnavailableError(
-                f"{self._settings.verifier_model or self._settings.model}: {why}; it continues in the background: ask "
-                "the same again in a minute"
+                f"{self._settings.verifier_model or self._settings.model}: {why}; "
+                "the model keeps working in the background; repeat the request in a minute"
             ) from None
         finally:
             with self._turn:

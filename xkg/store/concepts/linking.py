@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 # Unrelated techniques called "Training" or "Encoder" in different fields have a cosine of 0.2 to 0.5. Below this
-# threshold, even matching specific names are coincidences.
+# threshold, even matches of specific names are coincidences.
 TELLING = 0.3
 # Different concepts with the same abbreviation had a cosine of up to 0.53, and the same concept in two papers had a
 # cosine of 0.44 to 0.77.

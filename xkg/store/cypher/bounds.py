@@ -48,7 +48,7 @@ def check_logic(words: Sequence[str], tokens: Sequence[Token]) -> None:
             subqueries.pop()
         if cases > DEEPEST or sum(subqueries) > DEEPEST:
             what = "CASE" if cases > DEEPEST else "a subquery"
-            raise refused(what, f"is nested in more than {DEEPEST} others; rewrite it using WITH")
+            raise refused(what, f"is nested more than {DEEPEST} levels deep; rewrite it using WITH")
 
 
 def _beside_label(tokens: Sequence[Token], i: int) -> bool:

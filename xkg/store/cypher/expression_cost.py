@@ -68,7 +68,8 @@ class _Estimate(TokenTree):
     def charge(self, value: ValueBounds, times: int) -> ValueBounds:
         if value.size > LARGEST_VALUE:
             raise refused(
-                "an expression", f"can grow beyond {LARGEST_VALUE:,} characters or items; double less, or use UNWIND"
+                "an expression",
+                f"can grow beyond {LARGEST_VALUE:,} characters or items; double the value less often, or use UNWIND",
             )
         self.work += times * (1 + value.items // 64 + value.size // 2048)
         if self.work > MOST_WORK:

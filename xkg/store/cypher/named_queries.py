@@ -165,7 +165,7 @@ def read(path: Path) -> NamedQuery:
     parameters = [_parameter(line) for line in (form["parameters"] or "").splitlines()] if form else []
     if form is None or None in parameters:
         raise StoreError(
-            f"{path}: the comment at the top does not describe a query: use the format in cypher/README.md"
+            f"{path}: the comment at the top does not describe a query; use the format in cypher/README.md"
         )
     summary = " ".join(line.removeprefix("// ") for line in form["summary"].splitlines())
     statement = form["statement"].strip()

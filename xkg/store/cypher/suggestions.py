@@ -31,9 +31,9 @@ def suggestion(error: str, statement: str = "") -> str:
         return f"; did you mean {found[2]}.{near}?" if near else f"; properties are {', '.join(own or columns)}"
     if found := _UNKNOWN_FUNCTION.search(error):
         portable = _PORTABLE.get(found[1].upper())
-        return f"; on both stores: {portable}" if portable else ""
+        return f"; this works on both stores: {portable}" if portable else ""
     if (found := _UNKNOWN_VARIABLE.search(error)) and re.search(rf"\[\s*+{found[1]}\s++IN\b", statement, re.IGNORECASE):
-        return "; a list comprehension works on Neo4j only; on both stores: UNWIND the list, then collect()"
+        return "; list comprehensions only work on Neo4j; on both stores, UNWIND the list, then collect()"
     return ""
 
 

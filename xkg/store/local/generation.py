@@ -125,18 +125,18 @@ class Generation:
 def read_current(root: Path) -> Current:
     """Reads `CURRENT`. For an empty graph, returns generation 0. Raises `StoreError` if the file cannot be read."""
     if root.exists() and not root.is_dir():
-        raise StoreError(f"{root} is a file, not a folder: choose another folder with --kg")
+        raise StoreError(f"{root} is a file, not a folder; choose another folder with --kg")
     path = root / "CURRENT"
     try:
         return Current.model_validate(json.loads(path.read_bytes()))
     except FileNotFoundError:
         if any((root / name).exists() for name in ("bundles", "generations")):
-            raise CorruptStoreError(f"{path} is missing though the graph has content: {REBUILD}") from None
+            raise CorruptStoreError(f"{path} is missing though the graph has content; {REBUILD}") from None
         return Current()
     except OSError as error:
-        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+        raise StoreError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     except (ValueError, ValidationError) as error:
-        raise CorruptStoreError(f"{path} has changed since it was written: {REBUILD}") from error
+        raise CorruptStoreError(f"{path} has changed since it was written; {REBUILD}") from error
 
 
 def open_current(root: Path) -> Generation | None:
@@ -150,7 +150,7 @@ def open_current(root: Path) -> Generation | None:
             return _open(root, current)
         except _MovedOn:
             continue
-    raise StoreError(f"{root} is changing faster than it can be read: try again")
+    raise StoreError(f"{root} is changing faster than it can be read; try again")
 
 
 class _MovedOn(Exception):
@@ -165,18 +165,18 @@ def _open(root: Path, current: Current) -> Generation:
     except FileNotFoundError:
         if read_current(root) != current:
             raise _MovedOn from None
-        raise CorruptStoreError(f"{path} is missing: {REBUILD}") from None
+        raise CorruptStoreError(f"{path} is missing; {REBUILD}") from None
     except OSError as error:
-        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+        raise StoreError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     try:
         if not try_lock(descriptor, shared=True) or not path.exists():
             if read_current(root) != current:
                 raise _MovedOn
-            raise CorruptStoreError(f"{path} is missing: {REBUILD}")
+            raise CorruptStoreError(f"{path} is missing; {REBUILD}")
         manifest = _parse_manifest(path, path.read_bytes(), current.manifest_sha256)
         if manifest.format != FORMAT:
             raise CorruptStoreError(
-                f"{path} has format {manifest.format}, but this version of xkg reads {FORMAT}: {REBUILD}"
+                f"{path} has format {manifest.format}, but this version of xkg reads {FORMAT}; {REBUILD}"
             )
         for name, stamp in manifest.files.items():
             _check_size(folder / name, stamp)
@@ -200,11 +200,11 @@ def _verify(path: Path, stamp: FileStamp) -> None:
         if same:
             _note_sound(found, stamp)
     except PermissionError as error:
-        raise StoreError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
+        raise StoreError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     except OSError:
         same = False
     if not same:
-        raise CorruptStoreError(f"{path} has changed since it was written: {REBUILD}")
+        raise CorruptStoreError(f"{path} has changed since it was written; {REBUILD}")
 
 
 def _seen(found: os.stat_result, stamp: FileStamp) -> tuple[int, int, int, int, str]:
@@ -221,18 +221,18 @@ def _check_size(path: Path, stamp: FileStamp) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
+        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}); {REBUILD}") from error
     if size != stamp.size:
-        raise CorruptStoreError(f"{path} has {size} bytes but should have {stamp.size}: {REBUILD}")
+        raise CorruptStoreError(f"{path} has {size} bytes but should have {stamp.size}; {REBUILD}")
 
 
 def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
-        raise CorruptStoreError(f"{path} has changed since it was written: {REBUILD}")
+        raise CorruptStoreError(f"{path} has changed since it was written; {REBUILD}")
     try:
         return _manifest(data)
     except (ValueError, ValidationError) as error:
-        raise CorruptStoreError(f"{path} was written by another version of xkg: {REBUILD}") from error
+        raise CorruptStoreError(f"{path} was written by another version of xkg; {REBUILD}") from error
 
 
 @functools.lru_cache(2)
@@ -308,7 +308,7 @@ def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifes
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
+        raise CorruptStoreError(f"{path} cannot be read ({error.strerror}); {REBUILD}") from error
     return _parse_manifest(path, data, sha256)
 
 

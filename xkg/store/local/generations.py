@@ -88,7 +88,7 @@ class Generations:
         another writer holds the lock."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
-                raise StoreError(f"{self.folder} is a file, not a folder: choose another folder with --kg")
+                raise StoreError(f"{self.folder} is a file, not a folder; choose another folder with --kg")
             private_folder(self.folder)
             with writing(self.folder, self._wait):
                 try:

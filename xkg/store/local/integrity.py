@@ -40,7 +40,7 @@ def problems(root: Path, model: str | None = None) -> list[str]:
                 broken = True
         if model is not None and manifest.model not in ("", model):
             found.append(
-                f"the vectors were computed with model {manifest.model!r}, but {model!r} is configured: {REBUILD}"
+                f"the vectors were computed with model {manifest.model!r}, but {model!r} is configured; {REBUILD}"
             )
         return found if broken else found + _count_problems(opened)
 
@@ -54,7 +54,7 @@ def _bundle_problems(root: Path, opened: Generation) -> list[str]:
             found.append(str(error))
         else:
             if bundle.paper.id != paper:
-                found.append(f"bundle file {file.name} contains paper {bundle.paper.id!r}, not {paper!r}: {REBUILD}")
+                found.append(f"bundle file {file.name} contains paper {bundle.paper.id!r}, not {paper!r}; {REBUILD}")
     return found
 
 
@@ -77,7 +77,7 @@ def _count_problems(opened: Generation) -> list[str]:
         f"{table} rows in the graph": (rows, manifest.counts.get(table, 0))
         for table, rows in _graph_counts(opened.folder / GRAPH).items()
     }
-    return [f"{what}: {have}, expected {want}: {REBUILD}" for what, (have, want) in counted.items() if have != want]
+    return [f"{what}: {have}, expected {want}; {REBUILD}" for what, (have, want) in counted.items() if have != want]
 
 
 def _graph_counts(path: Path) -> dict[str, int]:

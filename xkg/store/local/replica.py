@@ -78,7 +78,7 @@ class Replica:
         position = self._feed.position()
         current = self._reached(position) or self._follow()
         if not current and not self._is_of(position):
-            raise StoreBusyError(f"the indexes of the graph are being built in {self.folder}: try again later")
+            raise StoreBusyError(f"the indexes of the graph are being built in {self.folder}; try again later")
         with contextlib.ExitStack() as stack:
             snapshot = stack.enter_context(self._generations.snapshot())
             at = snapshot.position
@@ -143,7 +143,7 @@ class Replica:
     def _check(self, opened: Generation) -> None:
         manifest = opened.manifest
         if manifest.position is None:
-            raise StoreError(f"{self.folder} contains an original graph, not a copy: choose another folder")
+            raise StoreError(f"{self.folder} contains an original graph, not a copy; choose another folder")
         if self._model is not None and manifest.model not in ("", self._model):
             raise ModelMismatchError(f"the copy was built with embedding model {manifest.model!r}")
         opened.verify(*manifest.files)
@@ -236,7 +236,7 @@ class Replica:
                 self._failure = error
             except Exception as error:  # re-raised by the next call
                 log.exception("the index of %s cannot be built", self.folder)
-                self._failure = StoreError(f"the index in {self.folder} cannot be built ({error}): remove that folder")
+                self._failure = StoreError(f"the index in {self.folder} cannot be built ({error}); remove that folder")
                 self._failure.__cause__ = error
 
         self._maker = threading.Thread(target=make, name="xkg-replica", daemon=True)
@@ -274,7 +274,7 @@ class Replica:
         with one_line(self.folder):
             own = self.folder / "replica.lock"
             if not own.exists() and any((self.folder / name).exists() for name in ("bundles", "generations")):
-                raise StoreError(f"{self.folder} contains an original graph, not a copy: choose another folder")
+                raise StoreError(f"{self.folder} contains an original graph, not a copy; choose another folder")
             private_folder(self.folder)
             own.touch()
 

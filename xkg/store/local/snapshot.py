@@ -154,7 +154,7 @@ class EmbeddedSnapshot(Catalogue):
         if vector.size != manifest.dimension:
             raise ModelMismatchError(
                 f"the query vector has {vector.size} dimensions, but the index for model {manifest.model!r} has "
-                f"{manifest.dimension}: use that model, or {REBUILD}"
+                f"{manifest.dimension}; use that model, or {REBUILD}"
             )
         return self._hits(self.vector_index().search(vector, k, rows))
 
@@ -232,7 +232,7 @@ class EmbeddedSnapshot(Catalogue):
             if self._queries is None:
                 graph = self.graph_file()
                 if graph is None:
-                    raise QueryFailedError("this graph is empty: build or import a paper first")
+                    raise QueryFailedError("this graph is empty; build or import a paper first")
                 self._queries = QueryProcess(graph)
             return self._queries
 
@@ -252,7 +252,7 @@ class EmbeddedSnapshot(Catalogue):
             return read(self._opened.folder)
         except (RuntimeError, ValueError, OSError) as error:
             reason = str(error).splitlines()[0]
-            raise CorruptStoreError(f"{self._opened.folder / name} cannot be read ({reason}): {REBUILD}") from error
+            raise CorruptStoreError(f"{self._opened.folder / name} cannot be read ({reason}); {REBUILD}") from error
 
     def _paper_numbers(self, papers: tuple[str, ...]) -> list[int]:
         numbers = self.paper_numbers(papers)

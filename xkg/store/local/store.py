@@ -85,7 +85,7 @@ class EmbeddedStore:
             for bundle in new:
                 bundles.validate(bundle)
                 if bundle.paper.id in written:
-                    raise StoreError("a paper was passed twice: pass each paper once")
+                    raise StoreError("a paper was passed twice; pass each paper once")
                 if recognise is not None and opened and opened.manifest.number > recognise.since:
                     self._recognise(recognise.check, bundle)
                 written[bundle.paper.id] = bundles.write(self._generations.bundles, bundle)
@@ -284,7 +284,7 @@ class EmbeddedStore:
         if not any((self.folder / name).exists() for name in ("CURRENT", "bundles", "generations")):
             generation.read_current(self.folder)
             raise StoreError(
-                f"{self.folder} has no graph yet, so there is nothing to {purpose}: build or import a paper first"
+                f"{self.folder} has no graph yet, so there is nothing to {purpose}; build or import a paper first"
             )
 
     def _check_model(self, opened: Generation) -> None:
@@ -361,6 +361,6 @@ class EmbeddedStore:
 
 def _mismatch(stored: str, in_force: str) -> str:
     return (
-        f"the indexes were built with embedding model {stored!r}, but {in_force!r} is configured: set {stored!r} "
+        f"the indexes were built with embedding model {stored!r}, but {in_force!r} is configured; set {stored!r} "
         f"again, or {REBUILD} to embed everything again"
     )

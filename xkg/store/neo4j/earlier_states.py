@@ -101,7 +101,7 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
     record = transaction.run(_SPAN).single()
     if record is None:
         raise StoreError(
-            f"the Neo4j server at {place} has no graph yet, so there is nothing to compare: build or import "
+            f"the Neo4j server at {place} has no graph yet, so there is nothing to compare; build or import "
             "a paper first"
         )
     earliest, present = record["earliest"], record["generation"]
@@ -114,7 +114,7 @@ def _ends(transaction: neo4j.ManagedTransaction, place: str, first: int | None, 
         if not earliest <= number <= present:
             raise StoreError(
                 f"generation {number} of the Neo4j server at {place} cannot be compared, but {earliest} to {present} "
-                "can: to compare older states, export bundles (`xkg export --format bundle`) and compare with their "
+                "can; to compare older states, export bundles (`xkg export --format bundle`) and compare with their "
                 "folder"
             )
     return first, second
@@ -134,12 +134,12 @@ def _bundle(connection: Connection, paper: str, state: _Held | None) -> PaperBun
     if state.id is None:
         stored = next(read.read(connection, [key(paper)]), None)
         if stored is None or stored.generation != state.began:
-            raise StoreError(f"paper {paper!a} was changed by another process in the meantime: compare again")
+            raise StoreError(f"paper {paper!a} was changed by another process in the meantime; compare again")
         return stored.bundle
     found = connection.read(lambda transaction: transaction.run(_BUNDLE, id=state.id).single())
     if found is None:
         raise StoreError(
-            f"an earlier state of paper {paper!a} was removed by another process in the meantime: compare again"
+            f"an earlier state of paper {paper!a} was removed by another process in the meantime; compare again"
         )
     try:
         data = zlib.decompressobj().decompress(bytes(found["bundle"]), _LARGEST)

@@ -33,7 +33,7 @@ def problems(connection: Connection, model: str) -> list[str]:
                 bundle = stored.bundle
                 if not stored.as_written:
                     found.append(
-                        f"paper {bundle.paper.id!a} was changed by hand in the graph: publish the paper again to "
+                        f"paper {bundle.paper.id!a} was changed by hand in the graph; publish the paper again to "
                         "undo the change (`xkg export` shows the current state)"
                     )
                 known.add(paper_key)
@@ -50,10 +50,10 @@ def problems(connection: Connection, model: str) -> list[str]:
     counts["Paper"] = len(known)
     found += _count_problems(connection, counts) + _orphans(connection)
     if state.connected < state.generation:
-        found.append("citations and links between techniques are not up to date: run `xkg concepts`")
+        found.append("citations and links between techniques are not up to date; run `xkg concepts`")
     if state.model not in ("", model):
         found.append(
-            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
+            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured; restore the "
             "first model, or run `xkg index rebuild`"
         )
     return found
@@ -65,7 +65,7 @@ def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]
     )
     have = dict(connection.read(lambda transaction: transaction.run(statement).values("label", "number")))
     return [
-        f"{label} nodes: {have.get(label, 0)}, but the papers have {number}: publish the papers again, or remove "
+        f"{label} nodes: {have.get(label, 0)}, but the papers have {number}; publish the papers again, or remove "
         "nodes added by hand"
         for label, number in wanted.items()
         if have.get(label, 0) != number
@@ -81,7 +81,7 @@ def _orphans(connection: Connection) -> list[str]:
         number, ids = connection.read(lambda transaction, s=statement: transaction.run(s).values("number", "ids")[0])  # type: ignore[misc]
         if number:
             found.append(
-                f"{label} nodes without a paper: {number} ({', '.join(map(ascii, ids))}): publish their papers "
+                f"{label} nodes without a paper: {number} ({', '.join(map(ascii, ids))}); publish their papers "
                 "again, or delete them"
             )
     return found

@@ -47,7 +47,7 @@ def held(
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))
     if not record["free"]:
         raise LeaseHeldError(
-            f"{paper} is being built by {record['holder']}: run again once that build is done; if its builder died, "
+            f"{paper} is being built by {record['holder']}; run again once that build is done; if its builder died, "
             f"the lease expires in {record['seconds']} seconds"
         )
     fence = int(record["fence"])

@@ -77,7 +77,7 @@ class Rest:
             else:
                 line = str(error)
             raise CorruptStoreError(
-                f"paper {self.paper!a} was changed in the graph to an invalid value ({line[:160]}): correct the "
+                f"paper {self.paper!a} was changed in the graph to an invalid value ({line[:160]}); correct the "
                 "value there, or build or import the paper again"
             ) from error
 

@@ -158,7 +158,7 @@ def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[st
         except (ValueError, TypeError) as error:
             paper = json.loads(record["paper"] or "null")
             damaged = CorruptStoreError(
-                f"the extra data stored for paper {paper!a} has changed since it was written: build or import it "
+                f"the extra data stored for paper {paper!a} has changed since it was written; build or import it "
                 "again, or remove it with `xkg remove`"
             )
             damaged.__cause__ = error

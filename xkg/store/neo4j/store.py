@@ -175,7 +175,7 @@ class Neo4jStore:
     def rollback(self) -> int:
         """Always raises `StoreError`, because papers are replaced one by one, often by several machines."""
         raise StoreError(
-            f"the Neo4j server at {self.place} has no generation to roll back to: restore a backup of the database, "
+            f"the Neo4j server at {self.place} has no generation to roll back to; restore a backup of the database, "
             "or build or import the paper again"
         )
 
@@ -316,7 +316,7 @@ def _parts(new: Iterable[PaperBundle]) -> Iterator[list[PaperBundle]]:
     for bundle in new:
         bundles.validate(bundle)
         if bundle.paper.id in known:
-            raise StoreError("a paper was passed twice: pass each paper once")
+            raise StoreError("a paper was passed twice; pass each paper once")
         known.add(bundle.paper.id)
         own = len(bundles.serialise(bundle))
         if part and size + own > _LARGEST_COMMIT:

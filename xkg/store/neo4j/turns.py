@@ -41,7 +41,7 @@ class SharedTurns:
                     self._take(turn, host, seconds)
                 except LeaseHeldError as error:
                     raise UnreachableError(
-                        f"other machines that share the graph have used every turn at {host} for {self._most:g} s: "
+                        f"other machines that share the graph have used every turn at {host} for {self._most:g} s; "
                         "run again later, or build on fewer machines"
                     ) from error
                 except StoreError:

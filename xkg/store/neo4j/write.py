@@ -63,7 +63,7 @@ def replace(
     embedding model."""
     if new and state.model not in ("", model):
         raise ModelMismatchError(
-            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured: restore the "
+            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured; restore the "
             "first model, or run `xkg index rebuild` to link the graph again"
         )
     new = read.changed(transaction, new) if new else new

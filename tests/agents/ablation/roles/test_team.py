@@ -118,7 +118,10 @@ def test_a_change_that_never_runs_is_no_effect(world: World) -> None:
 @pytest.mark.parametrize(
     ("bad", "complaint"),
     [
-        (draft("elsewhere", replace("train.py", "    x = 8.0\n", "    x = 9.0\n")), "which is outside its places"),
+        (
+            draft("elsewhere", replace("train.py", "    x = 8.0\n", "    x = 9.0\n")),
+            "which is outside the component's places",
+        ),
         (draft("no Python", replace("parts.py", "    return 0.5 * x\n", "    return (\n")), "would not be Python"),
     ],
 )

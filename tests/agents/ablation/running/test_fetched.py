@@ -118,7 +118,7 @@ def test_a_setup_reaches_no_other_place(internet: Internet, start_of, url: str, 
     place = url.format(port=internet.server_address[1])
     script = f"import urllib.request\nurllib.request.urlopen({place!r}, timeout=5)\nprint('sum: 1')\n"
     setup = {"setup": "python train.py", "allow_hosts": ["moved.example.org"]}
-    with pytest.raises(BaselineError, match=f"may not reach {told}" if told else "the setup"):
+    with pytest.raises(BaselineError, match=f"not allowed to reach {told}" if told else "the setup"):
         run_campaign(start_of(script, "run", **setup))
     assert internet.asked in ([], ["moved.example.org:80"])
 

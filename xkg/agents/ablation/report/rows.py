@@ -35,7 +35,7 @@ def _evidence(importance: Importance, effect: Effect) -> str:
     """Describes the evidence. Equal results do not prove that a change does nothing."""
     if effect.equal:
         runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
-        missed = f"a change that shows in one of five runs is missed with a probability of {0.8**effect.seeds:.0%}"
+        missed = f"an effect in one run in five would be missed with a probability of {0.8**effect.seeds:.0%}"
         return f"the same value in {runs}, although the change takes effect ({missed})"
     if effect.p is None:
         return "one seed: noise unknown"

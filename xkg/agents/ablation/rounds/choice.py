@@ -10,7 +10,7 @@ from xkg.agents.ablation.candidates import Candidate, Component, Space
 from xkg.agents.ablation.outcomes import CandidateOutcome
 
 A_ROUND = 5
-"""The number of candidates per round with a model, which learns between rounds."""
+"""The number of candidates per round if a model is used. The model learns between rounds."""
 _AT_ONCE = 4
 
 

@@ -22,7 +22,7 @@ _MENDABLE: frozenset[Failure] = frozenset(
 )  # fmt: skip
 """Failures that indicate a bad change and reveal nothing about the component."""
 _CONSTANT = 3
-_UNUSED = "the code is unused: a run with a value that ends the program when used yielded the same metric"
+_UNUSED = "the code is unused: the metric stayed the same with a value that ends the program when it is used"
 
 
 @dataclass

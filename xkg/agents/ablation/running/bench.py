@@ -105,7 +105,7 @@ class Bench:
         if problem is not None and not result.refused:
             problem += f" (the limit on downloads is {task.disk_mb} MB in total; see --disk-mb)"
         if result.ok and result.left_at is None:
-            problem, failure = f"it left more than the {task.disk_mb} MB that a run may write", "disk"
+            problem, failure = f"its files take up more than the {task.disk_mb} MB that a run may write", "disk"
         problem = problem and f"the setup `{command}`: {problem}"
         outcome = _outcome(seed, command, result, begun, failure, problem)
         return outcome.model_copy(update={"left_at": result.left_at})

@@ -57,7 +57,7 @@ class Mutations:
         parts = self._evaluation_parts(candidate, made.after)
         run = self.bench.task.run
         if surely := [part for part in parts if surely_measures(part) and not named_by(part, run)]:
-            problem = f"it changes code that only measures: {'; '.join(surely)}"
+            problem = f"it changes code that only takes measurements: {'; '.join(surely)}"
             return Mutated(diff=made.diff, failure="refused", problem=problem)
         measures = (*parts, *self._called_by_the_metric(candidate))
         return Mutated(commit=digest(made.after), diff=made.diff, places=made.places, measures=measures)

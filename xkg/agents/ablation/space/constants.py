@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from xkg.agents.ablation.space.python_source import Function
+from xkg.agents.ablation.space.statements import own_nodes
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
@@ -65,12 +66,5 @@ def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.exp
 
 def _stores(scope: ast.AST) -> Counter[str]:
     """How often a scope assigns each of its names."""
-    counts: Counter[str] = Counter()
-    waiting = list(ast.iter_child_nodes(scope))
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            counts[node.id] += 1
-        if not isinstance(node, _SCOPES):
-            waiting += ast.iter_child_nodes(node)
-    return counts
+    names = (node for node in own_nodes(scope) if isinstance(node, ast.Name))
+    return Counter(node.id for node in names if not isinstance(node.ctx, ast.Load))

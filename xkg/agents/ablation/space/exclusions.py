@@ -17,7 +17,7 @@ from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
 LENGTH = "the length of training"
-TASK = "the task that the method is tried on"
+TASK = "the task that the method is tested on"
 SPLIT = "train_test_split"
 _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
@@ -44,7 +44,7 @@ def reason(name: str) -> str | None:
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):
         return LENGTH
-    return None if _MACHINE.isdisjoint(words_of(name)) else "the machine that it runs on"
+    return None if _MACHINE.isdisjoint(words_of(name)) else "the machine that the code runs on"
 
 
 def is_seed(name: str) -> bool:
@@ -82,7 +82,7 @@ def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]
                 places.append(source.place(node))
             if isinstance(node, ast.ClassDef):
                 methods = {f.name for f in node.body if isinstance(f, Function)}
-                words = {word for name in (node.name, *_bases(node)) for word in words_of(name)}
+                words = {word for name in (node.name, *map(last_name, node.bases)) for word in words_of(name)}
                 steps = {"step", "reset"} <= methods and not any(_LEARNS & set(words_of(m)) for m in methods)
                 if steps or words & {"env", "environment", "problem"}:
                     names.add(node.name)
@@ -96,10 +96,6 @@ def _is_objective(function: Function) -> bool:
     stores = any(isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store) for n in ast.walk(function))
     returns = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function))
     return required == 1 and returns and not stores and not any(map(draws, ast.walk(function)))
-
-
-def _bases(node: ast.ClassDef) -> Iterator[str]:
-    return map(last_name, node.bases)
 
 
 def beside_the_method(tree: ast.Module) -> set[str]:

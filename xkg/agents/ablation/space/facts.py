@@ -109,6 +109,7 @@ class Facts:
         self.run: list[tuple[str, str, Lines]] = []
         self.under = set[Node]()
         self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
+        self._counts, self._near = set[Node](), defaultdict[Node, list[Node]](list)
         self._sorted, self._of_loops, self._holders = set[Node](), set[Node](), set[Node]()
         scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
         bodies: list[_Body] = []
@@ -130,6 +131,7 @@ class Facts:
         self._held: dict[Node, list[Node]] = defaultdict(list)
         for target, held in self.copies:
             self._held[target].append(held)
+        self.roles["sized"] |= self.closed(self._counts, near=True)
         compared = {node for nodes in self._compares if nodes & self._drawn for node in nodes - self._drawn}
         self.roles["chances"] |= compared
         self.roles["computed"] |= compared
@@ -141,14 +143,15 @@ class Facts:
                 self._found.append(Fact(node, self._uses(inner.outer, default), frozenset(), (), _MAIN))
                 self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
 
-    def closed(self, nodes: Set[Node]) -> set[Node]:
-        """Returns the given nodes, plus all nodes whose unchanged values the given nodes contain."""
+    def closed(self, nodes: Set[Node], *, near: bool = False) -> set[Node]:
+        """Returns the given nodes, plus all nodes whose unchanged values the given nodes contain. If `near` is set, a
+        value plus or minus a constant also counts as unchanged."""
         found, waiting = set[Node](), [*nodes]
         while waiting:
             node = waiting.pop()
             if node not in found:
                 found.add(node)
-                waiting += self._held[node]
+                waiting += self._held[node] + (self._near[node] if near else [])
         return found
 
     def all(self) -> list[Fact]:
@@ -231,7 +234,9 @@ class Facts:
                             where = head_of(self._path, each)
                             self._statement(scope, each, function, control, (where,), attribute=True)
                     continue
-                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    if control:  # which of several definitions a call runs
+                        self._found.append(Fact(("()", name), frozenset(), control, heads, scope.id))
                     continue
             if not self._did_run(statement):
                 continue
@@ -283,6 +288,12 @@ class Facts:
                 for node in self._targets(scope, one):
                     add((".", node[1]) if attribute else node, uses)
                     self.copies += [(node, source) for source in self._as_it_is(scope, part)]
+                    match part:
+                        case (
+                            ast.BinOp(left=count, op=ast.Add() | ast.Sub(), right=ast.Constant())
+                            | ast.BinOp(left=ast.Constant(), op=ast.Add(), right=count)
+                        ):
+                            self._near[node] += self._as_it_is(scope, count)
                     if isinstance(part, ast.Call) and self._called(part):
                         given = "()" if index is None else f"()[{index}]"
                         self.returned += [(node, (given, last_name(part.func)))]
@@ -378,21 +389,18 @@ class Facts:
                         continue
                 case ast.BinOp(left=ast.Constant(value=0), op=ast.Mult()):
                     continue  # 0 * x has the same form as x
-                case ast.Name(id=name):
-                    found.add(self._variable(scope, name))
-                case ast.Attribute(attr=name):
-                    found.add(("()", name) if name in self._functions else (".", name))
-                case ast.Subscript(slice=ast.Constant(value=str(key))):
-                    found.add((".", key))
+                case ast.Attribute(attr=name) if name in self._functions:
+                    found.add(("()", name))
+                case _:
+                    found.update(self._as_it_is(scope, here))
             waiting += ast.iter_child_nodes(here)
         return frozenset(found - {(scope.id, scope.itself)})
 
     def _roles(self, scope: _Scope, node: ast.AST) -> None:
         inside = {found for size in self._sizes(scope, node) for found in self._as_it_is(scope, size)}
+        self._counts |= inside
         if isinstance(node, ast.Call) and last_name(node.func) == "range":
             self.roles["repeated"] |= inside
-        else:
-            self.roles["sized"] |= inside
         match node:
             case ast.IfExp(test=test):
                 self.roles["selecting"] |= {*self._as_it_is(scope, test)}
@@ -443,13 +451,9 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """The node for an expression that is just a variable or an attribute; empty for other expressions."""
-        match node:
-            case ast.Name(id=name):
-                return [self._variable(scope, name)]
-            case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
-                return [(".", name)]
-        return []
+        """The node for an expression that is just a variable, an attribute or an entry; empty for other expressions."""
+        name = last_name(node)
+        return [self._variable(scope, name) if isinstance(node, ast.Name) else (".", name)] if name else []
 
     def _variable(self, scope: _Scope, name: str) -> Node:
         at: _Scope | None = scope
@@ -506,10 +510,9 @@ class Facts:
                 yield (".", attribute)
             case ast.Attribute(value=ast.Attribute() | ast.Subscript(), attr=attribute):
                 yield (".", attribute)
-            case ast.Subscript(value=inner, slice=index):
+            case ast.Subscript(value=inner):
                 yield from self._targets(scope, inner)
-                if isinstance(index, ast.Constant) and isinstance(index.value, str):
-                    yield (".", index.value)
+                yield from self._as_it_is(scope, node)
             case ast.Starred(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
                 yield from self._targets(scope, inner)
             case ast.Tuple(elts=elements) | ast.List(elts=elements):

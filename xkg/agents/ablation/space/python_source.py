@@ -95,22 +95,16 @@ def words_of(name: str) -> list[str]:
 def names_in(node: ast.AST) -> set[str]:
     """The names that a node reads, including attributes and keys with a leading dot: `args.beta` yields args and
     .beta."""
-    found = set()
-    for child in ast.walk(node):
-        if isinstance(child, ast.Name):
-            found.add(child.id)
-        elif isinstance(child, ast.Attribute):
-            found.add(f".{child.attr}")
-        elif isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
-            found.add(f".{child.slice.value!s}" if isinstance(child.slice.value, str) else "")
-    return found
+    named = ((child, last_name(child)) for child in ast.walk(node))
+    return {name if isinstance(child, ast.Name) else f".{name}" for child, name in named if name}
 
 
 def last_name(node: ast.AST) -> str:
-    """The last part of a name: `c` for `a.b.c` and for `c`, and '' for anything else."""
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
+    """The last part of a name: `c` for `a.b.c`, for `a["c"]` and for `c`, and '' for anything else."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name
+    return ""
 
 
 def root_name(node: ast.AST) -> str:

@@ -95,7 +95,7 @@ class Reasons:
             if flow.plays("weights", named) and flow.only_rules(named):
                 return MEASURES
             if flow.plays("bounded", named):
-                return "a bound of the values that are tried"
+                return "a bound on the values that are tried"
         fraction = isinstance(switch.value, float) and flow.known and (own or switch.origin != "argument")
         if fraction and not switch.choices and not flow.plays("computed", named):
             return "nothing computes with it"

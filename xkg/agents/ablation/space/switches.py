@@ -3,6 +3,7 @@ arguments, and entries in configuration files."""
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal
 
@@ -115,6 +116,9 @@ def _bare(name: str) -> str:
 def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
     classes = {id(f): node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef) for f in node.body}
     beside = beside_the_method(source.tree)
+    stored = Counter(
+        last_name(n) for n in ast.walk(source.tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
+    )
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             yield from (
@@ -124,10 +128,10 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
                 if last_name(node.func) == "option" and root_name(node.func) in beside
                 else _arguments(source, node, parameters, beside)
             )
-        elif isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
-                    yield from _switch(source, key.value, "entry", value)
+        elif isinstance(node, ast.Dict | ast.Assign):
+            for key, value in _entries(node, stored):
+                if key.replace(" ", "_").isidentifier():
+                    yield from _switch(source, key, "entry", value)
         elif isinstance(node, ast.ClassDef) and _is_configuration(node):
             for name, default in _fields(node):
                 if default is not None:
@@ -142,6 +146,18 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
                     yield switch.model_copy(update={"scope": scope})
     for name, value, owner in assigned(source.tree):
         yield from _switch(source, name, "attribute" if owner else "constant", value, function=owner)
+
+
+def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator[tuple[str, ast.expr]]:
+    """Yields the keys of a dictionary, or the keys that a statement assigns and that the file has `stored` once, with
+    their values."""
+    if isinstance(node, ast.Assign):
+        keys = [last_name(each) for each in node.targets if isinstance(each, ast.Subscript)]
+        yield from ((key, node.value) for key in keys if stored[key] == 1)
+        return
+    for key, value in zip(node.keys, node.values, strict=True):
+        if isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value, value
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import takewhile
 
 Place = tuple[str, int]
-"""A font and the number of a character in it."""
+"""A font and the number of a character in the font."""
 Words = dict[Place, Counter[tuple[str, str]]]
 """The letters before and after unreadable characters, keyed by place."""
 

@@ -55,7 +55,7 @@ def credentials(settings: StoreSettings) -> Credentials:
         values = _file(settings.credentials)
         where = str(settings.credentials)
     if not values.get("NEO4J_PASSWORD"):
-        raise StoreUnreachableError(f"{where} has no password for {settings.url}: {_BOTH_WAYS}")
+        raise StoreUnreachableError(f"{where} has no password for {settings.url}; {_BOTH_WAYS}")
     return Credentials(values.get("NEO4J_USERNAME") or "neo4j", values["NEO4J_PASSWORD"])
 
 
@@ -65,7 +65,7 @@ def _file(path: Path) -> dict[str, str]:
         text = read_regular(path, _LONGEST_CREDENTIALS).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise StoreUnreachableError(f"the credentials file {path} cannot be read ({reason}): {_BOTH_WAYS}") from None
+        raise StoreUnreachableError(f"the credentials file {path} cannot be read ({reason}); {_BOTH_WAYS}") from None
     found = re.findall(r"^[ \t]*(?:export[ \t]+)?(NEO4J_\w+)[ \t]*=[ \t]*(.*?)[ \t]*\r?$", text, re.MULTILINE)
     return {name: re.sub(r"^(['\"])(.*)\1$", r"\2", value) for name, value in found}
 
@@ -188,11 +188,11 @@ class Connection:
         found = re.match(r"Neo4j/(\d+)\.(\d+)", agent)
         if found is None:
             raise StoreError(
-                f"{self.address} is {agent[:60]!r}, not Neo4j: set store.url to a Neo4j server, 5.26 or later"
+                f"{self.address} is {agent[:60]!r}, not Neo4j; set store.url to a Neo4j server, 5.26 or later"
             )
         if (int(found[1]), int(found[2])) < OLDEST:
             raise StoreError(
-                f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, but xkg needs 5.26 or later: upgrade it"
+                f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, but xkg needs 5.26 or later; upgrade it"
             )
 
 

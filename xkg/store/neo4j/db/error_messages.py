@@ -31,28 +31,28 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
     if any(isinstance(cause, ssl.SSLError) for cause in _chain(error)) or "BoltSecurityError" in chain:
         reason = next((_line(cause) for cause in _chain(error) if isinstance(cause, ssl.SSLError)), "no TLS there")
         return StoreUnreachableError(
-            f"no encrypted connection to {address} ({reason}): check its certificate, use +ssc if it is self-signed, "
+            f"no encrypted connection to {address} ({reason}); check its certificate, use +ssc if it is self-signed, "
             "or use bolt:// or neo4j:// if the server has no TLS"
         )
     other = {"BoltHandshakeError", "BoltProtocolError"}.intersection(chain) or "looks like HTTP" in str(error)
     if isinstance(error, UnsupportedServerProduct) or other:
         return StoreUnreachableError(
-            f"the server at {address} does not speak Neo4j's Bolt protocol: set store.url to the Bolt port (7687), "
+            f"the server at {address} does not speak Neo4j's Bolt protocol; set store.url to the Bolt port (7687), "
             "with +s if the server requires TLS"
         )
     if isinstance(error, ServiceUnavailable | SessionExpired | OSError | ValueError):
         return StoreUnreachableError(
-            f"the Neo4j server at {address} does not answer ({_reason(error)}): start the server or correct store.url, "
+            f"the Neo4j server at {address} does not answer ({_reason(error)}); start the server or correct store.url, "
             "then see `xkg doctor`"
         )
     if isinstance(error, ConnectionAcquisitionTimeoutError):
         return StoreBusyError(
-            f"the Neo4j server at {address} did not provide a connection in time: try again when it is less busy"
+            f"the Neo4j server at {address} did not provide a connection in time; try again when it is less busy"
         )
     if isinstance(error, ConfigurationError):
-        return StoreUnreachableError(f"cannot connect to {address} ({_line(error)}): correct store.url")
+        return StoreUnreachableError(f"cannot connect to {address} ({_line(error)}); correct store.url")
     if isinstance(error, OverflowError):
-        return InputError("a number in the paper is larger than 64 bits, so nothing was stored: correct this number")
+        return InputError("a number in the paper is larger than 64 bits, so nothing was stored; correct this number")
     return StoreError(f"the Neo4j server at {address} failed ({_line(error)}): nothing was changed; see `xkg doctor`")
 
 
@@ -61,30 +61,30 @@ def _of_server(error: Neo4jError, address: str, database: str, user: str) -> Xkg
     line = _line(error)
     if code == "Neo.ClientError.Security.CredentialsExpired":
         return StoreUnreachableError(
-            f"the password of user {user!r} at {address} must be changed first: change it in Neo4j Browser, or with "
+            f"the password of user {user!r} at {address} must be changed first; change it in Neo4j Browser, or with "
             "`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
         )
     if code == "Neo.ClientError.Security.AuthenticationRateLimit":
         return StoreUnreachableError(
-            f"{address} has locked out user {user!r} after too many wrong passwords: correct the password, then wait "
+            f"{address} has locked out user {user!r} after too many wrong passwords; correct the password, then wait "
             "a moment"
         )
     if isinstance(error, AuthError):
         return StoreUnreachableError(
-            f"{address} rejected the login of user {user!r}: correct the user or password in NEO4J_USERNAME and "
+            f"{address} rejected the login of user {user!r}; correct the user or password in NEO4J_USERNAME and "
             "NEO4J_PASSWORD, or in the store.credentials file"
         )
     if code == "Neo.ClientError.Database.DatabaseNotFound":
         return StoreUnreachableError(
-            f"{address} has no database {database!r}: set store.database to an existing one (SHOW DATABASES lists them)"
+            f"{address} has no database {database!r}; set store.database to an existing one (SHOW DATABASES lists them)"
         )
     if "DatabaseUnavailable" in code:
         return StoreUnreachableError(
-            f"database {database!r} at {address} is currently unavailable ({line}): start it, or try again in a moment"
+            f"database {database!r} at {address} is currently unavailable ({line}); start it, or try again in a moment"
         )
     if isinstance(error, ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
         return StoreError(
-            f"database {database!r} at {address} does not accept writes: use the cluster's neo4j:// address, or "
+            f"database {database!r} at {address} does not accept writes; use the cluster's neo4j:// address, or "
             "make it writable"
         )
     if isinstance(error, Forbidden):

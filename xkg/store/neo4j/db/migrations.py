@@ -82,11 +82,11 @@ def require_schema(state: State, connection: Connection, folder: Path | None = N
     if state.schema > newest:
         raise SchemaVersionError(
             f"the graph at {connection.address} has schema {state.schema}, but this version of xkg only supports "
-            f"schemas up to {newest}: upgrade xkg"
+            f"schemas up to {newest}; upgrade xkg"
         )
     if state.graph and state.schema < newest:
         raise SchemaVersionError(
-            f"the graph at {connection.address} has schema {state.schema}, but this version of xkg needs {newest}: "
+            f"the graph at {connection.address} has schema {state.schema}, but this version of xkg needs {newest}; "
             f"back it up, then {MIGRATE}"
         )
     return state
@@ -172,6 +172,6 @@ def _require_empty(connection: Connection) -> None:
     found = connection.read(lambda transaction: transaction.run(_OCCUPIED).single())
     if found is not None:
         raise StoreError(
-            f"database {connection.database!r} at {connection.address} contains nodes from another program: set "
-            "store.database to a separate database for xkg, or empty this one"
+            f"database {connection.database!r} at {connection.address} contains nodes from another program; set "
+            "store.database to a separate database for xkg, or empty this database"
         )

@@ -21,7 +21,7 @@ TABULARS = {
     "supertabular": 1, "tabu": 1, "longtabu": 1, "tblr": 1, "longtblr": 1, "NiceTabular": 1, "NiceTabular*": 2,
     "tabularht": 2,
 }  # fmt: skip
-"""Environments with rows and cells, mapped to the number of their braced arguments."""
+"""Environments with rows and cells, mapped to the number of braced arguments that each takes."""
 FLOATS = (
     _starred("""
     figure table wrapfigure wraptable SCfigure SCtable sidewaystable sidewaysfigure teaserfigure subfigure subtable

@@ -18,7 +18,7 @@ READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 _PROSE = re.compile(r"(?:\\[a-zA-Z@]+|\$[^$]*+\$|[^\w$\\]|\d)++")
 NO_VALUE = "-NoValue-"  # LaTeX's value for a missing optional argument without a default
 FEWEST_WORDS = 5
-"""Minimum number of words in text that may define something."""
+"""Minimum number of words in a text that may contain a definition."""
 
 
 @dataclass(frozen=True, slots=True)
