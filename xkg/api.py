@@ -108,7 +108,7 @@ class KnowledgeGraph(GraphChanges):
         """Returns at most `k` papers, ordered by title. `text` filters by words in the title, id or authors, and
         `years` by first and last year (either may be None). `with_code` and `tested` select papers with code or tested
         code. `state` is "complete" or "partial", and `field` is an arXiv category such as "cs" or "cs.LG". With
-        `years`, papers without a year are omitted. Iterating over or indexing the answer accesses its rows.
+        `years`, papers without a year are omitted. You can iterate over the answer's rows or access them by index.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:

@@ -88,8 +88,9 @@ class GraphChanges:
 
         `paper_id` sets the paper's id. Papers and repositories listed in the file `blacklist` are refused. If several
         papers match the title, `first` selects the best match. If the model fails midway, the finished part of the
-        paper is published, and the result's `unfinished` explains why. Raises `InputError` if the paper or repository
-        is missing or unreadable, and `ModelUnavailableError` if the model needs a key that is not set.
+        paper is published, and the result's `unfinished` explains why the build stopped. Raises `InputError` if the
+        paper or repository is missing or unreadable, and `ModelUnavailableError` if the model needs a key that is not
+        set.
 
         >>> import xkg
         >>> with xkg.open("storage/mine", llm={"model": "none"}) as kg:
@@ -183,8 +184,8 @@ class GraphChanges:
         **where: "Unpack[EngineFields]",
     ) -> "UpdateResult":
         """Rebuilds each of the given papers (default: all) that has a new arXiv version or new commits, and returns the
-        changes. If `check` is set, only reports new versions and commits. `progress` receives `PaperEvent`s. Raises
-        `UnknownIdError`."""
+        changes. If `check` is set, reports new versions and commits, but rebuilds nothing. `progress` receives
+        `PaperEvent`s. Raises `UnknownIdError`."""
         from xkg.commands.engines import engine_of
         from xkg.commands.update import update
 
@@ -201,8 +202,8 @@ class GraphChanges:
 
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
-        bundles become claims, unless `own` says that the bundles are your own exports. The result's `problems` lists
-        skipped files, with reasons. Raises `InputError` if a place has no graph files."""
+        bundles become claims. Set `own` to keep the levels if the bundles are your own exports. The result's `problems`
+        lists skipped files, with reasons. Raises `InputError` if a place has no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore

@@ -90,7 +90,7 @@ class EmbeddingSettings(_Section):
     As the `provider`, `onnx` runs MiniLM and similar models on the CPU. `sentence-transformers` (extra `st`) runs any
     sentence-transformers model, on a GPU if there is one. `openai` sends texts to any compatible server at `base_url`,
     with the key in `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and
-    `model.safetensors` or `.onnx`; None searches for an installed model."""
+    `model.safetensors` or `.onnx`; if it is None, xkg searches for an installed model."""
 
     provider: Literal["onnx", "sentence-transformers", "openai"] = "onnx"
     model: str = Field(default="all-MiniLM-L6-v2", min_length=1)
@@ -133,7 +133,7 @@ class EnvironmentSettings(_Section):
     `auto` is PyTorch's own index, unless pip or uv is configured for a registry other than PyPI; with `none`, the
     registry's builds are always used. `python_downloads` lets uv download a Python version that a repository needs.
     `packages` are requirement lines (`h5py>=3`) for packages to install in addition to the packages that the code
-    imports. With `cpu`, CUDA code runs on the CPU."""
+    imports. If `cpu` is set, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -178,10 +178,10 @@ class LlmSettings(_Section):
     fails, and `expert_model` is asked if all other models fail. A role without its own model uses `model`. If
     `base_url` is None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the
     context length of the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` is the
-    number of parallel calls. `max_cost` is the spending limit in dollars for all builds of one paper, and for one day's
-    questions; `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and override the
-    built-in prices, by model. `parameters` are added to the body of each request (`{reasoning_effort: low}`), and
-    `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's
+    maximum number of parallel calls. `max_cost` is the spending limit in dollars for all builds of one paper, and for
+    one day's questions; `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and
+    override the built-in prices, by model. `parameters` are added to the body of each request (`{reasoning_effort:
+    low}`), and `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's
     `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
@@ -317,19 +317,19 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions to the language model that a caller waits for, as with `verify`. A caller waits `wait_seconds` for the
-    model, or twice as long for a task, because most clients time out after a minute or more. A call that takes longer
-    continues for at most `llm.seconds`, and its answer is stored for the next request."""
+    """Questions to the language model that a caller waits for, as with `verify`. Because most clients time out after a
+    minute or more, a caller waits only `wait_seconds` for the model, or twice as long for a task. A call that takes
+    longer continues for at most `llm.seconds`, and its answer is stored for the next request."""
 
     wait_seconds: float = Field(default=20, gt=0)
 
 
 class ServeSettings(_Section):
-    """`roots`: folders whose working copies clients may use (`/a:/b` in the environment); an empty list allows no
-    folder. None allows no folder over HTTP; over stdio, None allows the folder in which `xkg serve` was started, unless
-    that folder contains a home folder. `exclude`: a file that lists papers and repositories, one per line (ids,
-    addresses or titles); answers never contain these papers, or papers built from these repositories. `graphs`: folders
-    of additional graphs to serve (`xkg serve --kg A --kg B`)."""
+    """`roots` lists the folders whose working copies clients may use (`/a:/b` in the environment); an empty list allows
+    no folder. If `roots` is None, no folder is allowed over HTTP. Over stdio, the folder in which `xkg serve` was
+    started is allowed, unless that folder contains a home folder. `exclude` is a file that lists papers and
+    repositories, one per line (ids, addresses or titles). Answers never contain these papers, or papers built from
+    these repositories. `graphs` lists the folders of additional graphs to serve (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None
@@ -349,10 +349,10 @@ class ServeSettings(_Section):
 
 
 class ImplementSettings(_Section):
-    """Limits for `xkg implement`. The agent takes at most `steps` steps. A question is first put to `llm.code_model`,
-    up to `tries` times, then to `llm.stronger_model`, and finally to `llm.expert_model`, at most `expert_calls` times
-    per run. The prompt contains the last `memory` steps in full, and one line for each older step. An observation of
-    more than `observation` characters is cut in the middle.
+    """Limits for `xkg implement`. The agent takes at most `steps` steps. Each question goes first to `llm.code_model`,
+    up to `tries` times, then to `llm.stronger_model`, and finally to `llm.expert_model`. A run can call the expert
+    model at most `expert_calls` times. The prompt contains the last `memory` steps in full, and one line for each older
+    step. An observation of more than `observation` characters is cut in the middle.
 
     `seconds`, `memory_mb` and `disk_mb` limit each run of the code."""
 

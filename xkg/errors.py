@@ -15,7 +15,7 @@ class InputError(XkgError):
 
 
 class UnsafeInputError(InputError):
-    """The input reaches outside its folder, or is larger than any real input."""
+    """The input refers to files outside its folder, or is larger than any real input."""
 
 
 class UnreachableError(InputError):

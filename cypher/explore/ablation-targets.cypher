@@ -1,5 +1,5 @@
-// Where the techniques of a paper are in its repository, best place first: the lines to edit for an ablation. Check
-// doubtful places before you rely on them: they have little support.
+// The places in the repository that implement a paper's techniques, best place first. An ablation edits these lines.
+// Check doubtful places before you rely on them: there is little evidence for them.
 //
 // Group: repositories
 // Parameters:

@@ -1,5 +1,5 @@
-// Papers that a paper cites (direction: cites) and papers that cite it (direction: cited by). Works that have not been
-// built have the state cited.
+// Papers that a paper cites (direction `cites`) and papers that cite it (direction `cited by`). Works that have not
+// been built have the state `cited`.
 //
 // Group: citations
 // Parameters:

@@ -1,4 +1,5 @@
-// Papers often cited alongside a paper (co-citation), ranked by how many papers in the graph cite both.
+// Papers that are often cited together with a paper (co-citation), ranked by how many papers in the graph cite both
+// papers.
 //
 // Group: citations
 // Parameters:

@@ -1,4 +1,4 @@
-// How much code has reached each level, per language, highest level first.
+// The number of code nodes at each level, per language, highest level first.
 //
 // Group: code
 // Parameters: none

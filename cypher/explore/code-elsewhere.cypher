@@ -1,5 +1,5 @@
-// Techniques without code for which another paper has code for the same concept: where to borrow code from, best
-// proven first.
+// Techniques without code whose concept has code from another paper. Shows this code, best proven first, so that you
+// can borrow it.
 //
 // Group: concepts
 // Parameters:

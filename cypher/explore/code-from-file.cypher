@@ -1,4 +1,4 @@
-// Code generated from a file or symbol in a repository: what to rebuild when the file changes.
+// Code generated from a file or symbol in a repository. Rebuild this code when the file changes.
 //
 // Group: code
 // Parameters:

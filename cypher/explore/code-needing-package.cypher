@@ -1,4 +1,4 @@
-// Code that depends on a package: what breaks when the package changes, and where to find usage examples.
+// Code that depends on a package. Use it to see what may break when the package changes, or to find usage examples.
 //
 // Group: code
 // Parameters:

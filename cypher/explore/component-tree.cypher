@@ -1,5 +1,5 @@
-// A paper's techniques as a tree, in the paper's order, with their depth for indentation, their places in the
-// repository and the level of their code.
+// A paper's techniques as a tree, in the paper's order. Each row has the depth (for indentation), the places in the
+// repository, and the level of the code.
 //
 // Group: techniques
 // Parameters:

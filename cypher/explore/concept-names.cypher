@@ -1,5 +1,5 @@
-// Names for a concept: the names and aliases of techniques with this name, and of techniques from other papers that
-// are the same concept.
+// Names for a concept: the names and aliases of techniques with the given name, and of techniques from other papers
+// that are the same concept.
 //
 // Group: concepts
 // Parameters:

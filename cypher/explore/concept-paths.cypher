@@ -1,5 +1,5 @@
-// Paths between two papers through a third paper that shares one concept with each of them. For concepts that the two
-// papers share directly, see shared-concepts.
+// Paths between two papers through a third paper that shares a concept with both. For concepts that the two papers
+// share directly, see `shared-concepts`.
 //
 // Group: concepts
 // Parameters:

@@ -1,5 +1,4 @@
-// Papers that cite the same works as a paper (bibliographic coupling), starting with those that have the most works in
-// common.
+// Papers that cite the same works as a paper (bibliographic coupling). Papers with the most works in common come first.
 //
 // Group: citations
 // Parameters:

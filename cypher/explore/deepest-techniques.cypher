@@ -1,4 +1,4 @@
-// Leaf techniques (those with no components of their own), starting with the deepest.
+// Techniques without components, deepest in their hierarchy first.
 //
 // Group: techniques
 // Parameters:

@@ -1,4 +1,4 @@
-// Classes, functions and methods that implement several techniques: editing one technique affects the others.
+// Classes, functions and methods that implement several techniques, so that editing one technique affects the others.
 //
 // Group: repositories
 // Parameters:

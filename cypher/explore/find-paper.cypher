@@ -1,5 +1,5 @@
-// Papers whose title or authors contain some text, with their ids. Cited works that have not been built have the state
-// cited.
+// Papers whose title or authors contain the given text, with their ids. Cited works that have not been built have the
+// state `cited`.
 //
 // Group: papers
 // Parameters:

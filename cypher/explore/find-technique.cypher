@@ -1,4 +1,4 @@
-// Techniques whose name, alias or definition contains some text, with the level of their code; matches in the name
+// Techniques whose name, alias or definition contains the given text, with the level of their code. Matches in the name
 // come first.
 //
 // Group: techniques

@@ -1,5 +1,4 @@
-// Techniques that a paper's findings mention by name: what the paper reports about each part. Names of one or two
-// letters do not count.
+// Techniques whose names occur in a paper's findings, with these findings. Names of one or two letters are ignored.
 //
 // Group: findings
 // Parameters:

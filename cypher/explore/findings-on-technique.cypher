@@ -1,5 +1,5 @@
-// Findings whose text mentions a technique by the given name, or by another name of techniques called that. Names of
-// one or two letters count only if given.
+// Findings that mention a technique by the given name, or by another name of a technique with the given name. Names of
+// one or two letters are ignored, unless the given name is that short.
 //
 // Group: findings
 // Parameters:

@@ -1,5 +1,5 @@
-// Papers not linked to any other built paper: no citation in either direction, and no shared concept. works counts the
-// works outside the graph that they cite.
+// Papers not linked to any other built paper by a citation (in either direction) or a shared concept. The column
+// `works` is the number of works outside the graph that the paper cites.
 //
 // Group: citations
 // Parameters: none

@@ -1,5 +1,5 @@
-// Methods with the largest hierarchies: the number of techniques (including the method itself), the number of levels
-// they span, and how many have code.
+// Methods with the largest hierarchies. Shows the number of techniques (including the method itself), of levels in the
+// hierarchy, and of techniques with code.
 //
 // Group: techniques
 // Parameters:

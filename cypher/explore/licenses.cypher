@@ -1,5 +1,4 @@
-// Licenses of the repositories, with the papers and code that come from these repositories. Unknown licenses come
-// last.
+// Licenses of the repositories, with the papers and code from these repositories. Unknown licenses come last.
 //
 // Group: repositories
 // Parameters: none

@@ -1,5 +1,5 @@
-// Which techniques matter, by experiment: the metric when a technique is removed or changed, relative to the baseline.
-// Largest changes first.
+// Measured importance of techniques: how the metric changes, relative to the baseline, when a technique is removed or
+// changed. Largest changes first.
 //
 // Group: techniques
 // Parameters:

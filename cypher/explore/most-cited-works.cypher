@@ -1,4 +1,4 @@
-// Cited works that have not been built yet, most cited first: what to build next.
+// Cited works that have not been built yet, most cited first. Use it to decide what to build next.
 //
 // Group: citations
 // Parameters:

@@ -1,5 +1,5 @@
-// Concepts used by the most papers: how many papers, the first and last year, and how many of the techniques have
-// code. A concept takes its name from its technique with the lowest id.
+// Concepts used by the most papers. Shows the number of papers, the first and last year, and how many of the techniques
+// have code. A concept is named after its technique with the lowest id.
 //
 // Group: concepts
 // Parameters:

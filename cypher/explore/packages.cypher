@@ -1,4 +1,5 @@
-// Packages ranked by how much code needs them, with the number of papers, and how much of that code runs.
+// Packages, ranked by how much code needs them. Also shows how many papers use the package, and how much of their code
+// runs.
 //
 // Group: code
 // Parameters:

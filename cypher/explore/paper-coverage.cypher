@@ -1,5 +1,5 @@
-// How far each paper has come: how many of its techniques exist, are located in a repository, and have code, and how
-// much of the code runs, is tested, or is faithful.
+// Progress of each paper: how many techniques it has, how many of these are located in a repository, how many have
+// code, and how much of the code runs, is tested, or is faithful.
 //
 // Group: papers
 // Parameters: none

@@ -1,5 +1,5 @@
-// Papers in the graph by year and arXiv domain (such as cs), with their techniques and how many of these have code.
-// Papers without a year or domain come last.
+// The number of papers by year and arXiv domain (such as cs), the number of their techniques, and how many techniques
+// have code. Papers without a year or domain come last.
 //
 // Group: papers
 // Parameters: none

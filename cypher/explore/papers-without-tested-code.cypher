@@ -1,4 +1,5 @@
-// Papers without any tested code: what a reproducer would have to test first. executed counts code that at least runs.
+// Papers without any tested code. To reproduce these papers, test their code first. The column `executed` is the number
+// of code nodes that at least run.
 //
 // Group: papers
 // Parameters: none

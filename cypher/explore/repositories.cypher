@@ -1,5 +1,5 @@
-// Repositories with their commit, license and paper, what GitHub says about them, and what was found in them: symbols,
-// symbols that implement a technique, and symbols that code was generated from. Official repositories come first.
+// Repositories with their commit, license, paper and data from GitHub. Also shows the number of symbols, of symbols
+// that implement a technique, and of symbols that code was generated from. Official repositories come first.
 //
 // Group: repositories
 // Parameters: none

@@ -1,4 +1,4 @@
-// Datasets, weights and other resources released by papers, with the paper.
+// Datasets, weights and other resources, with the paper that released them.
 //
 // Group: findings
 // Parameters:

@@ -1,5 +1,5 @@
-// Methods in which every part has code that runs (executed, tested or faithful): what can be reproduced from the graph
-// alone. tested counts parts whose test can fail.
+// Methods in which every part has code that runs (`executed`, `tested` or `faithful`). These methods can be reproduced
+// from the graph alone. The column `tested` is the number of parts whose test can fail.
 //
 // Group: techniques
 // Parameters: none

@@ -1,5 +1,5 @@
-// What two papers have in common: techniques that are the same concept, how the match was found (name, vectors,
-// model), and the level of the code on both sides.
+// Concepts shared by two papers: the techniques that are the same concept, how the match was found (name, vectors,
+// model), and the level of the code in both papers.
 //
 // Group: concepts
 // Parameters:

@@ -1,5 +1,5 @@
-// Techniques shared by several papers, with one row for each paper that has the concept. A concept takes its name from
-// its technique with the lowest id; the most widely shared concepts come first.
+// Concepts that occur in several papers, with a row for each paper. A concept is named after its technique with the
+// lowest id. The most widely shared concepts come first.
 //
 // Group: concepts
 // Parameters:

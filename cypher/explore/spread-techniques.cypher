@@ -1,4 +1,4 @@
-// Techniques located in several files: what an ablation cannot switch off in a single place.
+// Techniques located in several files. An ablation cannot switch these techniques off in a single place.
 //
 // Group: repositories
 // Parameters:

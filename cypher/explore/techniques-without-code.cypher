@@ -1,5 +1,5 @@
-// Techniques without code, with reasons to write it: their weight, techniques from other papers that are the same
-// concept, their components, and the known places in a repository.
+// Techniques without code, with reasons to write it: their weight, and how many components, places in a repository, and
+// techniques from other papers with the same concept they have.
 //
 // Group: techniques
 // Parameters:

@@ -40,7 +40,8 @@ def ablate(
     fields: AllFields,
     task: Annotated[Path | None, typer.Option("--task", help="Task file (ablate.yaml); options override it.")] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="If --run is omitted, use the first command in the README and scripts.")
+        bool,
+        typer.Option("--yes", "-y", help="If --run is missing, use the first command in the README or scripts."),
     ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the run (default: inside the graph's folder).")] = None,
     where: EngineFields,

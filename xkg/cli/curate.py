@@ -38,7 +38,7 @@ def curate(
     progress: ProgressForm = "text",
     as_json: Json = False,
 ) -> None:
-    """Find papers and repositories worth building around one paper, and explain the choice.
+    """Find related papers and repositories that are worth building with a paper, and explain the choice.
 
     Queries arXiv, OpenAlex and GitHub. Builds nothing unless --build is given. Exits with 3 if nothing was found and a
     source was unreachable, or if some papers failed."""

@@ -39,7 +39,9 @@ def import_(
     places: Annotated[
         list[Path],
         typer.Argument(
-            readable=False, metavar="PLACE", help="Graph files (the peer's JSON, or bundles), or folders of them."
+            readable=False,
+            metavar="PLACE",
+            help="Graph files or folders of them: JSON in the peer format, or bundles.",
         ),
     ],
     own: Annotated[
@@ -92,8 +94,8 @@ def push(
 ) -> "PushedPapers":
     """Add papers from the graph to a library, so that others can pull these papers.
 
-    A library is a set of static files that any web server can serve. Papers whose code has an unknown licence are left
-    out. In this case, the exit code is 1."""
+    A library is a set of static files that any web server can serve. Papers whose code has an unknown licence are not
+    pushed; if there are any, the exit code is 1."""
     from xkg.cli.display.live import steps
     from xkg.commands.library.push import push
 
@@ -125,7 +127,7 @@ def pull(
     ] = 0,
     blacklist: Excluded = None,
 ) -> "PulledPapers":
-    """Pull new papers from a library: all, or by name, topic or level.
+    """Pull new papers from a library: all papers, or a selection by name, topic or level.
 
     Levels are claims until a key that you trust attests them (`xkg trust`), or `xkg verify` proves them here. The exit
     code is 1 if something could not be pulled."""

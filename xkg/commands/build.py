@@ -45,8 +45,8 @@ class PlannedCalls(Value):
 
 
 class BuildPlan(Value):
-    """The language model calls that a build still needs, by stage, and the calls' estimated cost. `dollars` is None if
-    a model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
+    """The language model calls that a build still needs, by stage, and their estimated cost. `dollars` is None if a
+    model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
 
     paper: str
     title: str

@@ -24,10 +24,10 @@ if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
 
 class BuildResult(Value):
     """The result of a build. `generation` is the generation that contains the paper. `published` is False if the graph
-    already contained the paper, or contains a complete build that this `stopped` build does not replace. `levels`
-    counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden. `incomplete` lists the
-    reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where and why the build ended
-    early. `cost_usd` is the cost of all builds of this paper."""
+    already contained the paper, or if this build `stopped` early and did not replace an earlier complete build.
+    `levels` counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden. `incomplete`
+    lists the reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where and why the
+    build ended early. `cost_usd` is the cost of all builds of this paper."""
 
     paper: str
     title: str

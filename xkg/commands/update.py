@@ -33,10 +33,10 @@ State = Literal["current", "newer", "updated", "by hand", "not followed", "faile
 
 class UpdatedPaper(Value):
     """One checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`. `newer` means
-    that there is a new version or commit, but building was not requested. `by hand` means the same, except that only
-    the user has the paper's other files. `not followed` means that the paper came only from files, so no newer version
-    can be looked up. `news` lists new versions and commits, one line each. `reason` says why the paper was not built.
-    `change` is the difference."""
+    that there is a new version or commit, but building was not requested. `by hand` means that there is a new version
+    or commit, but only the user has the other files that the build needs. `not followed` means that the paper came only
+    from files, so no newer version can be looked up. `news` lists new versions and commits, one line each. `reason`
+    says why the paper was not built. `change` is the difference."""
 
     paper: str
     title: str

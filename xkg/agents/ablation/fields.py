@@ -34,15 +34,16 @@ class TaskFields(TypedDict, total=False):
     evaluate: Annotated[str, Option("Command that measures the output of --run in a separate sandbox.")]
     data: Annotated[Mapping[str, Path], Option("Mount this folder read-only at PATH (repeatable).")]
     claimed: Annotated[float, Option("Value of the primary metric in the paper.")]
-    tolerance: Annotated[float, Option("Relative tolerance for --claimed (0.05).")]
-    seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; 0 to 4).", "--seed")]
-    budget: Annotated[int, Option("Maximum number of candidates (25).")]
-    seconds: Annotated[float, Option("Time limit for one run, in seconds (600).")]
-    memory_mb: Annotated[int, Option("Memory limit for one run, in MB (4096).")]
-    disk_mb: Annotated[int, Option("Scratch disk limit for one run, in MB (1024).")]
+    tolerance: Annotated[float, Option("Relative tolerance of --claimed (default: 0.05).")]
+    seeds: Annotated[Sequence[int], Option("Seed of a baseline run (repeatable; default: 0 to 4).", "--seed")]
+    budget: Annotated[int, Option("Maximum number of candidates (default: 25).")]
+    seconds: Annotated[float, Option("Time limit for one run, in seconds (default: 600).")]
+    memory_mb: Annotated[int, Option("Memory limit for one run, in MB (default: 4096).")]
+    disk_mb: Annotated[int, Option("Scratch disk limit for one run, in MB (default: 1024).")]
     only: Annotated[Sequence[str], Option("Only components whose name contains this text (repeatable).")]
     devices: Annotated[
-        Sequence[str], Option("GPU: nvidia:0, or nvidia for all GPUs; each run gets one (repeatable).", "--device")
+        Sequence[str],
+        Option("A GPU such as nvidia:0, or nvidia for all; each run gets one (repeatable).", "--device"),
     ]
 
 

@@ -8,9 +8,9 @@ from xkg.value import Value
 
 class CodificationResult(Value):
     """The result of a run. `result` is the published class: A is error-free and better than the starter, B is
-    error-free, C is erroneous, and D means that nothing was implemented. `faults` explain a C, and `doubts` are
-    unproven points about an A or B. `stopped` is the reason why the run ended without an accepted answer. `dollars` is
-    None if a price is unknown."""
+    error-free, C is erroneous, and D means that nothing was implemented. `faults` lists the reasons for class C, and
+    `doubts` lists what is unproven about class A or B. `stopped` is the reason why the run ended without an accepted
+    answer. `dollars` is None if a price is unknown."""
 
     run: str
     mode: Mode

@@ -91,7 +91,7 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """A candidate, ranked by `score`; `scores` are the components of the score, all in 0..1. `technique` is the
+    """A candidate, ranked by `score`; `scores` are the components of the score, all from 0 to 1. `technique` is the
     technique that the paper supports. `origin` is a citation, an index search, or a model's web search. `identified`
     says how the paper's arXiv id was found, and `why` contains the model's explanation or the facts behind the paper's
     rank. `dropped` is the reason why the paper was not chosen, or None if the paper was chosen. `repositories` lists

@@ -69,7 +69,7 @@ def install(
 ) -> None:
     """Print or write a client's configuration for this graph.
 
-    Nothing else in an existing file is changed, and a file that cannot be parsed is not edited. A second run changes
+    Other entries in an existing file are kept, and a file that cannot be parsed is not edited. A second run changes
     nothing."""
     from xkg.cli.mcp import clients, config
 

@@ -23,7 +23,7 @@ from xkg.value import Value
 
 
 class BatchReport(Value):
-    """The outcome of a batch, with one row per line in its list. `notes` mention repeated lines."""
+    """The outcome of a batch, with a row for each paper in the list. `notes` mentions repeated papers."""
 
     rows: tuple[Row, ...]
     seconds: float

@@ -77,9 +77,9 @@ MORE_ROWS = "pass a larger k"
 
 
 class Relative(Value):
-    """A technique that also matches the query and is above or below a search row or has the same name. If the query has
-    several steps, related techniques can also be from the same paper. A concise answer contains only its id and
-    relation."""
+    """A technique that also matches the query, and is an ancestor or descendant of a search row or has the same name.
+    If the query has several steps, related techniques can also be from the same paper. A concise answer contains only
+    its id and relation."""
 
     id: str
     name: str = ""
@@ -110,7 +110,7 @@ class PaperRow(Value):
 
 class PapersAnswer(Listing):
     """A list of papers ordered by title. `searched` describes which papers were searched, and `cut` says how many more
-    there are. The answer can be iterated and indexed like a list of rows."""
+    papers there are. You can iterate over the answer, or index it, like a list of rows."""
 
     paged: ClassVar[str] = "rows"
 
@@ -134,7 +134,7 @@ class Measured(Value):
     went from `baseline` to `value`.
 
     - `change`: the relative change of the metric
-    - `low` and `high`: the bounds of its 95 % confidence interval, or None if the spread is unknown
+    - `low` and `high`: the bounds of the change's 95 % confidence interval, or None if the spread is unknown
     - `direction`: whether a higher or lower metric is better
     - `seeds`: the number of runs
     - `commit`, `command`, `diff`: how the ablation was run, only in a full answer"""
@@ -167,7 +167,7 @@ class SearchRow(Value):
     - `score`: how well the technique fits the query, from 0 to 1. Scores are comparable between queries. A score
       is roughly the probability that the technique fits, if half of all queries are about techniques in the graph. An
       exact name scores 1.0
-    - `level`: the proven level of its code, or `none` if it has no code. The level is followed by the
+    - `level`: the proven level of the technique's code, or `none` if there is no code. The level is followed by the
       trusted keys that attest it: `tested, attested by LAB and 2 others`
     - `code`: the id to pass to get_code
     - `definition`: the first few lines of the definition
@@ -239,8 +239,8 @@ class PartAnswer(Value):
     """One step in a task. If nothing was verified, the last part is the whole task, with all search results for the
     task grouped by paper.
 
-    - `rows`: the results, best first. In a concise answer, rows have no `reason`, and a short definition
-      only if there is no guidance
+    - `rows`: the results, best first. In a concise answer, rows have no `reason`, and have
+      a short definition only if there is no guidance
     - `again`: rows that earlier parts already contain
     - `note`: says if nothing fits, or if this part was verified differently from other parts"""
 
@@ -267,7 +267,7 @@ class ImplementationsAnswer(Quoting):
 
     - `task`: the beginning of the task
     - `decomposed`: how the task was split
-    - `implementations`: as many implementations as fit, only in a full answer
+    - `implementations`: as many implementations as fit; only in full answers
     - `verified`, `searched`, `cut`, `question`, `candidates`: as in `SearchAnswer`, for all parts"""
 
     task: str
@@ -327,8 +327,8 @@ class LocatedPlace(Place):
 
 
 class LocateAnswer(Listing):
-    """The lines to edit or ablate. `locations` is best first, and empty if nothing matches. `searched` describes where
-    the lines come from, `note` adds further information, and `cut` says what was omitted."""
+    """The lines to edit or ablate. `locations` lists the places, best first, and is empty if nothing matches.
+    `searched` describes where the lines come from, `note` adds further information, and `cut` says what was omitted."""
 
     paged: ClassVar[str] = "locations"
 

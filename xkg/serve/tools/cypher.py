@@ -19,9 +19,9 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("Graph schema")
     def graph_schema(detail: Detail = "concise") -> SchemaAnswer:
-        """The graph's tables and edges as Cypher matches them (columns without a type are strings), the number of
-        papers, the named queries for cypher with their parameters, and an example. Full adds the statements that
-        created the tables and the purpose of each named query; use full before you write a statement."""
+        """Returns the graph's tables and edges as Cypher patterns (columns without a type are strings), the number of
+        papers, the named queries for cypher with parameters, and an example. Full includes the statements that created
+        the tables, and the purpose of each named query: use it before you write your own statement."""
         return service.schema(full=detail == "full")
 
     @tool("Cypher")

@@ -39,14 +39,14 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> LocateAnswer:
-        """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
-        inclusive), symbol, score, technique, source. Best first, with all places for a technique.
+        """Finds the lines to edit or ablate for a technique (all places, best first): repository, commit, path,
+        start_line and end_line (1-based, inclusive), symbol, score, technique, source.
 
-        If repository is a folder, the answer reflects its current files, including uncommitted changes: repository is
-        that folder, and commit is null. source is one of stored (the graph's lines), moved (the same code on different
-        lines) or retrieved (found by searching the folder). If repository is omitted, the lines belong to the commit in
-        the answer. confidence: certain places are right in six of seven cases, doubtful ones in half, weak ones in a
-        third. A name with a sentence finds more than the name alone."""
+        If `repository` is a folder, the answer reflects its current state, even if uncommitted, and `commit` is null.
+        `source` is `stored` (the graph's lines), `moved` (the same code on different lines) or `retrieved` (found by
+        searching the folder). If `repository` is omitted, lines belong to the answer's commit. Six in seven certain
+        places are right, half of the doubtful ones, and a third of the weak ones. A name with a sentence finds more
+        than a name alone."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)

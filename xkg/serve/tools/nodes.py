@@ -35,8 +35,8 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PapersAnswer:
-        """Lists papers by title: id, title, year (null if unknown; year filters exclude these), origin, state, and the
-        number of techniques in total, with code, and with tested code. For questions, use search_techniques."""
+        """Lists papers by title: id, title, year (null if unknown; year filters exclude these), origin, state, and
+        number of techniques, code nodes and tested code nodes. To ask a question, use search_techniques."""
         filters = PaperFilters(
             text, (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
         )
@@ -51,9 +51,9 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PaperAnswer:
-        """A paper for planning: abstract, techniques as a tree (a preorder list with depth) with levels, repositories,
-        findings and resources. Pass technique ids to get_technique and get_code. Full adds references, a code overview,
-        and descriptions."""
+        """Returns a paper: abstract, techniques with levels (a tree, as a preorder list with depth), repositories,
+        findings and resources. Pass technique ids to get_technique and get_code. Full adds references, an overview of
+        the code, and descriptions."""
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
@@ -68,10 +68,10 @@ def add(server: MCPServer, service: Service) -> None:
             int, Field(ge=200, le=8000, description="maximum tokens of the plan (four characters each)")
         ] = 2000,
     ) -> ContextAnswer:
-        """A paper for planning its replication or ablation, as Markdown without code, within a budget: a tree of
-        components with definitions and, if they have code, its length and level, a build order with dependencies,
-        packages, repositories and the lines in them, findings, related papers. The last line says what was left out.
-        Pass ids to get_technique and get_code."""
+        """Returns a paper for planning its replication or ablation, as Markdown within a budget: a tree of components
+        with definitions and the length and level of their code, a build order with dependencies, packages, repositories
+        with relevant lines, findings, related papers. The last line lists omissions. Pass ids to get_technique and
+        get_code."""
         return service.context(paper, budget_tokens, "planning")
 
     @tool("Technique")
@@ -82,8 +82,8 @@ def add(server: MCPServer, service: Service) -> None:
         ],
         detail: Detail = "concise",
     ) -> TechniqueAnswer:
-        """A technique: definition, place in the paper's hierarchy, components in order, code id and level. Full adds
-        aliases, excerpts (character offsets in the paper, file and line) and the components' definitions."""
+        """Returns a technique: definition, place in the paper's hierarchy, ordered components, code id and level. Full
+        adds aliases, excerpts (character offsets in the paper, file and line) and component definitions."""
         answer = service.technique(id, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
         return fitted(shown, detail, whole=uri("technique", answer.id))
@@ -93,9 +93,9 @@ def add(server: MCPServer, service: Service) -> None:
         id: Annotated[Id, Field(description="id of the code or its technique, or a name as in get_technique")],
         detail: Detail = "concise",
     ) -> CodeAnswer:
-        """Code for a technique: implementation, packages, documentation, and what was proven about it. The
-        implementation is complete up to 8,000 tokens; if it is longer, read uri. Full adds the test, all evidence, and
-        an imported file's own claims (not checked)."""
+        """Returns a technique's code: implementation, packages, documentation and proof. If the implementation exceeds
+        8,000 tokens, read the resource at `uri` for all of it. Full adds the test, all evidence, and an imported file's
+        unchecked claims."""
         answer = service.code(id, full=detail == "full")
         most = min(TOKENS["full"], TOKENS[detail] + tokens(json.dumps(answer.implementation)))
         return fitted(answer, detail, whole=uri("code", answer.id), most=most)

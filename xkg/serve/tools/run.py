@@ -45,8 +45,8 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
         as pictures. Runs have no network and no access to the server's files, are independent of each other, and do not
         change the graph.
 
-        error says why the script failed; output then ends with the traceback, with line numbers in your script. If
-        packages have to be installed first, an error may tell you to try again in a minute."""
+        `error` says why the script failed; `output` then ends with the traceback, with your script's line numbers. If
+        packages have to be installed first, an error may tell you to retry in a minute."""
         answer = runs.run(id, script, served.caller(), seconds)
         output = without_middle(answer.output, _OUTPUT_SHARE * TOKENS[detail])
         cut = [] if output == answer.output else ["the middle of output: print less"]

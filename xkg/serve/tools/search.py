@@ -56,14 +56,14 @@ def add(server: MCPServer, service: Service) -> None:
     ) -> SearchAnswer:
         """Finds techniques from papers, with their code, for one implementation step.
 
-        Rows are best first; pass a row's id to get_code. All tools accept short ids and unique names. score (0 to 1) is
-        roughly the probability that the row fits. level is the proven level of the code, no_code says why there is no
-        code, measured is the largest effect in an ablation. relatives are techniques above or below the row that also
-        match the query. If there are no rows, nothing fits; nearest is probably not what you want.
+        Rows are sorted best first; pass a row's id to get_code. All tools accept short ids and unique names. `score` (0
+        to 1) is roughly the probability that the row fits, `level` the code's proven level, `no_code` why there is
+        none, and `measured` the largest effect in an ablation. `relatives` are matching ancestors or descendants. If
+        there are no rows, nothing fits, and `nearest` is probably not what you want.
 
-        If verify is set, a model reads each candidate and its code: rows lists fitting ones, with reason and guidance,
-        and dropped the others. verified is the model's name, or why nothing was verified; if so, answer question to
-        judge the rows yourself."""
+        If `verify` is set, a model reads each candidate's code. `rows` lists those that fit, with `reason` and
+        `guidance`; `dropped` lists the rest. `verified` names the model. If it says why nothing was verified, answer
+        `question` to judge the rows."""
         filters = Filters.of(
             papers=tuple(papers),
             years=(first_year, last_year),
@@ -92,10 +92,9 @@ def add(server: MCPServer, service: Service) -> None:
         """Splits a whole task into steps, and searches for each step like search_techniques with verify. Takes up to
         40 seconds.
 
-        Each part has a step and rows, best first, with guidance on applying them; again lists rows from earlier parts
-        that also fit. If note says nothing fits, write the part yourself. Full adds reasons and code. verified is as in
-        search_techniques; if nothing is verified, the last part has search results for the whole task, grouped by
-        paper."""
+        Each part has a step and rows, best first, with guidance on using them; `again` lists earlier rows that also
+        fit. If `note` says that nothing fits, write the part yourself. Full adds reasons and code. For `verified`, see
+        search_techniques. If nothing is verified, the last part has results for the whole task, by paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
@@ -111,9 +110,9 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> RelatedAnswer:
-        """Papers in the graph related to a paper, best first, with reasons: cites (the paper cites the row), cited (the
-        row cites the paper), shared (pairs of techniques that are the same concept), and alike (0 to 1) with nearest
-        (pairs of similar techniques). score (0 to 1) combines them."""
+        """Finds papers related to a paper, best first, with reasons: `cites` (the paper cites the row), `cited` (the
+        row cites the paper), `shared` (techniques that are the same concept), `alike` (0 to 1) and `nearest` (similar
+        techniques). `score` (0 to 1) combines these."""
         page = Page(cursor, "related_papers", paper, exclude)
         answer = service.related(paper, k + page.reached, exclude)
         return on_page(answer, page, detail, service.short_ids)
