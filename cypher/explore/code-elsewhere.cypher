@@ -1,4 +1,4 @@
-// Techniques without code whose concept has code from another paper. Shows this code, best proven first, so that you
+// Techniques that have no code themselves, but whose concept has code from another paper. Shows this code, best proven first, so that you
 // can borrow it.
 //
 // Group: concepts

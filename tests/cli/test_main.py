@@ -358,7 +358,7 @@ def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None
 def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     plan = xkg("ablate", "plan", "running-medians", "--llm", "none", kg=published).out
     assert "REMOVE" in plan
-    assert "to search a repository, pass --repo FOLDER" in plan
+    assert "to search a repository, pass --repo FOLDER" in " ".join(plan.split())
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------

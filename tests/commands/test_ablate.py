@@ -32,7 +32,7 @@ def test_without_run_the_commands_of_the_readme_are_offered(tmp_path: Path) -> N
     command = ["--kg", str(tmp_path / "kg"), "ablate", "--llm", "none", "--repo", str(code), "--seed", "0"]
     command += ["--metric", "accuracy ([0-9.]+):max", "--budget", "1"]
     refused = CliRunner().invoke(app, command)
-    assert "`cd nets && python train.py` (1 other: `python other.py`): accept it with --yes" in str(refused.exception)
+    assert "`cd nets && python train.py` (1 other: `python other.py`); accept it with --yes" in str(refused.exception)
     taken = CliRunner().invoke(app, [*command, "--yes"])
     assert "run `cd nets && python train.py`" in taken.output
     assert "baseline: 0.5" in taken.output

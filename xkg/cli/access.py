@@ -39,7 +39,7 @@ def add(
     name: Annotated[str, typer.Option(help="Your name for the key, instead of the name in the key.")] = "",
     again: Annotated[bool, typer.Option("--again", help="Trust the key again after it was revoked.")] = False,
 ) -> str:
-    """Trust attestations signed with a key, in all your graphs."""
+    """Trust attestations signed with a given key in all your graphs."""
     from xkg.attestations import keys, trust
 
     return f"trusted: {_line(trust.add(keys.read_public_key(key), name, again=again))}"

@@ -377,14 +377,14 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
 @pytest.mark.parametrize(
     ("code", "path", "remedy"),
     [
-        ("open(p)", "lib/rows.csv", r"\(here: pass --data lib/rows\.csv=FILE\)"),
+        ("open(p)", "lib/rows.csv", r"\(pass --data lib/rows\.csv=FILE\)"),
         (
             "open(p, 'rb')",
             "input/all/a.csv",
-            r"\(here: pass --data input=FOLDER containing all/a\.csv, or a --setup command",
+            r"\(pass --data input=FOLDER containing all/a\.csv, or a --setup command",
         ),
-        ("open(p, 'wb')", "input/all/a.csv", r"\(here: pass --setup 'mkdir -p input/all'"),
-        ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: pass --setup 'mkdir -p input/all'"),
+        ("open(p, 'wb')", "input/all/a.csv", r"\(pass --setup 'mkdir -p input/all'"),
+        ("np.savetxt(p, x)", "input/all/a.csv", r"\(pass --setup 'mkdir -p input/all'"),
         ("open(p)", r"lib\\here.csv", r"\(a Windows path: the repository has lib/here\.csv"),
         ("open(p)", "/data/rows.csv", r"\(runs cannot see files outside .*; move /data/rows\.csv inside"),
         ("open(p)", "../rows.csv", r"\(runs cannot see files outside .* move \.\./rows\.csv inside"),
@@ -411,7 +411,7 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
     workspace.edit({file: ""}, "module")
     output = f"Traceback (most recent call last):\nModuleNotFoundError: No module named '{module}'\n"
     found = hint(output, "python train.py", workspace, (), (), cuda=False, cpu=False)
-    assert found == (f"here: pass --setup '{copy}', since names are case-sensitive" if copy else "")
+    assert found == (f"pass --setup '{copy}', since names are case-sensitive" if copy else "")
 
 
 @pytest.mark.parametrize(
@@ -420,18 +420,17 @@ def test_a_module_whose_file_has_other_capitals_is_named_with_the_command_that_g
         (
             '  File "/tmp/job/work/old/words.py", line 1\n    print 1\nSyntaxError: Missing parentheses in call to '
             "'print'. Did you mean print(...)?\n",
-            "here: pass --with fissix --setup 'python -m fissix -wn old/words.py', which converts the file",
+            "pass --with fissix --setup 'python -m fissix -wn old/words.py', which converts the file",
         ),
         (
             "python: Error while finding module specification for 'shop.old.words' (ModuleNotFoundError: No module "
             "named 'shop')\n",
-            "here: the repository has it as old/words.py; use that file in --run",
+            "the repository has it as old/words.py; use that file in --run",
         ),
         (
             'Traceback (most recent call last):\n  File "/tmp/job/work/old/words.py", line 2, in <module>\n'
             '    env.render()\n  File "/site/pyglet/x.py", line 9, in f\nNoSuchDisplayException: Cannot connect\n',
-            "here: pass --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and this "
-            "line draws",
+            "pass --setup 'sed -i 2s/[[:graph:]].*/pass/ old/words.py', since runs have no display and this line draws",
         ),
     ],
 )

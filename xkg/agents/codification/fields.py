@@ -26,7 +26,7 @@ class TaskFields(TypedDict, total=False):
     evaluate: Annotated[
         str, Option("Command that measures the output of --run in a separate sandbox, and prints the metric.")
     ]
-    script: Annotated[str, Option("File in the starter to start from.")]
+    script: Annotated[str, Option("The starter's file to begin with.")]
     baseline: Annotated[float, Option("The starter's metric, to skip measuring it.")]
     pseudocode: str
     data_description: str

@@ -52,15 +52,15 @@ def hint(
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     if "UnicodeDecodeError: 'utf-8' codec" in traceback:
         if "unexpected end of data" in traceback:
-            return "here: download the whole file again, since it ends in the middle of a character"
+            return "download the whole file again, since it ends in the middle of a character"
         return (
-            "here: convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is "
+            "convert the file that is not UTF-8 (iconv -f cp1252 FILE > t && mv t FILE), with --setup if it is "
             "in the repository, otherwise in the --data folder"
         )
     places = [(path, int(line)) for path, line in _FRAME.findall(output) if path in workspace.files]
     if places and PYTHON_2.search(output):
         convert = shlex.quote(f"python -m fissix -wn {shlex.quote(places[-1][0])}")
-        return printable_line(f"here; pass --with fissix --setup {convert}, which converts the file")
+        return printable_line(f"pass --with fissix --setup {convert}, which converts the file")
     if places and NO_DISPLAY.search(traceback):
         return _without_line(*places[-1], workspace)
     if (unfound := _UNFOUND.search(output)) and (found := _elsewhere(unfound[1], workspace)):
@@ -70,7 +70,7 @@ def hint(
             return found
     if folder := missing_output_folder(output, command, workspace):
         made = shlex.quote(f"mkdir -p {shlex.quote(folder)}")
-        return printable_line(f"here; pass --setup {made}, since the code writes there")
+        return printable_line(f"pass --setup {made}, since the code writes there")
     if absent := _ABSENT.findall(traceback):
         return _given(next(filter(None, absent[-1])), programs[-1].folder, workspace)
     return ""
@@ -94,7 +94,7 @@ def _without_line(path: str, number: int, workspace: Workspace) -> str:
     if not _CALL.fullmatch(line):
         return ""
     edit = shlex.quote(f"sed -i {number}s/[[:graph:]].*/pass/ {shlex.quote(path)}")
-    return printable_line(f"here; pass --setup {edit}, since runs have no display and this line draws")
+    return printable_line(f"pass --setup {edit}, since runs have no display and this line draws")
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
@@ -102,7 +102,7 @@ def _elsewhere(module: str, workspace: Workspace) -> str:
     such file."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
-    return printable_line(f"here: the repository has it as {places[0]}; use that file in --run") if places else ""
+    return printable_line(f"the repository has it as {places[0]}; use that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:
@@ -113,7 +113,7 @@ def _in_other_case(module: str, workspace: Workspace) -> str:
         stem, ending = posixpath.splitext(name)
         if stem != module and stem.casefold() == module.casefold() and ending in ("", ".py"):
             copy = shlex.join(["cp", "-r", place, posixpath.join(folder, module + ending)])
-            return printable_line(f"here; pass --setup {shlex.quote(copy)}, since names are case-sensitive")
+            return printable_line(f"pass --setup {shlex.quote(copy)}, since names are case-sensitive")
     return ""
 
 
@@ -139,9 +139,9 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
     if not absent or inside == ".":
         return ""
     if not rest:
-        return printable_line(f"here; pass --data {shlex.quote(f'{inside}=FILE')}")
+        return printable_line(f"pass --data {shlex.quote(f'{inside}=FILE')}")
     return printable_line(
-        f"here; pass --data {shlex.quote(f'{absent}=FOLDER')} containing {rest}, or a --setup command that creates it"
+        f"pass --data {shlex.quote(f'{absent}=FOLDER')} containing {rest}, or a --setup command that creates it"
     )
 
 

@@ -92,7 +92,7 @@ def test_a_repair_that_does_not_apply_is_asked_for_again(world: World) -> None:
 def test_what_nothing_can_repair_ends_with_the_cause(world: World) -> None:
     (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
     commit(world.repository)
-    with pytest.raises(BaselineError, match=r"missing data.*--data gone\.txt=FILE.*the model: nothing helps$"):
+    with pytest.raises(BaselineError, match=r"missing data.*--data gone\.txt=FILE.*the model: nothing helps;"):
         world.run()
     assert world.answers == {}
     assert usual(world.asked("fix")[0])["possible"] is False
