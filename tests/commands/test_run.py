@@ -51,7 +51,11 @@ def test_without_a_script_it_prints_one_that_runs_when_values_are_put_in(xkg: Xk
 def test_what_it_leaves_is_named_and_stored_on_request(xkg: Xkg, tmp_path: Path) -> None:
     lines = "import os; os.mkdir('in'); open('in/a.txt', 'w').write('a\\x1b[31m'); open('.bashrc', 'w').write('x')"
     status, out, err = xkg(FORCE, "-c", lines)
-    assert (status, "the script wrote in/a.txt (6 bytes)" in err, ".bashrc: its name is hidden" in err) == (0, True, True)
+    assert (status, "the script wrote in/a.txt (6 bytes)" in err, ".bashrc: its name is hidden" in err) == (
+        0,
+        True,
+        True,
+    )
     assert not list(tmp_path.iterdir())
     status, out, err = xkg(FORCE, "-c", lines, "--out", "out")
     assert (status, "wrote out/in/a.txt" in err) == (0, True)

@@ -116,7 +116,7 @@ def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
             called = _dotted(node.func)
             opens = called == "open" and "open" not in own
             if opens or called in _FILE_CALLS or called.rpartition(".")[2] in _REACHING - own:
-                yield f"{where}: it calls {called} (line {node.lineno}), but it has no access to files or the network"
+                yield (f"{where}: it calls {called} (line {node.lineno}), but it has no access to files or the network")
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
