@@ -1,4 +1,4 @@
-// Names for a concept: the names and aliases of techniques with the given name, and of techniques from other papers
+// All names and aliases for a concept: those of techniques with the given name, and those of techniques from other papers
 // that are the same concept.
 //
 // Group: concepts

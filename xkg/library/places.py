@@ -217,7 +217,7 @@ def _code(error: BaseException | None) -> str:
 
 
 class WebPlace(Place):
-    """A web server, which is read-only. Redirects are not followed."""
+    """A read-only web server. Redirects are not followed."""
 
     def __init__(self, place: str) -> None:
         import aiohttp

@@ -18,8 +18,8 @@ _VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.
 
 
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
-    """The folders whose packages an installation would install ('' for the top), nearest to the top first. Candidates
-    are the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file. A folder is
+    """The folders whose packages would be installed, closest to the root first ('' is the root itself). Candidates are
+    the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file. A folder is
     included only if it contains a package."""
     known = list(paths)
     packages = _packages(known)

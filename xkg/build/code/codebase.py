@@ -45,8 +45,8 @@ class SourceSymbol(Value):
 
 
 class Module(Value):
-    """A parsed source file. `broken` means that the grammar found errors (Python 2, truncated files), so symbols may be
-    missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text.
+    """A parsed source file. `broken` means that the parser reported errors (Python 2, truncated files), so symbols may
+    be missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to that text.
     `imports` are filled in for Python only."""
 
     path: str

@@ -50,8 +50,8 @@ def main() -> None:
 
 
 def without_malformed_extras(built: Path, target: Path) -> None:
-    """Copies a wheel without malformed requirements for extras. Old wheels often contain such requirements, which make
-    uv reject the whole wheel."""
+    """Copies a wheel, and drops malformed requirements for extras. Old wheels often contain such requirements, which
+    make uv reject the whole wheel."""
     with zipfile.ZipFile(built) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for member in old.infolist():
             content = old.read(member)

@@ -19,7 +19,7 @@ from xkg.store.graph_store import Background, Coverage, Snapshot
 from xkg.store.indexes.text import word_terms
 
 FITS = 0.55
-"""Minimum score of a row. About half of the first rows with this score are right, according to
+"""Minimum score of a row. About half of the top results with this score are correct, according to
 `evaluation/gold/search/calibration.jsonl`."""
 
 _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41

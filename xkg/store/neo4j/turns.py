@@ -33,7 +33,7 @@ class SharedTurns:
 
     @contextmanager
     def __call__(self, host: str, seconds: float) -> Iterator[None]:
-        """Takes a turn for one request to `host`, at least `seconds` after the previous request ended. Raises
+        """Waits until a request to `host` is allowed, at least `seconds` after the previous request ended. Raises
         `UnreachableError` if other machines take all turns for `most_seconds`."""
         with ExitStack() as turn:
             if time.monotonic() >= self._away_until:
