@@ -84,7 +84,8 @@ class AblateResult(Value):
     dollars: float | None = None
 
     def __str__(self) -> str:
-        lines = [*filter(None, [self.unmeasured]), f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
+        lines = [self.unmeasured] if self.unmeasured else []
+        lines += [f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
         lines += [f"  {count} failed: {cause}" for cause, count in self.failures.items()]
         for part in self.components:
             if part.change is not None:

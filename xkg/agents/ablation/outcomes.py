@@ -84,9 +84,9 @@ class Statement(Value):
     text: str
 
 
-class Analysis(Value, extra="ignore"):
+class Analysis(Value):
     """A model's conclusions from the measurements. `strong` contains conclusions with strong evidence, and `weak`
-    contains all other conclusions. Earlier versions also stored a summary, which is ignored."""
+    contains all other conclusions."""
 
     strong: tuple[Statement, ...]
     weak: tuple[Statement, ...]

@@ -13,7 +13,8 @@ def markdown(campaign: Campaign) -> str:
 
 def _parts(campaign: Campaign) -> Iterator[str]:
     yield f"# Ablation {_text(campaign.id)}\n"
-    yield from (f"**{_text(why)}**\n" for why in [campaign.unmeasured] if why)
+    if why := campaign.unmeasured:
+        yield f"**{_text(why)}**\n"
     facts = (f"{name}: {value}" for name, value in rows.summary(campaign))
     yield _items((*facts, *(f"note: {note}" for note in campaign.notes)))
     yield from _words(campaign)
