@@ -95,13 +95,13 @@ class Neo4jStore:
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
             revised = []
-            for paper_key, stored in read.read_locked(transaction, keys).items():
+            for paper_key, bundle in read.read_locked(transaction, keys).items():
                 # The transaction may be retried, but `change` may have side effects, so `change` is called only once
                 # per bundle.
-                if paper_key not in changed or changed[paper_key][0] != stored.bundle:
-                    changed[paper_key] = (stored.bundle, change(stored.bundle))
+                if paper_key not in changed or changed[paper_key][0] != bundle:
+                    changed[paper_key] = (bundle, change(bundle))
                 bundles.validate(changed[paper_key][1])
-                if changed[paper_key][1] != stored.bundle:
+                if changed[paper_key][1] != bundle:
                     revised.append(changed[paper_key][1])
             if not revised:
                 raise _Unchanged(state.generation - 1)
