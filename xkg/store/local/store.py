@@ -325,32 +325,16 @@ class EmbeddedStore:
         """Fills the empty `folder` with the files derived from the bundles in `known`. If little has changed, updates a
         copy of the files in `opened`. Raises `CorruptStoreError` if a bundle is damaged, and the same errors as
         `build_files`."""
-        from xkg.store.local.build_files import add_graph, build_files, editable
+        from xkg.store.local.build_files import add_graph, build_files, reusable
 
         settled = decisions.read(self.folder, decided)
-        found = list(ablations.read(self.folder, measured).values())
         rows = self.folder / graph_rows.FOLDER
         rows.mkdir(exist_ok=True)
-        before = opened.manifest.bundles if opened else {}
-        new = [paper for paper in sorted(known) if known[paper] != before.get(paper)]
-        gone = [paper for paper, file in before.items() if known.get(paper) != file]
-        start: Generation | None = None
-        papers, changed = sorted(known), set[Decision]()
-        if opened is not None and editable(opened, (bundle for bundle, _ in self._stored(known, new)), gone):
-            earlier = decisions.read(self.folder, opened.manifest.decisions)
-            start, papers, changed = opened, new, {*earlier.values()} ^ {*settled.values()}
-        read = self._stored(known, papers)
-        stored = read if start is None else list(read)
+        start = reusable(self.folder, opened, known)
         built = build_files(
-            folder, start, stored, gone, self._embedder_of, settled, changed, previous=opened, rows=rows
+            self.folder, folder, known, settled, self._embedder_of, start=start, previous=opened, rows=rows
         )
-        return add_graph(folder, built, rows, self._generations.bundles, known, found)
-
-    def _stored(
-        self, known: Mapping[str, BundleFile], papers: Iterable[str]
-    ) -> Iterator[tuple[PaperBundle, BundleFile]]:
-        for paper in papers:
-            yield bundles.read(self._generations.bundles / known[paper].name, paper), known[paper]
+        return add_graph(self.folder, folder, built, rows, known, ablations.read(self.folder, measured).values())
 
     def _embedder_of(self, stored_model: str) -> Embedder:
         embedder = self._embedder()
