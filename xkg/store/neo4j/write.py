@@ -17,7 +17,7 @@ from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
-from xkg.store.neo4j import earlier_states, read
+from xkg.store.neo4j import read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
 from xkg.store.neo4j.stored_bundles import Stored, pack
@@ -74,7 +74,6 @@ def replace(
         for paper in papers
         if (found := seen.get(paper)) is not None
     }
-    earlier_states.keep(transaction, state, earlier)
     rows = _Rows()
     stored = []
     for bundle in new:
