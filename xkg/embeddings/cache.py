@@ -6,9 +6,8 @@ import hashlib
 import logging
 import sqlite3
 import threading
-import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from xkg.embeddings.base import MINILM, Embedder, EncodedDocuments, WordEncoder, encode_documents
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder
-from xkg.sqlite_files import open_wal, set_aside, transaction
+from xkg.sqlite_files import open_wal, transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,10 +30,6 @@ _SCHEMA = {
     "crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
     for table, column in (("vectors", "vector"), ("words", "codes"))
 }
-_USES = {
-    "uses": "CREATE TABLE IF NOT EXISTS uses (model TEXT NOT NULL, text BLOB NOT NULL, at REAL NOT NULL, "
-    "PRIMARY KEY (model, text)) WITHOUT ROWID"
-}
 _SPARED = 0.1
 """Fraction of the limit that is freed at a time, so that not every new text triggers a search for the oldest texts."""
 _T = TypeVar("_T")
@@ -45,12 +40,11 @@ class CachedEmbedder:
     in the cache.
 
     The key is the model's name and the SHA-256 of the text, and each vector has a checksum. Misses are stored after
-    each chunk, so little work is lost if a run is killed. If `most` is set, the cache keeps only that many of the most
-    recently used texts.
+    each chunk, so little work is lost if a run is killed. If `most` is set, the cache keeps only the last `most`
+    texts.
 
-    Problems with the file never cause a failure. A corrupt file is renamed to `<name>.corrupt-<time>` and replaced, a
-    read-only file is only read, and if no file can be created, vectors are cached in memory. Each such problem is
-    logged as one warning.
+    Problems with the file never cause a failure. If the file is damaged or cannot be opened, vectors are cached in
+    memory. Each such problem is logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
     most one chunk. Raises `EmbeddingError` if `make` does, or if `make` returns a model other than `model`."""
@@ -60,7 +54,6 @@ class CachedEmbedder:
     ) -> None:
         self.model = model
         self._most = most
-        self._schema = _SCHEMA if most is None else _SCHEMA | _USES
         self._make = make
         self._path = path
         self._embedder: Embedder | None = None
@@ -107,7 +100,8 @@ class CachedEmbedder:
                     if words:
                         self._store("words", dict(zip(absent, fresh.codes, strict=True)))
                     known |= zip(absent, zip(*fresh, strict=True), strict=True)
-        self._used(wanted)
+        if missing and self._most is not None:
+            self._drop_oldest(self._most)
         vectors = np.empty((len(keys), dimension), np.float32)
         for row, key in enumerate(keys):
             vectors[row] = known[key][0]
@@ -184,28 +178,19 @@ class CachedEmbedder:
 
         self._try("write", insert)
 
-    def _used(self, keys: Iterable[bytes]) -> None:
-        """Marks the texts as used, and deletes the least recently used texts beyond the limit."""
-        if self._most is None:
-            return
-        most, at = self._most, time.time()
-        uses = [(self.model, key, at) for key in keys]
+    def _drop_oldest(self, most: int) -> None:
+        """Deletes the texts that were stored first if there are more than `most`."""
 
-        def note(connection: sqlite3.Connection) -> None:
+        def drop(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                connection.executemany("INSERT OR REPLACE INTO uses VALUES (?, ?, ?)", uses)
-                count = max(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in _SCHEMA)
-                if count <= most:
-                    return
-                oldest = (
-                    "SELECT model, text FROM (SELECT model, text FROM vectors UNION SELECT model, text FROM words) "
-                    "LEFT JOIN uses USING (model, text) ORDER BY coalesce(at, 0) LIMIT ?"
-                )
-                gone = connection.execute(oldest, (count - most + int(_SPARED * most),)).fetchall()
-                for table in self._schema:
-                    connection.executemany(f"DELETE FROM {table} WHERE model = ? AND text = ?", gone)
+                for table in _SCHEMA:
+                    count = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                    if count > most:
+                        oldest = f"SELECT rowid FROM {table} ORDER BY rowid LIMIT ?"
+                        spared = count - most + int(_SPARED * most)
+                        connection.execute(f"DELETE FROM {table} WHERE rowid IN ({oldest})", (spared,))
 
-        self._try("write", note)
+        self._try("write", drop)
 
     def _try(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
         """The result of the operation, or None if the file is unusable."""
@@ -214,49 +199,31 @@ class CachedEmbedder:
                 return operation(self._connection)
             except sqlite3.OperationalError as error:  # disk full, read-only, or locked for too long
                 self._warn(what, f"embedding cache {self._path}: cannot {what} ({error}); texts may be embedded again")
-                return None
             except sqlite3.ProgrammingError as error:
                 if "closed" not in str(error):
-                    raise
-                return None  # in-flight calls continue without the cache
+                    raise  # otherwise, in-flight calls continue without the cache
             except sqlite3.DatabaseError as error:
                 self._connection.close()
-                self._connection = self._reopened(error)
-                return None
+                self._connection = self._in_memory(error)
+            return None
 
     def _open(self) -> sqlite3.Connection:
         try:
             private_folder(self._path.parent)
-            return open_wal(self._path, self._schema, "NORMAL")
-        except (sqlite3.OperationalError, OSError) as error:
-            return self._read_only(error)
-        except sqlite3.DatabaseError as error:
-            return self._reopened(error)
+            return open_wal(self._path, _SCHEMA, "NORMAL")
+        except (sqlite3.Error, OSError) as error:
+            return self._in_memory(error)
 
-    def _read_only(self, error: Exception) -> sqlite3.Connection:
-        try:
-            # Without write access, SQLite can open a WAL file only as immutable.
-            connection = sqlite3.connect(
-                f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
-            )
-            connection.execute("SELECT 1 FROM vectors LIMIT 1")
-            self._warn("write", f"embedding cache {self._path}; read-only ({error}); new vectors are not saved")
-        except (sqlite3.Error, OSError):
-            self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
-            connection = sqlite3.connect(":memory:", check_same_thread=False)
-            for statement in self._schema.values():
-                connection.execute(statement)
+    def _in_memory(self, error: Exception) -> sqlite3.Connection:
+        self._warn(
+            "open",
+            f"embedding cache {self._path}: cannot be used ({error}); vectors are kept in memory; remove the file if "
+            "it is damaged",
+        )
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
+        for statement in _SCHEMA.values():
+            connection.execute(statement)
         return connection
-
-    def _reopened(self, error: Exception) -> sqlite3.Connection:
-        """Replaces a corrupt file unless another process has already replaced it."""
-        try:
-            with set_aside(self._path, self._schema, "NORMAL") as (connection, aside):
-                if aside is not None:
-                    log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
-                return connection
-        except (sqlite3.Error, OSError) as again:
-            return self._read_only(again)
 
     def _warn(self, what: str, message: str) -> None:
         if what not in self._warned:
