@@ -186,13 +186,9 @@ class Connection:
 
     def _require_version(self, agent: str) -> None:
         found = re.match(r"Neo4j/(\d+)\.(\d+)", agent)
-        if found is None:
+        if found is None or (int(found[1]), int(found[2])) < OLDEST:
             raise StoreError(
-                f"{self.address} is {agent[:60]!r}, not Neo4j; set store.url to a Neo4j server, 5.26 or later"
-            )
-        if (int(found[1]), int(found[2])) < OLDEST:
-            raise StoreError(
-                f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, but xkg needs 5.26 or later; upgrade it"
+                f"{self.address} is {agent[:60]!r}, but xkg needs Neo4j 5.26 or later; upgrade it or correct store.url"
             )
 
 
