@@ -1,9 +1,7 @@
 """A replica follows a graph elsewhere, and is what a fresh one would be."""
 
-import functools
 import os
 import random
-import shutil
 import signal
 import tempfile
 import threading
@@ -14,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
@@ -33,7 +30,6 @@ from xkg.model import PaperBundle
 from xkg.store.change_feed import Changes, Position
 from xkg.store.concepts.decisions import judged, text_hash
 from xkg.store.graph_store import Decision, Hit, Relation
-from xkg.store.indexes import vectors
 from xkg.store.local import generation
 from xkg.store.local.replica import Replica
 
@@ -117,22 +113,6 @@ def folder() -> Iterator[Path]:
     """A folder that waits for no disk, where the system has one."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as name:
         yield Path(name)
-
-
-class Scattered:
-    """Vectors around a few centres, drawn from the text."""
-
-    model = "scattered"
-    dimension = 24
-
-    def embed(self, texts: Sequence[str]) -> Any:
-        rows = []
-        for text in texts:
-            drawn = np.random.default_rng(list(text.encode()))
-            centre = np.random.default_rng(drawn.integers(12)).normal(size=self.dimension)
-            rows.append(centre + 0.6 * drawn.normal(size=self.dimension))
-        matrix = np.array(rows, dtype=np.float32)
-        return matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
 
 
 def test_a_replica_shows_what_the_graph_holds(folder: Path) -> None:
@@ -387,12 +367,8 @@ def spoil(path: Path) -> None:
 
 DAMAGE: dict[str, Callable[[Path], None]] = {
     "no CURRENT": lambda folder: (folder / "CURRENT").unlink(),
-    "half a CURRENT": lambda folder: (folder / "CURRENT").write_text("{"),
-    "no generation": lambda folder: shutil.rmtree(folder / "generations"),
     "the manifest": lambda folder: spoil(next(folder.glob("generations/*/manifest.json"))),
-    "catalogue": lambda folder: spoil(next(folder.glob("generations/*/catalogue.sqlite"))),
     "vectors": lambda folder: spoil(next(folder.glob("generations/*/vectors.faiss"))),
-    "text": lambda folder: spoil(next(folder.glob("generations/*/text/*.term"))),
     "everything": lambda folder: (
         [spoil(path) for path in folder.rglob("*") if path.is_file() and path.stat().st_size] and None
     ),
@@ -551,39 +527,3 @@ def test_a_failed_background_task_is_reported_and_retried(folder: Path) -> None:
     require_nothing_yet(repaired)
     repaired.wait()
     assert titles(repaired) == ["Paper 1"]
-
-
-def test_an_approximate_index_finds_what_an_exact_one_finds(folder: Path) -> None:
-    def content(number: int, note: str) -> PaperBundle:
-        return paper(number, *((f"Gate {number} {n}", f"{note} {n}") for n in range(20)))
-
-    feed = fed(*(content(number, "first") for number in range(40)))
-    replica = Replica(folder, feed, Scattered, background=False)  # type: ignore[arg-type]
-
-    def recall() -> float:
-        """Of the ten nearest, over all papers and over some of them."""
-        bundles = [bundle for _, bundle in feed.papers.values() if bundle is not None]
-        ids = [technique.id for bundle in bundles for technique in bundle.techniques]
-        vectors = Scattered().embed([f"{t.name}. {t.definition}" for bundle in bundles for t in bundle.techniques])
-        with replica.snapshot() as snapshot:
-            shares = []
-            for query in Scattered().embed([f"query {n}" for n in range(100)]):
-                nearest = {ids[row] for row in np.argsort(-(vectors @ query))[:10]}
-                shares.append(len(nearest & {hit.id for hit in snapshot.find_vector(query, 10)}) / 10)
-        return float(np.mean(shares))
-
-    approximate = mock.patch("xkg.store.local.build_files.build", functools.partial(vectors.build, exact_up_to=50))
-    with approximate, edited(share=1):
-        assert recall() >= 0.99
-        feed.put(*(content(number, "second") for number in range(0, 60, 7)))
-        feed.delete(*(content(number, "").paper.id for number in (1, 2, 3)))
-        assert recall() >= 0.99
-        assert changed_of(folder) == 180 + 120 + 60, "new ones, those they replace, and deleted ones"
-        with edited(share=0):
-            feed.put()
-            assert recall() >= 0.99
-            opened = generation.open_current(folder)
-            assert opened is not None
-            with opened:
-                assert opened.manifest.vectors is not None
-                assert opened.manifest.vectors.kind == "ivf-fp16"

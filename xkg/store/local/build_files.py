@@ -19,7 +19,7 @@ from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
-from xkg.store.concepts.citations import works_and_citations
+from xkg.store.concepts.citations import Citations, works_and_citations
 from xkg.store.concepts.linking import OPEN_PAIR, Concept, concept
 from xkg.store.graph_store import Decisions
 from xkg.store.index_entries import entries, searched_entries, vector_text
@@ -145,7 +145,6 @@ def build_files(
         changed=0 if start is None else start.manifest.changed + len(texts) + len(gone_rows),
     )
     with closing(Catalogue(folder / CATALOGUE)) as finished:
-        built.counts["papers"] = finished.paper_count()
         if built.vectors is None:
             return built
         index = VectorIndex(folder / VECTORS, built.vectors)
@@ -163,26 +162,32 @@ def build_files(
     return built if start is None else replace(built, dimension=start.manifest.dimension)
 
 
+def add_citations(folder: Path) -> Citations:
+    """Adds the citations between all papers to the catalogue in `folder`."""
+    with closing(Catalogue(folder / CATALOGUE)) as catalogue:
+        citations = works_and_citations(catalogue.papers())
+    with CatalogueWriter(folder / CATALOGUE) as writer:
+        writer.cite(citations.edges)
+        writer.close()
+    return citations
+
+
 def add_graph(
     root: Path,
     folder: Path,
-    built: Built,
     rows: Path,
     known: Mapping[str, BundleFile],
+    citations: Citations,
     ablations: Iterable[Ablation],
-) -> Built:
-    """Adds the graph to `folder`, in which all other files have been `built`, and adds citations to the catalogue. The
-    graph includes the `ablations` of visible techniques. Rows that are not stored in `rows` are built from bundles.
-    Raises `CorruptStoreError` if a bundle is damaged, and the same errors as `build_files`."""
+) -> None:
+    """Adds the graph to `folder`, in which all other files have been built. The graph includes the `ablations` of
+    visible techniques. Rows that are not stored in `rows` are built from bundles. Raises `CorruptStoreError` if a
+    bundle is damaged, and the same errors as `build_files`."""
     from xkg.store.local.ladybug import GraphWriter
 
     with closing(Catalogue(folder / CATALOGUE)) as catalogue:
-        citations = works_and_citations(catalogue.papers())
         links = catalogue.links()
         views = [(ablation, catalogue.technique(ablation.technique)) for ablation in ablations]
-    with CatalogueWriter(folder / CATALOGUE) as own:
-        own.cite(citations.edges)
-        own.close()
     scratch = folder / "scratch"
     scratch.mkdir()
     with closing(GraphWriter(scratch)) as writer:
@@ -200,9 +205,8 @@ def add_graph(
         for ablation, view in views:
             if view is not None and view.technique.hidden is None:
                 writer.ablation(ablation)
-        counts = writer.load(folder / GRAPH)
+        writer.load(folder / GRAPH)
     shutil.rmtree(scratch)
-    return replace(built, counts={**counts, **built.counts})
 
 
 def _copy(start: Generation, folder: Path) -> None:

@@ -1,7 +1,6 @@
 """Manages the generations in a folder: opens the current generation once for all readers, and publishes the next."""
 
 import contextlib
-import errno
 import os
 import shutil
 import sqlite3
@@ -58,7 +57,6 @@ class Generations:
         self._turn = threading.RLock()
         self._shared: _Shared | None = None
         self._process = os.getpid()
-        self._seen: tuple[tuple[int, ...], Current] | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
@@ -164,7 +162,7 @@ class Generations:
             if self._process != os.getpid():
                 # Objects opened by the parent process belong to the parent.
                 self._process, self._shared = os.getpid(), None
-            current = self._current()
+            current = generation.read_current(self.folder)
             if self._shared is None or self._shared.current != current:
                 opened = generation.open_current(self.folder)
                 try:
@@ -181,17 +179,6 @@ class Generations:
                 self._shared.snapshot.verify_again()
             self._shared.users += 1
             return self._shared
-
-    def _current(self) -> Current:
-        """Returns the content of `CURRENT`, cached until the file is replaced."""
-        try:
-            found = (self.folder / "CURRENT").stat()
-        except OSError:
-            return generation.read_current(self.folder)
-        seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
-        if self._seen is None or self._seen[0] != seen:
-            self._seen = seen, generation.read_current(self.folder)
-        return self._seen[1]
 
     def _release(self, shared: "_Shared") -> None:
         with self._turn:
@@ -223,12 +210,9 @@ def one_line(folder: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Returns a short reason for a failed write. The engine's own message is about descriptors and offsets."""
+    """Returns a short reason for a failed write."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]
-    full = os.strerror(errno.ENOSPC)
-    if full in text:
-        return full
     # When the engine reads a file back, it detects a write that was truncated by a full disk.
     return "I/O error, the disk may be full" if "IO exception" in text else text or type(error).__name__

@@ -16,7 +16,7 @@ from xkg.store.change_feed import Feed, Position
 from xkg.store.concepts import decisions
 from xkg.store.local import build_files
 from xkg.store.local.generation import Generation
-from xkg.store.local.generations import Generations
+from xkg.store.local.generations import Built, Generations
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 log = logging.getLogger(__name__)
@@ -184,9 +184,9 @@ class Replica:
                 settled = {decision.key: decision for decision in changes.decisions}
             else:
                 settled = dict(decisions.read(self.folder, opened.manifest.decisions)) if opened else {}
-            self._generations.publish(
-                current,
-                lambda folder: build_files.build_files(
+
+            def fill(folder: Path) -> Built:
+                built = build_files.build_files(
                     self.folder,
                     folder,
                     known,
@@ -195,12 +195,12 @@ class Replica:
                     start=start,
                     previous=opened,
                     go_on=self._go_on,
-                ),
-                known,
-                decisions.write(self.folder, settled.values()),
-                changes.to,
-                opened,
-            )
+                )
+                build_files.add_citations(folder)
+                return built
+
+            decided = decisions.write(self.folder, settled.values())
+            self._generations.publish(current, fill, known, decided, changes.to, opened)
         self._damaged = False
         return True
 

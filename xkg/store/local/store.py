@@ -325,7 +325,7 @@ class EmbeddedStore:
         """Fills the empty `folder` with the files derived from the bundles in `known`. If little has changed, updates a
         copy of the files in `opened`. Raises `CorruptStoreError` if a bundle is damaged, and the same errors as
         `build_files`."""
-        from xkg.store.local.build_files import add_graph, build_files, reusable
+        from xkg.store.local.build_files import add_citations, add_graph, build_files, reusable
 
         settled = decisions.read(self.folder, decided)
         rows = self.folder / graph_rows.FOLDER
@@ -334,7 +334,9 @@ class EmbeddedStore:
         built = build_files(
             self.folder, folder, known, settled, self._embedder_of, start=start, previous=opened, rows=rows
         )
-        return add_graph(self.folder, folder, built, rows, known, ablations.read(self.folder, measured).values())
+        measurements = ablations.read(self.folder, measured).values()
+        add_graph(self.folder, folder, rows, known, add_citations(folder), measurements)
+        return built
 
     def _embedder_of(self, stored_model: str) -> Embedder:
         embedder = self._embedder()
