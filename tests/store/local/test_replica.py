@@ -13,10 +13,9 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
-from tests.store.concepts.test_linking import ByFirstWord, paper
+from tests.store.concepts.test_linking import ByFirstWord
 from tests.store.graphs import FakeHashEmbedder, a_paper, open_store
 from xkg.errors import (
     CorruptStoreError,
@@ -134,6 +133,11 @@ def test_a_replica_shows_what_the_graph_holds(folder: Path) -> None:
         assert [hit.id for hit in first_two] == ["arxiv:2101.00002#method", "arxiv:2101.00003#method"]
         assert snapshot.find_vector(FakeHashEmbedder().embed(["x"])[0], 3)
     assert not list(folder.rglob("graph.lbug"))
+    with replica.snapshot() as snapshot:
+        (pair, *_) = snapshot.links()
+    feed.decide(*decided(replica, "same"))
+    with replica.snapshot() as snapshot:
+        assert {(link.first, link.second): link.how for link in snapshot.links()}[pair.first, pair.second] == "model"
 
 
 def test_in_the_background_there_is_nothing_until_it_is_made(folder: Path) -> None:
@@ -150,18 +154,10 @@ def test_in_the_background_there_is_nothing_until_it_is_made(folder: Path) -> No
 NAMES = ["Sparse gates", "SG", "Sparse Gates (SG)", "Training", "Soft gates", "Bare"]
 DEFINITIONS = ["cos0.2 x", "cos0.5 y", "cos0.7 z", "cos0.99", "cos0.99 w", ""]
 some_techniques = st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(DEFINITIONS)), max_size=3)
-a_number = st.integers(1, 5)
-step = st.one_of(
-    st.tuples(st.just("put"), st.lists(st.tuples(a_number, some_techniques), min_size=1, max_size=3)),
-    st.tuples(st.just("delete"), st.lists(a_number, min_size=1, max_size=2)),
-    st.tuples(st.just("decide"), st.sampled_from(["same", "variant", "different"])),
-    st.tuples(st.just("restart"), st.integers(0, 2)),
-    st.tuples(st.just("read"), st.integers(0, 2)),
-)
 
 
-def everything(replica: Replica, *, ranked: bool) -> object:
-    """What can be asked of a graph, apart from the order of text hits where that is not `ranked`."""
+def everything(replica: Replica) -> object:
+    """What can be asked of a graph, apart from the order of text hits."""
     with replica.snapshot() as snapshot:
         papers = [paper.id for paper in snapshot.papers()]
         found = {paper: snapshot.bundle(paper) for paper in papers}
@@ -193,7 +189,7 @@ def everything(replica: Replica, *, ranked: bool) -> object:
             [snapshot.citations_of(paper) for paper in papers],
             background.techniques,
             {t: round(near, 4) for t, near in snapshot.interaction(reading, known).items()},
-            text if ranked else [{hit.id for hit in hits} for hits in text],
+            [{hit.id for hit in hits} for hits in text],
         )
 
 
@@ -206,47 +202,6 @@ def edited(share: float = 100.0) -> Iterator[None]:
     """With this, the indexes of graphs of any size are changed, up to this share of their techniques."""
     with mock.patch.multiple("xkg.store.local.build_files", SMALL=0, SHARE=share):
         yield
-
-
-def fresh(feed: FeedInMemory, *, ranked: bool) -> object:
-    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        return everything(Replica(Path(folder), feed, ByFirstWord, background=False), ranked=ranked)  # type: ignore[arg-type]
-
-
-@given(st.lists(step, min_size=3, max_size=10))
-@settings(max_examples=8, phases=[Phase.generate])  # making a failing one smaller would take minutes
-def test_readers_that_were_restarted_find_what_a_fresh_one_finds(steps: list[tuple[str, Any]]) -> None:
-    feed = fed(*(paper(n, ("Sparse gates", "cos0.7 z"), ("Training", f"cos0.9{n}")) for n in (1, 3)))
-    with tempfile.TemporaryDirectory(dir=MEMORY) as place, edited():
-
-        def reader(number: int) -> Replica:
-            return Replica(Path(place) / str(number), feed, ByFirstWord, background=False)  # type: ignore[arg-type]
-
-        readers = [reader(number) for number in range(3)]
-        assert titles(readers[0]) == ["Paper 1", "Paper 3"]
-        for what, given in steps:
-            if what == "put":
-                feed.put(*{number: paper(number, *content) for number, content in given}.values())
-            elif what == "delete":
-                feed.delete(*(paper(number).paper.id for number in given))
-            elif what == "decide":
-                feed.decide(*decided(readers[0], given))
-            elif what == "restart":
-                readers[given].close()
-                readers[given] = reader(given)
-            else:
-                titles(readers[given])
-        expected = fresh(feed, ranked=False)
-        for number, one in enumerate(readers):
-            assert everything(one, ranked=False) == expected
-            event("changed" if changed_of(Path(place) / str(number)) else "made anew")
-        with edited(share=0):
-            feed.put(paper(6, ("Bare", "")))
-            expected = fresh(feed, ranked=True)
-            for number, one in enumerate(readers):
-                assert everything(one, ranked=True) == expected
-                assert not changed_of(Path(place) / str(number))
-                one.close()
 
 
 def decided(replica: Replica, relation: Relation) -> list[Decision]:
@@ -323,6 +278,35 @@ def test_in_the_background_much_changed_indexes_are_made_anew(folder: Path) -> N
     with replica.snapshot() as snapshot:
         assert snapshot.bundle("arxiv:2101.00009") == a_paper(9, note="far behind")
     replica.close()
+
+
+def test_while_another_process_indexes_everything_an_earlier_state_is_read(folder: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(FakeHashEmbedder):
+        def embed(self, texts: Sequence[str]) -> Any:
+            begun.set()
+            go_on.wait()
+            return super().embed(texts)
+
+    feed, first = following(folder, *some_papers(1, 2))
+    slow = Replica(folder, feed, Slow, model="fake-hash", background=True)
+    other = follow(folder, feed, background=True)
+    with edited(share=0):
+        feed.put(a_paper(3))
+        slow.wait()
+        assert titles(slow) == ["Paper 1", "Paper 2"]
+        begun.wait()
+        for _ in range(3):
+            with other.snapshot() as snapshot:
+                assert not snapshot.current
+                assert len(snapshot.find_text("method", 9)) == 6
+        go_on.set()
+        slow.wait()
+        other.wait()
+        assert titles(other) == ["Paper 1", "Paper 2", "Paper 3"]
+    for replica in (first, slow, other):
+        replica.close()
 
 
 def test_one_who_reads_an_old_state_goes_on_reading_it(folder: Path) -> None:

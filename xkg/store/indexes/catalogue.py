@@ -11,7 +11,7 @@ import re
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ class Catalogue:
             return []
         # Use a separate connection, so that lookups do not have to wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
-            lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")]
+            lines = [_line(line) for (line,) in db.execute("SELECT line FROM line")]
         return sorted(lines, key=lambda line: line.id)
 
     def paper_count(self) -> int:
@@ -364,21 +364,8 @@ def _links(rows: Iterable[Any]) -> list[Link]:
     return [Link(first=id_of(a), second=id_of(b), score=score, how=how) for a, b, score, how in rows]
 
 
-def _line(
-    id: str,
-    title: str,
-    authors: Sequence[str],
-    year: int | None,
-    origin: str,
-    state: str,
-    built_at: str | None,
-    cost_usd: float,
-    techniques: int,
-    levels: Mapping[str, int],
-    attested: Sequence[Sequence[Any]] = (),
-    subfield: str | None = None,
-) -> PaperLine:
-    counted = {Level(level): count for level, count in levels.items()}
-    raised = tuple((Level(level), _vouchers(listed)) for level, listed in attested)
-    head = (id, title, tuple(authors), year, origin, state, built_at, cost_usd)
-    return PaperLine(*head, techniques, counted, raised, subfield)
+def _line(line: str) -> PaperLine:
+    fields = json.loads(line)
+    levels = {Level(level): count for level, count in fields["levels"].items()}
+    attested = tuple((Level(level), _vouchers(listed)) for level, listed in fields["attested"])
+    return PaperLine(**{**fields, "authors": tuple(fields["authors"]), "levels": levels, "attested": attested})

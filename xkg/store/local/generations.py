@@ -80,15 +80,15 @@ class Generations:
                 opened.close()
 
     @contextlib.contextmanager
-    def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
+    def writing(self, repair: list[str] | None = None, wait: float | None = None) -> Iterator[Current]:
         """Holds the write lock for one change, and converts system errors to a one-line `StoreError`. If `repair` is
         given, an unreadable `CURRENT` is noted in `repair` and treated as an empty graph. Raises `StoreBusyError` if
-        another writer holds the lock."""
+        another writer holds the lock for longer than `wait` seconds."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder; choose another folder with --kg")
             private_folder(self.folder)
-            with writing(self.folder, self._wait):
+            with writing(self.folder, self._wait if wait is None else wait):
                 try:
                     current = generation.read_current(self.folder)
                 except CorruptStoreError as error:

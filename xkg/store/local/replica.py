@@ -21,9 +21,10 @@ from xkg.store.local.snapshot import EmbeddedSnapshot
 
 log = logging.getLogger(__name__)
 
-WAIT_SECONDS = 60.0
-"""How long to wait for another process that is updating the copy."""
-_BACKGROUND_WAIT_SECONDS = 5.0
+WAIT_SECONDS = 600.0
+"""How long to wait for another process that is updating the copy. Indexing a large graph takes minutes."""
+_QUICK_SECONDS = 1.0
+"""How long an answer waits if it can use an earlier state instead."""
 
 
 class Replica:
@@ -47,8 +48,7 @@ class Replica:
         self._embedder = embedder
         self._model = model
         self._background = background
-        wait = _BACKGROUND_WAIT_SECONDS if background else WAIT_SECONDS
-        self._generations = Generations(folder, wait=wait, check=self._check, retained=0, durable=False)
+        self._generations = Generations(folder, wait=WAIT_SECONDS, check=self._check, retained=0, durable=False)
         self._turn = threading.Lock()
         self._updater: threading.Thread | None = None
         self._failure: XkgError | None = None
@@ -135,18 +135,20 @@ class Replica:
             if not self._background:
                 return self._update()
             if self._updater is None or not self._updater.is_alive():
-                # If another process is updating the copy, use the earlier state.
-                with contextlib.suppress(StoreBusyError):
-                    if self._is_of(position) and self._update(quick=True):
+                with contextlib.suppress(StoreBusyError):  # another process is updating the copy
+                    if self._is_of(position) and self._update(quick=True, wait=_QUICK_SECONDS):
                         return True
-                    self._updater = threading.Thread(target=self._update_later, name="xkg-replica", daemon=True)
-                    self._updater.start()
+                self._updater = threading.Thread(target=self._update_later, name="xkg-replica", daemon=True)
+                self._updater.start()
             return False
 
     def _update_later(self) -> None:
         try:
-            self._update()
-        except (_Closing, StoreBusyError):
+            while not self._closing.is_set():
+                with contextlib.suppress(StoreBusyError):  # another process is updating the copy
+                    self._update(wait=_QUICK_SECONDS)
+                    return
+        except _Closing:
             pass
         except XkgError as error:
             self._failure = error
@@ -160,10 +162,11 @@ class Replica:
         if failure is not None:
             raise failure
 
-    def _update(self, *, quick: bool = False) -> bool:
+    def _update(self, *, quick: bool = False, wait: float = WAIT_SECONDS) -> bool:
         """Applies all changes and publishes the result. If `quick` is set and many techniques would have to be indexed,
-        returns False without publishing anything."""
-        with self._generations.writing(repair=[]) as current, contextlib.ExitStack() as stack:
+        returns False without publishing anything. Raises `StoreBusyError` if another process holds the write lock for
+        longer than `wait` seconds."""
+        with self._generations.writing(repair=[], wait=wait) as current, contextlib.ExitStack() as stack:
             if self._reached(self._feed.position()):
                 return True
             opened = stack.enter_context(self._generations.opened()) if self._standing() else None

@@ -92,18 +92,10 @@ class _Turn:
     """A slot for a concurrent query, and the query's session. The slot is freed exactly once, when the query ends or
     the caller aborts it."""
 
-    cut_off = 0
-    """Number of queries aborted by this process."""
-
     def __init__(self) -> None:
         self._turns = _turns
         self._once = threading.Lock()
         self.session: neo4j.Session | None = None
-
-    def of(self, session: neo4j.Session) -> neo4j.Session:
-        """Registers and returns `session`, so that `cut` can abort the session."""
-        self.session = session
-        return session
 
     def end(self) -> bool:
         """Frees the slot. Returns False if the slot has already been freed."""
@@ -120,8 +112,7 @@ class _Turn:
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
-            _Turn.cut_off += 1
-            log.warning("Neo4j did not stop a query in time: its connection was closed (%s so far)", _Turn.cut_off)
+            log.warning("Neo4j did not stop a query in time: its connection was closed")
 
 
 def _table(
@@ -144,8 +135,8 @@ def _table(
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
             # In a cluster, this ensures that the query sees this process's writes.
             bookmark_manager=driver.execute_query_bookmark_manager,
-        ) as session,
-        turn.of(session).begin_transaction(timeout=seconds) as transaction,
+        ) as turn.session,
+        turn.session.begin_transaction(timeout=seconds) as transaction,
     ):
         planned = transaction.run(f"EXPLAIN {statement}", parameters).consume()
         if planned.query_type != "r":

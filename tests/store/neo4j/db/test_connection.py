@@ -43,10 +43,10 @@ def test_credentials_are_read_as_aura_hands_them_out(tmp_path: Path) -> None:
     file = tmp_path / "aura.txt"
     file.write_text(f"# Wait 60 seconds\r\nNEO4J_URI=neo4j+s://x\r\nNEO4J_USERNAME=ada\r\nNEO4J_PASSWORD={SECRET}\r\n")
     known = credentials(StoreSettings(url="bolt://localhost", credentials=file))
-    assert (known.user, known.password) == ("ada", SECRET)
+    assert (known.principal, known.credentials) == ("ada", SECRET)
     assert SECRET not in repr(known)
     file.write_text(f'export NEO4J_PASSWORD = "{SECRET}=#"\n')
-    assert credentials(StoreSettings(url="bolt://localhost", credentials=file)).password == f"{SECRET}=#"
+    assert credentials(StoreSettings(url="bolt://localhost", credentials=file)).credentials == f"{SECRET}=#"
 
 
 @pytest.mark.usefixtures("no_environment")
