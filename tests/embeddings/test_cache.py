@@ -60,7 +60,7 @@ def test_beyond_a_bound_the_first_texts_go(tmp_path: Path) -> None:
     assert embed("a", "b") == ["a", "b"]
     assert len(embed(*(f"a folder of {n} files" for n in range(40)))) == 40, "more at once than the bound"
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT count(*) FROM vectors").fetchone()[0] <= 10
+        assert connection.execute("SELECT count(*) FROM texts").fetchone()[0] <= 10
     connection.close()
 
 
@@ -147,9 +147,9 @@ def test_a_flipped_bit_in_a_vector_is_noticed(tmp_path: Path) -> None:
     with opened(Counting(), tmp_path / "c") as cached:
         cached.embed(["x"])
     database = sqlite3.connect(tmp_path / "c")
-    (vector,) = database.execute("SELECT vector FROM vectors").fetchone()
+    (vector,) = database.execute("SELECT vector FROM texts").fetchone()
     with database:
-        database.execute("UPDATE vectors SET vector = ?", (bytes([vector[0] ^ 1]) + vector[1:],))
+        database.execute("UPDATE texts SET vector = ?", (bytes([vector[0] ^ 1]) + vector[1:],))
     database.close()
     inner = Counting()
     with opened(inner, tmp_path / "c") as cached:

@@ -26,10 +26,10 @@ log = logging.getLogger(__name__)
 
 _CHUNK = 500
 _SCHEMA = {
-    table: f"CREATE TABLE IF NOT EXISTS {table} (model TEXT NOT NULL, text BLOB NOT NULL, {column} BLOB NOT NULL, "
-    "crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
-    for table, column in (("vectors", "vector"), ("words", "codes"))
+    "texts": "CREATE TABLE IF NOT EXISTS texts (model TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, "
+    "codes BLOB, crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
 }
+"""The codes are null if only the vector of a text was needed."""
 _SPARED = 0.1
 """Fraction of the limit that is freed at a time, so that not every new text triggers a search for the oldest texts."""
 _T = TypeVar("_T")
@@ -65,7 +65,7 @@ class CachedEmbedder:
     @property
     def dimension(self) -> int:
         if self._embedder is None:
-            query = "SELECT length(vector) / 4 FROM vectors WHERE model = ? LIMIT 1"
+            query = "SELECT length(vector) / 4 FROM texts WHERE model = ? LIMIT 1"
             rows = self._try("read", partial(_rows_of, query, (self.model,))) or []
             if rows:
                 return int(rows[0][0])
@@ -96,9 +96,7 @@ class CachedEmbedder:
                 if absent:
                     chosen, model = [wanted[key] for key in absent], self._loaded()
                     fresh = encode_documents(model, chosen) if words else _without_words(model.embed(chosen))
-                    self._store("vectors", dict(zip(absent, map(_bytes, fresh.vectors), strict=True)))
-                    if words:
-                        self._store("words", dict(zip(absent, fresh.codes, strict=True)))
+                    self._store(absent, fresh.vectors, fresh.codes if words else [None] * len(absent))
                     known |= zip(absent, zip(*fresh, strict=True), strict=True)
         if missing and self._most is not None:
             self._drop_oldest(self._most)
@@ -110,17 +108,12 @@ class CachedEmbedder:
     def put(self, texts: Sequence[str], encoded: EncodedDocuments) -> None:
         """Stores the entries for these texts from another cache for the same model. Existing entries are not
         replaced."""
-        keys, _ = _keyed(texts)
-        vectors = {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)}
-        for table, blobs in (("vectors", vectors), ("words", dict(zip(keys, encoded.codes, strict=True)))):
-            self._store(table, blobs, "IGNORE")
+        self._store(_keyed(texts)[0], encoded.vectors, encoded.codes, "IGNORE")
 
     def _drop_vectors(self) -> int:
         """Deletes vectors from an earlier model with the same name, and returns the current model's dimension."""
         self._warn("model", f"embedding cache {self._path}: dropping vectors from a different {self.model}")
-        for table in _SCHEMA:
-            forget = f"DELETE FROM {table} WHERE model = ?"
-            self._try("write", methodcaller("execute", forget, (self.model,)))
+        self._try("write", methodcaller("execute", "DELETE FROM texts WHERE model = ?", (self.model,)))
         return self._loaded().dimension
 
     def close(self) -> None:
@@ -153,28 +146,29 @@ class CachedEmbedder:
         set, only the vector is required, and the codes are empty."""
         import numpy as np
 
-        blobs = self._stored("vectors", keys)
-        codes = self._stored("words", keys) if words else dict.fromkeys(keys, b"")
-        return {
-            key: (np.frombuffer(blob, "<f4"), codes[key])
-            for key, blob in blobs.items()
-            if len(blob) == 4 * dimension and key in codes
-        }
-
-    def _stored(self, table: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        blobs: dict[bytes, bytes] = {}
+        known = {}
         for chunk in _chunks(keys):
-            query = f"SELECT * FROM {table} WHERE model = ? AND text IN ({','.join('?' * len(chunk))})"
-            rows = self._try("read", partial(_rows_of, query, (self.model, *chunk))) or []
-            blobs |= {key: blob for _, key, blob, crc32 in rows if zlib.crc32(blob) == crc32}
-        return blobs
+            places = ",".join("?" * len(chunk))
+            query = f"SELECT text, vector, codes, crc32 FROM texts WHERE model = ? AND text IN ({places})"
+            for key, vector, codes, crc32 in self._try("read", partial(_rows_of, query, (self.model, *chunk))) or []:
+                sound = _checksum(vector, codes) == crc32 and len(vector) == 4 * dimension
+                if sound and not (words and codes is None):
+                    known[key] = np.frombuffer(vector, "<f4"), codes if words else b""
+        return known
 
-    def _store(self, table: str, blobs: dict[bytes, bytes], present: Literal["REPLACE", "IGNORE"] = "REPLACE") -> None:
-        rows = [(self.model, key, blob, zlib.crc32(blob)) for key, blob in blobs.items()]
+    def _store(
+        self,
+        keys: Sequence[bytes],
+        vectors: NDArray[np.float32],
+        codes: Sequence[bytes | None],
+        present: Literal["REPLACE", "IGNORE"] = "REPLACE",
+    ) -> None:
+        blobs = zip(keys, (vector.astype("<f4").tobytes() for vector in vectors), codes, strict=True)
+        rows = [(self.model, key, vector, own, _checksum(vector, own)) for key, vector, own in blobs]
 
         def insert(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                connection.executemany(f"INSERT OR {present} INTO {table} VALUES (?, ?, ?, ?)", rows)
+                connection.executemany(f"INSERT OR {present} INTO texts VALUES (?, ?, ?, ?, ?)", rows)
 
         self._try("write", insert)
 
@@ -183,12 +177,11 @@ class CachedEmbedder:
 
         def drop(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                for table in _SCHEMA:
-                    count = connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-                    if count > most:
-                        oldest = f"SELECT rowid FROM {table} ORDER BY rowid LIMIT ?"
-                        spared = count - most + int(_SPARED * most)
-                        connection.execute(f"DELETE FROM {table} WHERE rowid IN ({oldest})", (spared,))
+                count = connection.execute("SELECT count(*) FROM texts").fetchone()[0]
+                if count > most:
+                    oldest = "SELECT rowid FROM texts ORDER BY rowid LIMIT ?"
+                    spared = count - most + int(_SPARED * most)
+                    connection.execute(f"DELETE FROM texts WHERE rowid IN ({oldest})", (spared,))
 
         self._try("write", drop)
 
@@ -245,8 +238,8 @@ def _without_words(vectors: NDArray[np.float32]) -> EncodedDocuments:
     return EncodedDocuments(vectors, [b""] * len(vectors))
 
 
-def _bytes(vector: NDArray[np.float32]) -> bytes:
-    return vector.astype("<f4").tobytes()
+def _checksum(vector: bytes, codes: bytes | None) -> int:
+    return zlib.crc32(codes or b"", zlib.crc32(vector))
 
 
 def _chunks(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
