@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from xkg.errors import CorruptStoreError, StoreError
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
 from xkg.files import private_folder, writing
 from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.indexes.vectors import VectorsInfo
 from xkg.store.local import generation
-from xkg.store.local.generation import RETAINED, Current, Generation, Manifest
+from xkg.store.local.generation import REBUILD, RETAINED, Current, Generation, Manifest
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 
@@ -131,16 +131,12 @@ class Generations:
                 number=number,
                 previous=current.generation,
                 previous_sha256=current.manifest_sha256,
-                model=built.model,
-                dimension=built.dimension,
-                vectors=built.vectors,
-                counts=built.counts,
                 files=generation.stamp(building, earlier, durable=self._durable),
                 bundles=dict(sorted(known.items())),
                 decisions=decided,
                 ablations=measured,
                 position=position,
-                changed=built.changed,
+                **vars(built),
             )
             generation.commit(self.folder, building, manifest, current.highest)
         except BaseException:
@@ -195,6 +191,16 @@ class _Shared:
         self.snapshot = snapshot
         self.users = 0
         self.stale = False
+
+
+def require_model(stored: str, configured: str | None) -> None:
+    """Raises `ModelMismatchError` if indexes were built with an embedding model other than the configured one. Either
+    may be unknown."""
+    if stored and configured is not None and stored != configured:
+        raise ModelMismatchError(
+            f"the indexes were built with embedding model {stored!r}, but {configured!r} is configured; set {stored!r} "
+            f"again, or {REBUILD} to embed everything again"
+        )
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
 from xkg.store.local import generation
 from xkg.store.local.generation import REBUILD
+from xkg.store.local.generations import require_model
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
@@ -27,6 +28,7 @@ def problems(root: Path, model: str | None = None) -> list[str]:
             partial(decisions.read, root, manifest.decisions),
             partial(ablations.read, root, manifest.ablations),
             *(partial(opened.verify, name) for name in manifest.files),
+            partial(require_model, manifest.model, model),
         ]
         found = []
         for check in checks:
@@ -34,10 +36,6 @@ def problems(root: Path, model: str | None = None) -> list[str]:
                 check()
             except StoreError as error:
                 found.append(str(error))
-        if model is not None and manifest.model not in ("", model):
-            found.append(
-                f"the vectors were computed with model {manifest.model!r}, but {model!r} is configured; {REBUILD}"
-            )
         return found
 
 

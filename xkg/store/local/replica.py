@@ -16,7 +16,7 @@ from xkg.store.change_feed import Feed, Position
 from xkg.store.concepts import decisions
 from xkg.store.local import build_files
 from xkg.store.local.generation import Generation
-from xkg.store.local.generations import Built, Generations
+from xkg.store.local.generations import Built, Generations, require_model
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 log = logging.getLogger(__name__)
@@ -119,8 +119,7 @@ class Replica:
         manifest = opened.manifest
         if manifest.position is None:
             raise StoreError(f"{self.folder} contains an original graph, not a copy; choose another folder")
-        if self._model is not None and manifest.model not in ("", self._model):
-            raise ModelMismatchError(f"the copy was built with embedding model {manifest.model!r}")
+        require_model(manifest.model, self._model)
         opened.verify(*manifest.files)
 
     # --- updating ---------------------------------------------------------------------------------------------------
@@ -209,8 +208,7 @@ class Replica:
 
     def _embedder_of(self, model: str) -> Embedder:
         embedder = self._embedder()
-        if model and embedder.model != model:
-            raise ModelMismatchError(f"the copy was built with embedding model {model!r}, not {embedder.model!r}")
+        require_model(model, embedder.model)
         return embedder
 
     def _go_on(self) -> None:

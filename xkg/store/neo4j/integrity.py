@@ -2,6 +2,7 @@
 
 from xkg.errors import StoreError
 from xkg.store.index_entries import entries
+from xkg.store.local.generations import require_model
 from xkg.store.neo4j import read
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.migrations import read_state, require_schema
@@ -26,11 +27,10 @@ def problems(connection: Connection, model: str) -> list[str]:
     found += _count_problems(connection, {label: len(keys) for label, keys in nodes.items()})
     if state.connected < state.generation:
         found.append("citations and links between techniques are not up to date; run `xkg concepts`")
-    if state.model not in ("", model):
-        found.append(
-            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured; restore the "
-            "first model, or run `xkg index rebuild`"
-        )
+    try:
+        require_model(state.model, model)
+    except StoreError as error:
+        found.append(str(error))
     return found
 
 

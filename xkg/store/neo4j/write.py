@@ -13,10 +13,11 @@ from typing import Any
 
 import neo4j
 
-from xkg.errors import ModelMismatchError, StoreError
+from xkg.errors import StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
+from xkg.store.local.generations import require_model
 from xkg.store.neo4j import read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
@@ -59,11 +60,8 @@ def replace(
     """Adds or replaces the papers in `new` that have changed, and removes the papers in `removed`, in the commit
     `state`. Returns False if nothing changes. Raises `ModelMismatchError` if the graph is linked with a different
     embedding model."""
-    if new and state.model not in ("", model):
-        raise ModelMismatchError(
-            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured; restore the "
-            "first model, or run `xkg index rebuild` to link the graph again"
-        )
+    if new:
+        require_model(state.model, model)
     seen = read.look(transaction, [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed])
     new = [bundle for bundle in new if not _is_stored(bundle, seen.get(key(bundle.paper.id)))]
     if not new and not removed:
