@@ -18,7 +18,7 @@ from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
 from xkg.store.graph_store import Decision, Recognise, Snapshot, Table
 from xkg.store.local.replica import Replica
-from xkg.store.neo4j import cross_paper_edges, leases, read, write
+from xkg.store.neo4j import cross_paper_edges, earlier_states, leases, read, write
 from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
@@ -161,15 +161,11 @@ class Neo4jStore:
         )
 
     def differences(
-        self,
-        first: int | None,  # noqa: ARG002
-        second: int | None,  # noqa: ARG002
+        self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """Always raises `StoreError`, because earlier states of papers are not stored."""
-        raise StoreError(
-            f"the Neo4j server at {self.place} has no earlier generations to compare; export bundles "
-            "(`xkg export --format bundle`) and compare the graph with their folder"
-        )
+        """Yields the differences between two commits, if their states are still available (see `earlier_states`)."""
+        self.position()
+        return earlier_states.differences(self.connection, first, second)
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Recomputes the links between all papers with the configured embedding model, and causes all copies of the

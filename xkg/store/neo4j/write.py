@@ -18,7 +18,7 @@ from xkg.model import Ablation, PaperBundle
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
 from xkg.store.local.generations import require_model
-from xkg.store.neo4j import read
+from xkg.store.neo4j import earlier_states, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
 from xkg.store.neo4j.stored_bundles import Stored, pack
@@ -72,6 +72,7 @@ def replace(
         for paper in papers
         if (found := seen.get(paper)) is not None
     }
+    earlier_states.keep(transaction, state, earlier)
     rows = _Rows()
     stored = []
     for bundle in new:
