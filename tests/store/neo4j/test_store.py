@@ -88,11 +88,14 @@ def test_papers_that_are_stored_as_they_are_publish_nothing(store: Neo4jStore) -
     at = store.position()
     assert store.publish([SECOND, FIRST]) == at.counter
     assert store.position() == at
+    rows(store, "MATCH (t:Technique {id: $id}) SET t.definition = 'by hand'", id=FIRST.techniques[0].id)
+    assert store.publish([FIRST, SECOND]) == at.counter + 1
+    assert list(store.bundles()) == [FIRST, SECOND]
     changed = a_paper(2, note="changed")
-    assert store.publish([FIRST, changed]) == at.counter + 1
+    assert store.publish([FIRST, changed]) == at.counter + 2
     assert list(store.bundles()) == [FIRST, changed]
     store.remove([changed.paper.id])
-    assert store.publish([changed]) == at.counter + 3
+    assert store.publish([changed]) == at.counter + 4
     assert list(store.bundles()) == [FIRST, changed]
 
 
@@ -172,18 +175,50 @@ def test_a_number_that_the_server_cannot_hold_is_refused_and_nothing_is_lost(sto
     assert list(store.bundles()) == [FIRST]
 
 
-def test_a_damaged_paper_is_named_and_can_be_replaced(store: Neo4jStore) -> None:
+def test_what_a_person_changes_in_the_graph_is_in_the_bundle(store: Neo4jStore) -> None:
     store.publish([FIRST, SECOND])
+    rows(
+        store,
+        "MATCH (t:Technique {id: $id}) SET t.definition = 'By hand', t.aliases = ['X']",
+        id=f"{FIRST.paper.id}#method",
+    )
+    rows(
+        store,
+        "MATCH (t:Technique {id: $id})-[e:LOCATED_AT]->() SET e.score = 0.25",
+        id=f"{FIRST.paper.id}#method/layer-norm",
+    )
+    rows(store, "MATCH (c:Code) WHERE c.id STARTS WITH $id SET c.documentation = 'Mine'", id=FIRST.paper.id)
+    rows(store, "MATCH (p:Paper {id: $id}) REMOVE p.title SET p.year = 1999, p.title = 'New'", id=FIRST.paper.id)
     rows(store, "MATCH (t:Technique {id: $id}) DETACH DELETE t", id=f"{FIRST.paper.id}#method/warm-up")
-    assert list(store.bundles()) == [FIRST, SECOND], "nodes are derived"
-    assert any("Technique" in line for line in store.check())
-    rows(store, "MATCH (b:XkgBundle {id: $id}) SET b.bundle = $bytes", id=FIRST.paper.id, bytes=b"no zlib")
-    with pytest.raises(CorruptStoreError, match="build or import"):
+    first, second = store.bundles()
+    assert second == SECOND
+    assert first.techniques[0].definition == "By hand"
+    assert first.techniques[0].aliases == ("X",)
+    assert first.locations[0].score == 0.25
+    assert first.code[0].documentation == "Mine"
+    assert (first.paper.title, first.paper.year) == ("New", 1999)
+    assert [t.name for t in first.techniques] == ["Method 1", "Layer normalisation"]
+    named = [line for line in store.check() if "by hand" in line and "paper" in line]
+    assert len(named) == 1
+    assert FIRST.paper.id in named[0]
+    rows(store, "CREATE (:Technique {id: 'mine'})")
+    assert any("'mine'" in line for line in store.check()), "a node without a paper is named"
+    store.publish([FIRST])
+    assert next(store.bundles()) == FIRST
+
+
+def test_what_cannot_be_a_bundle_is_named_and_can_be_replaced(store: Neo4jStore) -> None:
+    store.publish([FIRST, SECOND])
+    rows(store, "MATCH (t:Technique {id: $id}) SET t.depth = 'deep'", id=f"{FIRST.paper.id}#method")
+    with pytest.raises(CorruptStoreError, match=f"{FIRST.paper.id}.*depth"):
+        list(store.bundles())
+    rows(store, "MATCH (b:XkgBundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
+    with pytest.raises(CorruptStoreError, match="build or import it again"):
         list(store.bundles())
     assert any(FIRST.paper.id in line for line in store.check())
     store.publish([FIRST])
     assert list(store.bundles()) == [FIRST, SECOND]
-    rows(store, "MATCH (b:XkgBundle {id: $id}) SET b.bundle = $bytes", id=FIRST.paper.id, bytes=b"no zlib")
+    rows(store, "MATCH (b:XkgBundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
     store.remove([FIRST.paper.id])
     store.connect()
     assert list(store.bundles()) == [SECOND]

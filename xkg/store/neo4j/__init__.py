@@ -1,3 +1,3 @@
-"""A graph on a Neo4j server (5.26 or later), which stores each paper's bundle and nodes derived from the bundle.
+"""A graph on a Neo4j server (5.26 or later). The nodes are the source of truth, from which bundles are read back.
 
 May import from the other packages in `store`."""

@@ -4,32 +4,35 @@ paper, from, until, bundle})` contains a paper's state from the commit `from` up
 Only the most recent states are kept. `(:XkgMeta).earliest` is the first commit for which all states are available."""
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import neo4j
 
-from xkg.errors import StoreError
+from xkg.errors import CorruptStoreError, StoreError
 from xkg.model import PaperBundle
+from xkg.store import bundles
 from xkg.store.neo4j import read
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.migrations import State
-from xkg.store.neo4j.stored_bundles import unpack
 from xkg.store.rows import key
 
 MOST = 200
 """Maximum number of stored states. Each state takes 10 to 100 KB."""
+_LARGEST = 1 << 30
 
 _KEEP = (
-    "UNWIND $keys AS key MATCH (b:XkgBundle {id: key}) WHERE NOT b.removed "
-    "MERGE (e:XkgEarlier {id: key + '~' + toString(b.generation)}) "
-    "SET e.paper = b.paper, e.from = b.generation, e.until = $until, e.bundle = b.bundle"
+    "UNWIND $rows AS row MERGE (e:XkgEarlier {id: row.id}) "
+    "SET e.paper = row.paper, e.from = row.from, e.until = row.until, e.bundle = row.bundle"
 )
 _FORGET = (
     "MATCH (e:XkgEarlier) WITH e ORDER BY e.until DESC, e.id SKIP $most "
     "WITH collect(e) AS old, max(e.until) AS until FOREACH (e IN old | DELETE e) WITH until WHERE until IS NOT NULL "
     "MATCH (m:XkgMeta {id: 'graph'}) WHERE coalesce(m.earliest, 0) < until SET m.earliest = until"
 )
+_LOST = "MATCH (m:XkgMeta {id: 'graph'}) SET m.earliest = $generation"
 _SPAN = "MATCH (m:XkgMeta {id: 'graph'}) RETURN coalesce(m.earliest, 0) AS earliest, m.generation AS generation"
 _NEWEST = "MATCH (b:XkgBundle) WHERE b.generation <= $generation RETURN max(b.generation) AS generation"
 _SINCE = (
@@ -51,11 +54,25 @@ class _Held(NamedTuple):
     id: str | None
 
 
-def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[str]) -> None:
-    """Stores the papers with these keys before the commit in `state` changes them."""
-    if keys:
-        transaction.run(_KEEP, keys=list(keys), until=state.generation).consume()
+def keep(transaction: neo4j.ManagedTransaction, state: State, papers: Mapping[str, read.Seen]) -> None:
+    """Stores these papers, keyed by key, before the commit in `state` changes them. If a paper is too damaged to be
+    stored, earlier commits can no longer be compared."""
+    rows = [
+        {
+            "id": f"{paper_key}~{seen.generation}",
+            "paper": json.dumps(seen.bundle.paper.id),
+            "from": seen.generation,
+            "until": state.generation,
+            "bundle": zlib.compress(bundles.serialise(seen.bundle)),
+        }
+        for paper_key, seen in papers.items()
+        if isinstance(seen, read.Stored)
+    ]
+    if rows:
+        transaction.run(_KEEP, rows=rows).consume()
         transaction.run(_FORGET, most=MOST).consume()
+    if any(isinstance(seen, CorruptStoreError) for seen in papers.values()):
+        transaction.run(_LOST, generation=state.generation).consume()
 
 
 def differences(
@@ -119,4 +136,8 @@ def _bundle(connection: Connection, paper: str, state: _Held | None) -> PaperBun
         raise StoreError(
             f"an earlier state of paper {paper!a} was removed by another process in the meantime; compare again"
         )
-    return unpack(found["bundle"], paper).bundle
+    try:
+        data = zlib.decompressobj().decompress(bytes(found["bundle"]), _LARGEST)
+    except (zlib.error, TypeError) as error:
+        raise CorruptStoreError(f"the earlier state of paper {paper!a} has changed since it was written") from error
+    return bundles.parse(data, Path(state.id), paper)

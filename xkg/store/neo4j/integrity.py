@@ -8,10 +8,21 @@ from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.migrations import read_state, require_schema
 from xkg.store.rows import NODES, Value, paper_rows
 
+_ORPHANS = {
+    "CitedWork": "NOT EXISTS { ()-[:CITES]->(n) }",
+    "Technique": "NOT EXISTS { ()-[:PROPOSES|HAS_COMPONENT]->(n) }",
+    "Code": "NOT EXISTS { ()-[:IMPLEMENTED_BY]->(n) }",
+    "Symbol": "NOT EXISTS { ()-[:DEFINES]->(n) }",
+    "Repository": "NOT EXISTS { ()-[:HAS_REPOSITORY]->(n) }",
+    "Finding": "NOT EXISTS { ()-[:REPORTS]->(n) }",
+    "Resource": "NOT EXISTS { ()-[:RELEASES]->(n) }",
+}
+_EXAMPLES = 3
+
 
 def problems(connection: Connection, model: str) -> list[str]:
-    """Returns one line for each problem. Problems are damaged papers, node counts that differ from the bundles, missing
-    edges, and a different embedding model."""
+    """Returns one line for each problem. Problems are papers changed by hand, nodes without a paper, node counts that
+    differ from the bundles, missing edges, and a different embedding model."""
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []
@@ -19,12 +30,17 @@ def problems(connection: Connection, model: str) -> list[str]:
     for _, paper_key in read.papers(connection):
         try:
             for stored in read.read(connection, [paper_key]):
+                if not stored.as_written:
+                    found.append(
+                        f"paper {stored.bundle.paper.id!a} was changed by hand in the graph; publish the paper again "
+                        "to undo the change (`xkg export` shows the current state)"
+                    )
                 for row in paper_rows(stored.bundle, list(entries(stored.bundle))):
                     if row.table in nodes:
                         nodes[row.table].add(row.values[0])
         except StoreError as error:
             found.append(str(error))
-    found += _count_problems(connection, {label: len(keys) for label, keys in nodes.items()})
+    found += _count_problems(connection, {label: len(ids) for label, ids in nodes.items()}) + _orphans(connection)
     if state.connected < state.generation:
         found.append("citations and links between techniques are not up to date; run `xkg concepts`")
     try:
@@ -40,8 +56,23 @@ def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]
     )
     have = dict(connection.read(lambda transaction: transaction.run(statement).values("label", "number")))
     return [
-        f"{label} nodes: {have.get(label, 0)}, but the papers have {number}; delete nodes added by hand, or remove "
-        "the papers (`xkg remove`) and build or import them again"
+        f"{label} nodes: {have.get(label, 0)}, but the papers have {number}; publish the papers again, or remove "
+        "nodes added by hand"
         for label, number in wanted.items()
         if have.get(label, 0) != number
     ]
+
+
+def _orphans(connection: Connection) -> list[str]:
+    found = []
+    for label, condition in _ORPHANS.items():
+        statement = (
+            f"MATCH (n:{label}) WHERE {condition} RETURN count(n) AS number, collect(n.id)[..{_EXAMPLES}] AS ids"
+        )
+        number, ids = connection.read(lambda transaction, s=statement: transaction.run(s).values("number", "ids")[0])  # type: ignore[misc]
+        if number:
+            found.append(
+                f"{label} nodes without a paper: {number} ({', '.join(map(ascii, ids))}); publish their papers "
+                "again, or delete them"
+            )
+    return found

@@ -1,33 +1,52 @@
 """Reads papers and changes from the graph.
 
-Neo4j's isolation level is read committed, so readers may see only part of a commit. A paper is therefore reread until
-its properties belong to the same commit."""
+Neo4j's isolation level is read committed, so readers may see only part of a commit. A paper is therefore compared with
+its bundle's commit number and hash, and reread until both match. A difference that persists means that the graph was
+changed by hand."""
 
 import json
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import neo4j
 
 from xkg.errors import CorruptStoreError
 from xkg.model import Ablation, Paper, PaperBundle
+from xkg.store import bundles as files
 from xkg.store.change_feed import Changes, Position
 from xkg.store.graph_store import Decision
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State, read_state, require_schema
-from xkg.store.neo4j.stored_bundles import Stored, unpack
+from xkg.store.neo4j.lossless_extras import Parts, Rest, unpack
 from xkg.store.rows import key
 
 BATCH = 50
-"""Number of papers to read in one round trip, which amounts to a few megabytes."""
+"""Number of papers to read in two round trips, which amounts to a few megabytes."""
 # A commit becomes visible within milliseconds, or within a few tenths of a second on a busy server.
 _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
+_LONG_PAUSE = 0.1
 
 _BUNDLES = (
     f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
-    "b.generation AS generation, b.bundle AS bundle"
+    "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
+)
+_NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
+_PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
+# Use the same query plan for all sizes, as in `write`, and one record per kind, because the driver is slow with
+# thousands of small records.
+_PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
+    [
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id')} RETURN '{label}' AS kind, "
+        "collect([id, '', properties(n)]) AS found"
+        for label in _NODES
+    ]
+    + [
+        f"UNWIND $all.{label} AS id {seek('n', label, 'id', f'-[e:{edge}]->(s:Symbol)')} "
+        f"RETURN '{edge}' AS kind, collect([id, s.id, properties(e)]) AS found"
+        for edge, label in _PLACES.items()
+    ]
 )
 _CHANGED = (
     "MATCH (b:XkgBundle) WHERE b.generation > $since "
@@ -44,6 +63,19 @@ _HEADS = (
 )
 _HEAD_FIELDS = ("title", "authors", "arxiv_id", "arxiv_version", "origin")
 _STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
+
+
+class Stored(NamedTuple):
+    """A paper read from the graph. `sha256` is the hash of the bundle that was written. If the graph was changed by
+    hand afterwards, the hash of `bundle` is different."""
+
+    bundle: PaperBundle
+    sha256: str
+    generation: int
+
+    @property
+    def as_written(self) -> bool:
+        return files.sha256(self.bundle) == self.sha256
 
 
 Seen = Stored | CorruptStoreError | None
@@ -64,29 +96,11 @@ def papers(connection: Connection) -> list[tuple[str, str]]:
 
 def read(connection: Connection, keys: Sequence[str], *, known: bool = False) -> Iterator[Stored]:
     """Yields the papers with these keys, in order. Missing papers are omitted. If a missing paper is `known` to exist,
-    waits briefly for the paper before omitting it. Raises `CorruptStoreError` if a paper is damaged."""
+    waits briefly for the paper before omitting it. Raises `CorruptStoreError` if a paper is not a valid bundle."""
     for start in range(0, len(keys), BATCH):
         part = keys[start : start + BATCH]
-        complete = _complete(connection, part, known=known)
-        yield from (stored for paper_key in part if (stored := complete.get(paper_key)) is not None)
-
-
-def _complete(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored | None]:
-    """Rereads papers until all of them are complete."""
-    complete: dict[str, Stored | None] = {}
-    waiting = list(keys)
-    for pause in (*_PAUSES, None):
-        seen = connection.read(lambda transaction, keys=waiting: look(transaction, keys))  # type: ignore[misc]
-        for paper_key, found in seen.items():
-            if not isinstance(found, CorruptStoreError):
-                complete[paper_key] = found
-            elif pause is None:
-                raise found
-        waiting = [paper_key for paper_key in waiting if paper_key not in complete and (known or paper_key in seen)]
-        if not waiting or pause is None:
-            break
-        time.sleep(pause)
-    return complete
+        settled = _settled(connection, part, known=known)
+        yield from (settled[paper_key] for paper_key in part if paper_key in settled)
 
 
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, PaperBundle]:
@@ -113,17 +127,39 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
 
 def look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
     """Returns the currently visible state of these papers, keyed by key: None for a removed paper, and an error for a
-    paper that is damaged or only partly visible."""
+    paper that is not a valid bundle, possibly because a commit is only partly visible."""
     found: dict[str, Seen] = {}
+    rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
-        paper = json.loads(record["paper"] or '""')
+        paper_key = record["id"]
+        if record["removed"]:
+            found[paper_key] = None
+            continue
         try:
-            stored = None if record["removed"] else unpack(record["bundle"], paper)
-            if stored is not None and stored.generation != record["generation"]:
-                raise CorruptStoreError(f"paper {paper!a} belongs to two commits; build or import the paper again")
-            found[record["id"]] = stored
+            rests[paper_key] = (unpack(bytes(record["rest"])), record["sha256"], record["generation"])
+        except (ValueError, TypeError) as error:
+            paper = json.loads(record["paper"] or "null")
+            damaged = CorruptStoreError(
+                f"the extra data stored for paper {paper!a} has changed since it was written; build or import it "
+                "again, or remove it with `xkg remove`"
+            )
+            damaged.__cause__ = error
+            found[paper_key] = damaged
+    keys_by_label = {label: [node for rest, _, _ in rests.values() for node in rest.keys[label]] for label in _NODES}
+    parts = Parts({label: {} for label in _NODES}, {edge: {} for edge in _PLACES})
+    if rests:
+        for kind, seen in transaction.run(_PARTS, all=keys_by_label):
+            for node, to, properties in seen:
+                if kind in parts.nodes:
+                    parts.nodes[kind][node] = properties
+                else:
+                    parts.edges[kind].setdefault((node, to), []).append(properties)
+    for paper_key, (rest, sha256, generation) in rests.items():
+        try:
+            # If the commit numbers differ, only part of a commit is visible.
+            found[paper_key] = Stored(rest.bundle(parts), sha256 if rest.generation == generation else "", generation)
         except CorruptStoreError as error:
-            found[record["id"]] = error
+            found[paper_key] = error
     return found
 
 
@@ -194,3 +230,32 @@ def _is_whole(state: State, since: Position | None) -> bool:
         or since.counter < state.forgotten
         or since.counter > state.generation  # the graph was restored from a backup
     )
+
+
+def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dict[str, Stored]:
+    """Rereads papers until they match their hashes, or until two reads with a pause in between return the same
+    papers."""
+    settled: dict[str, Stored] = {}
+    before: dict[str, Seen] = {}
+    waiting = list(keys)
+    for pause in (*_PAUSES, None):
+        found = connection.read(lambda transaction, keys=waiting: look(transaction, keys))  # type: ignore[misc]
+        for paper_key, stored in found.items():
+            if isinstance(stored, CorruptStoreError):
+                if pause is None:
+                    raise stored
+            elif stored is not None and (
+                stored.as_written
+                or pause is None
+                or (pause >= _LONG_PAUSE and stored.sha256 and before.get(paper_key) == stored)
+            ):
+                settled[paper_key] = stored
+        missing = {
+            paper_key for paper_key in waiting if (found[paper_key] is None if paper_key in found else not known)
+        }
+        waiting = [paper_key for paper_key in waiting if paper_key not in settled and paper_key not in missing]
+        if not waiting or pause is None:
+            break
+        before = found
+        time.sleep(pause)
+    return settled

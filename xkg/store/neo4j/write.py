@@ -15,13 +15,14 @@ import neo4j
 
 from xkg.errors import StoreError
 from xkg.model import Ablation, PaperBundle
+from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
 from xkg.store.local.generations import require_model
 from xkg.store.neo4j import earlier_states, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
-from xkg.store.neo4j.stored_bundles import Stored, pack
+from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
 from xkg.store.rows import EDGES, NODES, Row, ablation_rows, key, paper_rows
 
 _OWN = ("Technique", "Code", "Finding", "Resource")
@@ -35,6 +36,7 @@ _COUNT = (
 _STAMP = (
     "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
 )
+_EARLIER = f"UNWIND $papers AS key {seek('b', 'XkgBundle', 'key')} RETURN key, b.rest AS rest"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
 _SHARERS = (
     "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
@@ -67,17 +69,14 @@ def replace(
     if not new and not removed:
         return False
     papers = [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed]
-    earlier = {
-        paper: found.bundle if isinstance(found, Stored) else None
-        for paper in papers
-        if (found := seen.get(paper)) is not None
-    }
-    earlier_states.keep(transaction, state, earlier)
+    earlier = _earlier(transaction, papers)
+    earlier_states.keep(transaction, state, {paper: seen.get(paper) for paper in papers})
     rows = _Rows()
     stored = []
     for bundle in new:
-        rows.add(paper_rows(bundle, list(entries(bundle))))
-        stored.append(_bundle_row(bundle, state.generation))
+        visible = list(entries(bundle))
+        rows.add(paper_rows(bundle, visible))
+        stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
     stored += [_tombstone(paper, state.generation) for paper in removed]
     everything = {
         **rows.parameters(),
@@ -227,14 +226,15 @@ def _write_statement() -> str:
 _WRITE = _write_statement()
 
 
-def _bundle_row(bundle: PaperBundle, generation: int) -> dict[str, Any]:
+def _bundle_row(bundle: PaperBundle, visible: frozenset[str], generation: int) -> dict[str, Any]:
     return {
         "id": key(bundle.paper.id),
         "paper": json.dumps(bundle.paper.id),
         "generation": generation,
         "removed": False,
+        "sha256": files.sha256(bundle),
         "official": [key(repository.id) for repository in bundle.repositories if repository.is_official],
-        "bundle": pack(bundle, generation),
+        "rest": pack(bundle, visible, generation),
     }
 
 
@@ -243,52 +243,66 @@ def _tombstone(paper: str, generation: int) -> dict[str, Any]:
 
 
 def _is_stored(bundle: PaperBundle, seen: read.Seen) -> bool:
-    return isinstance(seen, Stored) and seen.bundle == bundle
+    """Returns whether the graph contains this bundle unchanged."""
+    return isinstance(seen, read.Stored) and seen.as_written and seen.bundle == bundle
+
+
+def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
+    """Returns the extra data for each of these papers, or None if the data cannot be read."""
+    found: dict[str, Rest | None] = {}
+    for record in transaction.run(_EARLIER, papers=papers):
+        if record["rest"] is not None:
+            try:
+                found[record["key"]] = unpack(bytes(record["rest"]))
+            except (ValueError, TypeError):
+                found[record["key"]] = None
+    return found
 
 
 def _gone(
-    transaction: neo4j.ManagedTransaction, earlier: Mapping[str, PaperBundle | None], rows: _Rows
+    transaction: neo4j.ManagedTransaction, earlier: Mapping[str, Rest | None], rows: _Rows
 ) -> dict[str, list[str]]:
-    """Returns the papers' own nodes that no longer exist in the new rows, grouped by label. The nodes of a paper whose
-    `earlier` bundle is damaged (None) are found by the start of their ids."""
-    had = _Rows()
-    for bundle in earlier.values():
-        if bundle is not None:
-            had.add(paper_rows(bundle, list(entries(bundle))))
-    damaged = [f"{paper.partition('~')[0]}#" for paper, bundle in earlier.items() if bundle is None]
+    """Returns the papers' own nodes that no longer exist in the new rows, grouped by label."""
+    lost = [f"{paper.partition('~')[0]}#" for paper, rest in earlier.items() if rest is None]
     gone = {}
     for label in _OWN:
-        found = had.ids(label)
-        if damaged:
-            found.update(transaction.run(_BY_PREFIX.replace("{label}", label), prefixes=damaged).value("id"))
-        gone[label] = sorted(found - rows.ids(label))
+        had = {one for rest in earlier.values() if rest is not None for one in rest.keys[label]}
+        if lost:
+            had.update(transaction.run(_BY_PREFIX.replace("{label}", label), prefixes=lost).value("id"))
+        gone[label] = sorted(had - rows.ids(label))
     return gone
 
 
 def _drop_shared(
-    transaction: neo4j.ManagedTransaction,
-    earlier: Iterable[PaperBundle | None],
-    rows: _Rows,
-    papers: Sequence[str],
+    transaction: neo4j.ManagedTransaction, earlier: Iterable[Rest | None], rows: _Rows, papers: Sequence[str]
 ) -> None:
     """Deletes these papers' repositories and symbols that are no longer used by any paper."""
-    known = [bundle for bundle in earlier if bundle is not None]
-    symbols = {key(symbol.id): key(symbol.repository) for bundle in known for symbol in bundle.symbols}
-    symbols = {symbol: repository for symbol, repository in symbols.items() if symbol not in rows.ids("Symbol")}
-    repositories = {key(r.id) for bundle in known for r in bundle.repositories} - rows.ids("Repository")
+    known = [rest for rest in earlier if rest is not None]
+    symbols = {
+        symbol: repository
+        for rest in known
+        for symbol, repository in rest.symbols.items()
+        if symbol not in rows.ids("Symbol")
+    }
+    repositories = {one for rest in known for one in rest.repositories} - rows.ids("Repository")
     if not symbols and not repositories:
         return
+    shared = sorted(repositories | set(symbols.values()))
     sharers: dict[str, list[str]] = {}
     official: set[str] = set()
-    shared = sorted(repositories | set(symbols.values()))
     for record in transaction.run(_SHARERS, repositories=shared, papers=papers):
         sharers.setdefault(record["id"], []).append(record["bundle"])
         official.update([record["id"]] if record["official"] else [])
     for other in {other for others in sharers.values() for other in others}:
-        for stored in read.look(transaction, [other]).values():
-            # If the other paper is damaged, nothing that it may use is deleted.
-            used = {key(symbol.id) for symbol in stored.bundle.symbols} if isinstance(stored, Stored) else set(symbols)
-            symbols = {symbol: repository for symbol, repository in symbols.items() if symbol not in used}
+        if not symbols:
+            break
+        rest = _earlier(transaction, [other]).get(other)
+        # If the other paper is damaged, nothing that it may use is deleted.
+        symbols = {
+            symbol: repository
+            for symbol, repository in symbols.items()
+            if (symbol not in rest.symbols if rest is not None else repository not in sharers)
+        }
     transaction.run("UNWIND $symbols AS id MATCH (n:Symbol {id: id}) DETACH DELETE n", symbols=sorted(symbols))
     transaction.run(
         "UNWIND $repositories AS id MATCH (n:Repository {id: id}) DETACH DELETE n",
