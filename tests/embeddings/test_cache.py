@@ -125,9 +125,7 @@ def test_what_was_embedded_before_an_error_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["garbage", "pages"])
-def test_a_corrupt_file_is_named_and_does_not_fail_the_work(
-    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_corrupt_file_is_set_aside(tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "c"
     texts = [str(n) for n in range(400)]
     with opened(Counting(dimension=64), path) as cached:
@@ -138,9 +136,11 @@ def test_a_corrupt_file_is_named_and_does_not_fail_the_work(
     )
     inner = Counting(dimension=64)
     with opened(inner, path) as cached:
-        for _ in range(2):
-            assert np.array_equal(cached.embed(texts), [inner.vector(text) for text in texts])
-    assert "remove the file" in caplog.text
+        assert np.array_equal(cached.embed(texts), [inner.vector(text) for text in texts])
+    with CachedEmbedder(refuse, path, "counting") as cached:
+        cached.embed(texts)
+    assert [p.name for p in tmp_path.glob("*.corrupt-*")]
+    assert "set aside" in caplog.text
 
 
 def test_a_flipped_bit_in_a_vector_is_noticed(tmp_path: Path) -> None:
@@ -237,6 +237,34 @@ def test_words_of_another_model_of_the_same_name_are_read_anew(tmp_path: Path) -
 def test_a_factory_that_makes_another_model_is_refused(tmp_path: Path) -> None:
     with CachedEmbedder(Counting, tmp_path / "c", "wanted") as cached, pytest.raises(EmbeddingError, match="counting"):
         cached.embed(["x"])
+
+
+def test_opening_while_a_bad_file_is_set_aside_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "c"
+    path.write_bytes(b"not a database at all" * 99)
+    replace = Path.replace
+    others: list[CachedEmbedder] = []
+
+    def other() -> None:
+        others.append(opened(Counting(), path))
+        others[0].embed(["x"])
+
+    beside = threading.Thread(target=other)
+
+    def replaced(self: Path, target: Path) -> Path:
+        moved = replace(self, target)
+        if not beside.ident:
+            beside.start()
+            beside.join(2)
+        return moved
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    with opened(Counting(), path) as first:
+        beside.join(60)
+        with others[0], CachedEmbedder(refuse, path, "counting") as third:
+            assert third.embed(["x"]).shape == (1, 8)
+            first.embed(["y"])
+            assert third.embed(["y"]).shape == (1, 8)
 
 
 def test_who_is_at_work_while_it_is_closed_goes_without(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from xkg.embeddings.base import MINILM, Embedder, EncodedDocuments, WordEncoder, encode_documents
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder
-from xkg.sqlite_files import open_wal, transaction
+from xkg.sqlite_files import open_wal, set_aside, transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,8 +43,8 @@ class CachedEmbedder:
     each chunk, so little work is lost if a run is killed. If `most` is set, the cache keeps only the last `most`
     texts.
 
-    Problems with the file never cause a failure. If the file is damaged or cannot be opened, vectors are cached in
-    memory. Each such problem is logged as one warning.
+    Problems with the file never cause a failure. A damaged file is renamed to `<name>.corrupt-<time>` and replaced. If
+    the file cannot be opened, vectors are cached in memory. Each such problem is logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
     most one chunk. Raises `EmbeddingError` if `make` does, or if `make` returns a model other than `model`."""
@@ -197,22 +197,30 @@ class CachedEmbedder:
                     raise  # otherwise, in-flight calls continue without the cache
             except sqlite3.DatabaseError as error:
                 self._connection.close()
-                self._connection = self._in_memory(error)
+                self._connection = self._replaced(error)
             return None
 
     def _open(self) -> sqlite3.Connection:
         try:
             private_folder(self._path.parent)
             return open_wal(self._path, _SCHEMA, "NORMAL")
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.OperationalError, OSError) as error:
             return self._in_memory(error)
+        except sqlite3.DatabaseError as error:
+            return self._replaced(error)
+
+    def _replaced(self, error: Exception) -> sqlite3.Connection:
+        """Replaces a damaged file unless another process has already replaced it."""
+        try:
+            with set_aside(self._path, _SCHEMA, "NORMAL") as (connection, aside):
+                if aside is not None:
+                    log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
+                return connection
+        except (sqlite3.Error, OSError) as again:
+            return self._in_memory(again)
 
     def _in_memory(self, error: Exception) -> sqlite3.Connection:
-        self._warn(
-            "open",
-            f"embedding cache {self._path}: cannot be used ({error}); vectors are kept in memory; remove the file if "
-            "it is damaged",
-        )
+        self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
         connection = sqlite3.connect(":memory:", check_same_thread=False)
         for statement in _SCHEMA.values():
             connection.execute(statement)
