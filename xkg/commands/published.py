@@ -20,6 +20,7 @@ from xkg.value import Value
 if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
+    from xkg.commands.claims import Claims
 
 
 class BuildResult(Value):
@@ -68,16 +69,6 @@ class BuildResult(Value):
         )
 
 
-class HeldClaims(Protocol):
-    """A build's claim (`xkg.commands.claims.Claims`)."""
-
-    fences: dict[str, int]
-    since: int
-    notes: list[str]
-
-    def claim(self, document: "Document", identity: str, *, chosen: bool) -> str: ...
-
-
 _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 
@@ -106,7 +97,7 @@ class BuildGraph(Protocol):
 
     def require_writable(self) -> None: ...
 
-    def claims(self) -> AbstractContextManager[HeldClaims]: ...
+    def claims(self) -> "Claims": ...
 
     def stored(self, paper: str, note: str) -> BuildResult:
         """The result for a paper that is already in the graph."""
@@ -124,7 +115,7 @@ class OwnGraph:
         with open_store(self._settings) as store:
             store.require_writable()
 
-    def claims(self) -> AbstractContextManager[HeldClaims]:
+    def claims(self) -> "Claims":
         from xkg.commands.claims import Claims
 
         return Claims(self._settings)
