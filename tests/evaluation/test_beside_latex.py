@@ -1,10 +1,9 @@
 """The measure of what is read from a PDF, on texts whose differences are known."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.beside_latex import Share, ascending, measures, sentence_words
+from evaluation.beside_latex import Share, ascending, measures
 from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.markdown.document import parse_markdown
@@ -74,41 +73,3 @@ def test_ascending_is_bounded_and_whole_where_sorted(places: list[int]) -> None:
     assert ascending(sorted(places)) == len(places)
     assert bool(places) <= ascending(places) <= len(places)
     assert ascending([*places, 31]) == ascending(places) + 1
-
-
-@pytest.mark.parametrize(
-    ("source", "printed"),
-    [
-        ("An $n$-dimensional space has ZEST$_{some}$ of them.", "An n-dimensional space has ZESTsome of them."),
-        ("The limit in Equation ([sho]) is small.", "The limit in Equation (12) is small."),
-        ("The limit in Equation (([sho])) is small.", "The limit in (12) is small."),
-        (
-            "The program is ready at https://example.org/tool/x for all.",
-            "The program is ready at https://example.org/ tool/x for all.",
-        ),
-        ("Newton solvers (LU, direct) are used.", "Newton solvers (LU, direct [Davis, 2006]) are used."),
-        (
-            "This is useful (see Author et al. (2017) for an extension to other filters) here.",
-            "This is useful (see Author et al., 2017, for an extension to other filters) here.",
-        ),
-        ("Weights are normalised (Author et al., 2017).", "Weights are normalised [3]."),
-    ],
-)
-def test_what_formats_print_in_their_own_ways_is_not_compared(source: str, printed: str) -> None:
-    words, others = sentence_words(source), iter(sentence_words(printed))
-    assert len(words) > 1
-    assert all(word in others for word in words)
-
-
-def test_run_in_heads_are_text_of_either_format() -> None:
-    head = SAME.replace("Merging replaces", "**Merging.** Samples replaces")
-    tex = TEX.replace("Merging replaces", "Merging. Samples replaces")
-    assert shares(head, tex)["sentences"] == Share(3, 3)
-
-
-def test_only_what_was_printed_is_wanted() -> None:
-    tex = TEX.replace("Merging replaces", "Explain somewhere whether readers need this paragraph. Merging replaces")
-    printed = SAME.replace("#", "")
-    assert shares(SAME, tex)["sentences"] == Share(3, 4)
-    assert shares(SAME, tex, printed)["sentences"] == Share(3, 3)
-    assert shares("# Title\n\n## 1 Filters\n", tex, printed)["sentences"] == Share(0, 3)
