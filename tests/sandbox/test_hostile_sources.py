@@ -162,17 +162,6 @@ def test_without_a_sandbox_nothing_is_built(index: Index, tmp_path: Path) -> Non
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_dependency_without_a_wheel_does_not_make_its_package_old(index: Index, tmp_path: Path) -> None:
-    index.add("beta", "1.0", {"beta.py": ""})
-    index.add("beta", "2.0", {"beta.py": "import alpha"}, ("alpha==1.*",))
-    attack = "def attack():\n    return 1\n"
-    index.add_source("alpha", "1.0", {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack})
-    tmp_path.chmod(0o755)
-    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
-    assert maker.make(["beta"], ["beta"]).packages == ("alpha==1.0", "beta==2.0")
-    assert maker.make(["beta"], ["beta==1.0"]).packages == ("beta==1.0",)
-
-
 OK = "def attack():\n    return 1\n"
 
 
@@ -196,14 +185,6 @@ def test_c_code_older_than_every_python_here_is_not_built(index: Index, tmp_path
         (tmp_path / version).mkdir()
         environment, names = built(tmp_path / version, ["alpha"], ["alpha==1.0"])
         assert (environment.packages, names) == ((f"alpha=={version}",), sources)
-
-
-def test_a_source_that_is_gone_is_replaced_by_the_next_later_one(index: Index, tmp_path: Path) -> None:
-    for version in ("0.9", "1.0", "2.0"):
-        source = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("1.0", version), "attack.py": OK}
-        index.add_source("alpha", version, source)
-    environment, names = built(tmp_path, ["alpha"], ["alpha==0.95"])
-    assert (environment.packages, names) == (("alpha==1.0",), ["alpha 1.0"])
 
 
 def test_sources_that_nothing_imports_are_built_only_if_they_are_declared(index: Index, tmp_path: Path) -> None:
@@ -235,17 +216,6 @@ def test_a_built_package_has_its_sound_extras(index: Index, tmp_path: Path) -> N
     index.add_source("alpha", "1.0", source)
     environment, _ = built(tmp_path, ["alpha"], ["alpha[box]"])
     assert environment.packages == ("alpha==1.0", "boxes==2.3")
-
-
-def test_packages_later_than_the_code_come_from_their_first_day_with_its_sources(index: Index, tmp_path: Path) -> None:
-    index.add("beta", "1.0", {"beta.py": "import alpha"}, ("alpha==1.0",), day="2025-01-01")
-    index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
-    attack = "def attack():\n    return 1\n"
-    source = {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack}
-    index.add_source("alpha", "1.0", source, day="2024-01-01")
-    tmp_path.chmod(0o755)
-    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
-    assert maker.make(["beta"], written="2024-06-01").packages == ("alpha==1.0", "beta==1.0")
 
 
 def test_what_is_not_asked_for_is_never_built(index: Index, tmp_path: Path) -> None:

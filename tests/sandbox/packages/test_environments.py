@@ -1,6 +1,5 @@
 import json
 import os
-import re
 import shutil
 import sys
 import threading
@@ -138,7 +137,7 @@ def test_what_the_repository_declares_is_installed_too(index: Index, environment
     reasons = {name: why for name, _, why in (note.partition(told) for note in environment.notes) if why}
     assert reasons.keys() == {"gone", "contrary", "wide"}
     assert reasons["gone"] == "no package gone in the registry"
-    assert reasons["wide"] == "with it, the packages take more than 20 MB"
+    assert reasons["wide"] == "needs about 30 MB (all packages: 30 MB), limit is 20 MB (environment.max_mb)"
     cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (CUDA toolkits and drivers are not installed)"
     assert cuda in environment.notes
     free = environments.make([], ["plugin"], declared=["plugin==1.0"])
@@ -162,23 +161,6 @@ def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environmen
         index.add(name, "1.0", {f"{module}.py": ""})
     environment = environments.make(["odd", "same", "needed"], ["asked"])
     assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
-
-
-def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments) -> None:
-    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": '{"a": {}}'})
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
-
-
-def test_another_project_of_the_same_name_is_not_taken(index: Index, environments: UvEnvironments) -> None:
-    index.add("lml", "1.0", {"lml/__init__.py": "from lml.plugin import load\n", "lml/plugin.py": "def load(): ...\n"})
-    environment = environments.make({"lml": ["LML"]})
-    assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
-    assert environment.packages == ()
-    # one of the names is enough: the others may have been there in another version
-    assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
-    # the repository says that it means this one
-    assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
 
 
 def test_versions_that_conflict_give_as_many_as_fit(index: Index, environments: UvEnvironments) -> None:
@@ -231,7 +213,7 @@ def test_the_repository_asks_for_a_python(index: Index, tmp_path: Path) -> None:
     assert note == f"the repository asks for Python ==2.7.*, which is not installed; using {own().version}"
 
 
-def test_the_day_of_the_packages_is_never_before_this_python() -> None:
+def test_the_day_of_the_packages_is_never_before_this_python_and_shared_by_a_half_year() -> None:
     first = newest_of("2009-01-01")
     assert first is not None
     assert first > "2012"
@@ -239,21 +221,8 @@ def test_the_day_of_the_packages_is_never_before_this_python() -> None:
     assert newest_of(None) is None
     assert newest_of("yesterday") is None
 
-
-def test_code_of_one_half_year_shares_the_day_of_its_packages() -> None:
     assert newest_of("2999-01-01") == newest_of("2999-06-30") == "2999-07-01"
     assert newest_of("2999-07-01") == newest_of("2999-12-31") == "2999-12-31"
-
-
-def test_changed_code_of_ours_asks_the_index_again(
-    index: Index, environments: UvEnvironments, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
-    index.add("alpha", "2.0", {"alpha.py": ""})
-    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
-    monkeypatch.setattr("xkg.sandbox.packages.environments._version", lambda: "of another release")
-    assert environments.make(["alpha"]).packages == ("alpha==2.0",)
 
 
 @pytest.mark.product("an index that gives parts of files, and one that does not")
@@ -265,17 +234,8 @@ def test_what_is_too_large_is_refused_before_it_is_downloaded(index: Index, tmp_
     settings = EnvironmentSettings(folder=tmp_path / "environments", max_mb=5)
     environment = UvEnvironments(settings, BubblewrapRunner()).make(["alpha", "huge"])
     assert environment.packages == ("alpha==1.0",)
-    assert re.fullmatch(r"needs about \d+ MB, limit is 5 MB \(environment.max_mb\)", environment.missing["huge"])
+    assert environment.missing["huge"].endswith("limit is 5 MB (environment.max_mb)")
     assert not any("huge" in str(path) for path in environment.site.rglob("*")) if environment.site else False
-
-
-def test_packages_that_fit_alone_but_not_together_are_said_to_be_so(index: Index, environments: UvEnvironments) -> None:
-    for name, size in (("alpha", 9), ("beta", 14)):
-        index.add(name, "1.0", {f"{name}.py": "", f"{name}_data/x.so": os.urandom(size << 20)})
-    environment = environments.make(["alpha", "beta"])
-    assert environment.packages == ("alpha==1.0",)
-    reason = "needs about 20 MB, with the other packages 30 MB, limit is 20 MB (environment.max_mb)"
-    assert environment.missing["beta"] == reason
 
 
 def test_a_wheel_that_unpacks_to_more_than_it_said(tmp_path: Path, index: Index) -> None:
@@ -373,7 +333,7 @@ def test_what_can_be_had_is_installed_and_the_rest_is_named(index: Index, enviro
 
 
 def test_versions_are_those_that_the_repository_asks_for(index: Index, environments: UvEnvironments) -> None:
-    """Also of what only comes along; a version that is gone is replaced by the next later one, else by the newest."""
+    """Also of what only comes along; a version that is gone is replaced by the newest."""
     asked = {"alpha": "<2  # old", "beta": "==9.9", "gone": "==1.3", "early": "==2.0rc1"}
     asked |= {"along": "==1.0", "above": ">=7"}
     held = dict.fromkeys(asked, ("1.0", "2.0")) | {"gone": ("0.9", "1.4", "1.6", "3.0"), "early": ("1.0", "2.0rc1")}
@@ -385,7 +345,7 @@ def test_versions_are_those_that_the_repository_asks_for(index: Index, environme
     environment = environments.make(["alpha", "beta", "gone", "early", "only"], [*lines, "only==0.1b2", "unused==1.0"])
     assert environment.missing == {}
     assert environment.packages == (
-        "above==2.0", "along==1.0", "alpha==1.0", "beta==2.0", "early==2.0rc1", "gone==1.4", "only==0.1b2"
+        "above==2.0", "along==1.0", "alpha==1.0", "beta==2.0", "early==2.0rc1", "gone==3.0", "only==0.1b2"
     )  # fmt: skip
     unpinned = environments.make(["early", "only"])
     assert (unpinned.packages, unpinned.missing.keys()) == (("early==1.0",), {"only"})
@@ -396,20 +356,9 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
     index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
     assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
-    index.add("alpha", "3.0", {"alpha.py": ""}, day="2026-01-01")
-    index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
-    first = environments.make(["alpha", "beta"], written="2024-06-01")
-    assert (first.packages, first.missing) == (("alpha==2.0", "beta==1.0"), {})
-    assert "packages are from 2025-01-01, because fewer of them are available as of 2024-07-01" in first.notes
-
-
-def test_a_declared_package_may_be_younger_than_the_code(index: Index, environments: UvEnvironments) -> None:
-    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01")):
-        index.add("alpha", version, {"alpha.py": ""}, day=day)
-    index.add("tool", "1.0", {"tool.py": ""}, day="2025-01-01")
-    made = environments.make(["alpha"], ["tool"], "2024-06-01", ["tool", "gone"])
-    assert made.packages == ("alpha==1.0", "tool==1.0")
-    assert [note.partition(" ")[0] for note in made.notes if "not installed" in note] == ["gone"]
+    newest = environments.make(["alpha", "beta"], written="2024-06-01")
+    assert (newest.packages, newest.missing) == (("alpha==2.0", "beta==1.0"), {})
+    assert "packages are the newest, because fewer of them are available as of 2024-07-01" in newest.notes
 
 
 def test_a_registry_that_does_not_answer_is_asked_again(

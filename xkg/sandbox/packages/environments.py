@@ -12,7 +12,6 @@ minutes. Without a sandbox (`unsafe-subprocess`) the same installer runs as a pl
     folder/sets/<hash>.json      the wheels in a set, for reinstalling the set if its folder was removed
     folder/built/<key>/          the wheel built from a source distribution, or the reason why the build failed
     folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
-    folder/sizes.json            the size in bytes of each unpacked wheel and set
 
 All of a user's graphs share the folder. Each wheel is unpacked and compiled once, in `making/wheels`, and sets contain
 hard links to its files. In the sandbox, wheels and sets are under the same mount, because hard links cannot cross
@@ -27,7 +26,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -47,10 +46,9 @@ from xkg.sandbox.packages import python_choice
 from xkg.sandbox.packages.disk_quota import Quota, planning, prune, quota
 from xkg.sandbox.packages.distributions import LAST_WITH, distribution_of
 from xkg.sandbox.packages.installer_runs import BUILT, InstallerRuns
-from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan, Source
-from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
-from xkg.sandbox.packages.source_builds import FailedBuild
-from xkg.sandbox.packages.source_wheels import SourceWheels
+from xkg.sandbox.packages.plan import VERSIONS, Done, Installing, Locked, Plan, Source
+from xkg.sandbox.packages.requirement_hints import is_cuda, version_differences, version_hints
+from xkg.sandbox.packages.source_builds import FailedBuild, SourceWheels
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
@@ -74,7 +72,7 @@ class _Request:
     versions. Packages are chosen as of the day `written`, or as of a later day that suits the interpreter, unless
     `exact` is set."""
 
-    names: Mapping[str, tuple[str, ...]]
+    names: tuple[str, ...]
     lines: tuple[str, ...]
     declared: tuple[str, ...]
     written: str | None
@@ -100,8 +98,7 @@ class UvEnvironments:
 
     Unpinned packages get versions from the half-year in which the code was written, or from the time when the Python
     version first had wheels, if that time is later. For example, code from 2023 gets NumPy from 2023. If the newest
-    versions satisfy more imports, xkg instead uses versions from the first day on which all these imports are
-    available.
+    versions satisfy more imports, xkg uses those instead.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
     unavailable imports with reasons; all other imports are installed. Declared packages are also installed if they are
@@ -119,7 +116,7 @@ class UvEnvironments:
 
     def make(
         self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        imports: Iterable[str],
         requirements: Sequence[str] = (),
         written: str | None = None,
         declared: Sequence[str] = (),
@@ -129,14 +126,9 @@ class UvEnvironments:
         return on_cpu(made) if self._settings.cpu else made
 
     def _made(
-        self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],
-        requirements: Sequence[str],
-        written: str | None,
-        declared: Sequence[str],
+        self, imports: Iterable[str], requirements: Sequence[str], written: str | None, declared: Sequence[str]
     ) -> Environment:
-        used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
-        names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
+        names = tuple(name for name in sorted(set(imports)) if name not in sys.stdlib_module_names and name)
         stated = version_hints(declared)
         versions = python_choice.asked(version_hints([*declared, *requirements]).get(python_choice.PYTHON))
         if not names and not stated:
@@ -152,15 +144,9 @@ class UvEnvironments:
                 f"cannot write packages to {self._folder}: {error.strerror or error}; free disk space or correct its "
                 "permissions"
             ) from error
-        places = repository_sources(requirements)
-        missing = {
-            name: why + (f" (the repository installs it from {places[known]})" if known in places else "")
-            for name, why in environment.missing.items()
-            for known in [canonicalize_name(distribution_of(name) or name)]
-        }
         cuda = ", ".join(name for name in sorted(stated) if is_cuda(name))
         notes = (f"left out: {cuda} (CUDA toolkits and drivers are not installed)",) if cuda else ()
-        return environment.model_copy(update={"missing": missing, "notes": (*environment.notes, *notes)})
+        return environment.model_copy(update={"notes": (*environment.notes, *notes)})
 
     def again(self, digest: str) -> Environment | None:
         if not re.fullmatch(r"[0-9a-f]{16}", digest):
@@ -288,7 +274,12 @@ class UvEnvironments:
             # Sources for versions that the repository asks for come first.
             for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
                 source = offer.source
-                if source is None or source.pin in tried or versions[source.name] == _MOST_VERSIONS:
+                if (
+                    source is None
+                    or source.pin in tried
+                    or versions[source.name] == _MOST_VERSIONS
+                    or offer.is_outdated
+                ):
                     continue
                 if not (offer.pythons and source.name in present):
                     sources.setdefault(source.name, source)
@@ -309,7 +300,7 @@ class UvEnvironments:
     def _with_more_wheels(self, request: _Request, plan: Plan) -> Iterator[Interpreter]:
         here = self._others()
         versions = python_choice.allowed(here, request.versions) or list(here)
-        wanted = python_choice.with_most_wheels(plan.offers, python_choice.VERSIONS)
+        wanted = python_choice.with_most_wheels(plan.offers, VERSIONS)
         may_download = self._settings.python_downloads and not self._in_image
         if may_download and wanted and wanted[0] not in here and (program := download(wanted[0])):
             yield at(program)
@@ -320,7 +311,7 @@ class UvEnvironments:
         """Returns an environment with the packages needed for a source build."""
         if not lines:
             return _empty(interpreter)
-        request = _Request({}, (), tuple(lines), day or None, exact=True)
+        request = _Request((), (), tuple(lines), day or None, exact=True)
         limits = quota(self._folder, self._settings)
         return self._installed(self._plan(request, interpreter, limits), limits)
 
@@ -336,11 +327,11 @@ class UvEnvironments:
         hints = {distribution_of(name) or name: line for name, line in LAST_WITH.items() if name in names} | hints
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         wanted = []
-        for name, used in names.items():
+        for name in names:
             if name not in missing:
                 known = distribution_of(name)
                 distribution = canonicalize_name(known or name)
-                wanted.append((name, distribution, known is None and distribution not in hints, used))
+                wanted.append((name, distribution, known is None and distribution not in hints))
         stated = version_hints(request.declared, interpreter.full)
         query = {
             "mode": "plan",
@@ -351,7 +342,7 @@ class UvEnvironments:
             "max_mb": limits.one,
             "limited_by": limits.source,
             "cpu": self._runs.cpu_index(),
-            "pythons": [version for version in python_choice.VERSIONS if version != interpreter.version],
+            "pythons": [version for version in VERSIONS if version != interpreter.version],
             "built": built,
             "failed": failed or {},
         }
@@ -472,9 +463,8 @@ def _version_notes(
     environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None
 ) -> tuple[str, ...]:
     notes = []
-    if environment.packages and newest and plan.day != newest:
-        versions = f"from {plan.day}" if plan.day else "the newest"
-        notes.append(f"packages are {versions}, because fewer of them are available as of {newest}")
+    if environment.packages and newest and not plan.day:
+        notes.append(f"packages are the newest, because fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they conflict with each other"
         notes.append(f"versions that differ from those the repository asks for: {', '.join(others)} ({why})")

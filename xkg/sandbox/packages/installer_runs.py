@@ -41,7 +41,7 @@ _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SS
 # xkg.
 _SENT = (
     "guest/forward",
-    *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
+    *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheels".split()),
 )
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
 _INSTALLER = ("-I", "-c", _START, "request.json")

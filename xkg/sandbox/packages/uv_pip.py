@@ -2,8 +2,6 @@
 
 import contextlib
 import copy
-import itertools
-import platform
 import re
 import subprocess
 import sys
@@ -23,7 +21,6 @@ _WITHOUT_WHEEL = re.compile(
 )
 _BEFORE = "3.6"
 """A Python version older than any supported version. uv does not list wheels for even older versions."""
-_EVER = "2999-12-31"
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
@@ -47,47 +44,20 @@ class Uv:
         self.without_wheel: dict[str, None] = {}
         self._python = python
         self._failed = failed or {}
-        self._free: tuple[str, ...] = ()
         self._built = tuple(option for folder in built for option in ("--find-links", folder))
         self._base = (program, "pip")
         self.newest = newest or ""
+        self._dated = ("--exclude-newer", newest) if newest else ()
         self._cpu = ("--index", cpu, "--index-strategy", "unsafe-best-match") if cpu else ()
         self._options = ("--no-config", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
-
-    @property
-    def _dated(self) -> tuple[str, ...]:
-        free = (option for name in self._free for option in ("--exclude-newer-package", f"{name}={_EVER}"))
-        return ("--exclude-newer", self.newest, *free) if self.newest else ()
-
-    def of_any_day(self, names: Sequence[str]) -> "Uv":
-        """Returns a copy that accepts versions of these packages from any day."""
-        other = self.until(self.newest)
-        other._free = tuple(names)
-        return other
-
-    def until(self, day: str) -> "Uv":
-        """Returns a copy that ignores versions published after a day."""
-        other = self.aside()
-        other.newest, other._resolved = day, {}
-        return other
 
     def aside(self) -> "Uv":
         """Returns a copy with a separate, empty `without_wheel`."""
         other = copy.copy(self)
         other.without_wheel = {}
         return other
-
-    def first_day(self, names: Iterable[str]) -> str:
-        """The first day on which each of these packages had a version with a wheel, or '' if the day is unknown."""
-        lines = list(names)
-        try:
-            first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
-        except Failed:
-            return ""
-        wheels = [package["wheels"][0] for package in first if package["name"] in lines]
-        return max((str(wheel.get("upload-time", "")) for wheel in wheels), default="")[:10]
 
     def _run(self, *arguments: str, stdin: str, wheels: bool = True) -> str:
         only = ("--only-binary", ":all:") if wheels else ()
@@ -160,22 +130,18 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Returns alternatives for a requirement without a wheel: the Python versions that have a wheel, and the source
-        distribution. If the required version is no longer available, uses the next later version."""
-        offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
-        later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
-        for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
+        """Returns alternatives for a requirement without a wheel: wheels for other Python versions, and the source
+        distribution."""
+        offer: dict[str, Any] = {"line": line, "wheels": [], "source": None}
+        for oldest in (_BEFORE, *reversed(versions)):
             # With `--no-deps`, uv reads only file names and builds nothing.
-            options = ("--no-deps", "--universal", "--python-version", oldest, *lowest, *self._dated)
+            options = ("--no-deps", "--universal", "--python-version", oldest, *self._dated)
             try:
-                package = self._packages([wanted], options, wheels=False)[0]
+                package = self._packages([line], options, wheels=False)[0]
             except (Failed, IndexError):
                 continue
-            names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
-            offer["pythons"] = [version for version in versions if any(suits(name, version) for name in names)]
-            # C code older than all these Python versions does not compile for them.
-            outdated = not offer["pythons"] and any(_is_compiled_here(name) for name in names)
-            if (file := package.get("sdist")) and not outdated:
+            offer["wheels"] = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
+            if file := package.get("sdist"):
                 day = str(file.get("upload-time", ""))[:10]
                 offer["source"] = {key: package[key] for key in ("name", "version")}
                 offer["source"] |= {"url": file["url"], "sha256": _sha256(file), "day": day}
@@ -192,31 +158,6 @@ class Uv:
 
 def _sha256(file: Mapping[str, Any]) -> str:
     return str(file.get("hashes", {}).get("sha256", ""))
-
-
-def suits(wheel: str, version: str) -> bool:
-    """Whether a wheel's file name matches a Python version ("3.8") and this machine."""
-    pythons, abi, places = _tags(wheel)
-    minor = int(version.partition(".")[2])
-    stable = {int(tag[3:]) for tag in pythons if abi == ["abi3"] and re.fullmatch(r"cp3\d+", tag)}
-    of_version = {"py3", f"py3{minor}", f"cp3{minor}"} & set(pythons) or min(stable, default=minor + 1) <= minor
-    return bool(of_version) and (places == ["any"] or _is_here(places))
-
-
-def _is_compiled_here(wheel: str) -> bool:
-    return _is_here(_tags(wheel)[2])
-
-
-def _is_here(places: Iterable[str]) -> bool:
-    system = "macosx" if sys.platform == "darwin" else sys.platform
-    machines = (platform.machine().lower(), "universal2")
-    return any(system[:3] in place and place.endswith(machines) for place in places)
-
-
-def _tags(wheel: str) -> tuple[list[str], list[str], list[str]]:
-    """The Python versions, ABIs and systems in a wheel's file name."""
-    pythons, abi, places = (tag.split(".") for tag in wheel.removesuffix(".whl").split("-")[-3:])
-    return pythons, abi, places
 
 
 def name_of(line: str) -> str:
