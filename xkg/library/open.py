@@ -24,12 +24,12 @@ def open_place(place: str, cache: Path) -> Place:
         return GitPlace(place.removeprefix("git+"), cache)
     if scheme in ("", "file"):
         return FolderPlace(Path(place.removeprefix("file://")).expanduser())
+    if scheme in ("http", "https"):
+        return WebPlace(place)
     try:
         import fsspec
     except ImportError as error:
         raise MissingExtraError("s3" if scheme == "s3" else "library", f"a library at {scheme}://") from error
-    if scheme in ("http", "https"):
-        return WebPlace(place)
     try:
         return ObjectPlace(place) if scheme == "s3" else OtherPlace(place)
     except ImportError as error:
