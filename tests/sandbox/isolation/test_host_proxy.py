@@ -82,17 +82,11 @@ def test_a_download_may_take_longer_than_a_client_may_be_silent() -> None:
         tunnel._received(client)
 
 
-def test_the_index_is_the_one_that_is_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_index_is_the_one_that_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    (tmp_path / "pip").mkdir()
-    (tmp_path / "pip/pip.conf").write_text("[global]\nindex-url = https://user:pass%40@pip.example:8443/simple\n")
-    assert ("pip.example", 8443) in configured_index().hosts
-    (tmp_path / "uv").mkdir()
-    (tmp_path / "uv/uv.toml").write_text('[[index]]\nurl = "https://uv.example/simple"\ndefault = true\n')
-    assert ("uv.example", 443) in configured_index().hosts
+    assert configured_index().public
     monkeypatch.setenv("PIP_INDEX_URL", "http://variable.example/simple")
     monkeypatch.setenv("UV_INDEX", "extra=https://extra.example/simple")
     assert {("variable.example", 80), ("extra.example", 443)} <= configured_index().hosts

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from xkg.model import Code
-from xkg.sandbox.evidence.hung_stack import hung_at, without_stack
 from xkg.sandbox.evidence.mutation import Change, plain_newlines
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.run_slots import RunSlots
@@ -41,13 +40,12 @@ class FailsAtTimesError(Exception):
 
 
 class HarnessRun(Value):
-    """`outcome` excludes the harness's own output. `hung` describes where the program was when it timed out. `lines`
-    are the executed lines, or None if tracing did not complete."""
+    """`outcome` excludes the harness's own output. `lines` are the executed lines, or None if tracing did not
+    complete."""
 
     outcome: Outcome
     imported: bool
     ended: bool
-    hung: str
     lines: frozenset[int] | None
 
 
@@ -65,14 +63,13 @@ class HarnessRuns:
         self._slots = slots
         self._stopped = stopped
         self._seconds = seconds
-        self._expected = 0.0
         self._spent = 0.0
         self._lock = threading.Lock()
 
     def first(self, limits: Limits) -> HarnessRun:
-        """Runs the unchanged code. The run's duration serves as the estimate for later runs."""
-        run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
-        self._expected, self._spent = run.outcome.seconds, 0.0
+        """Runs the unchanged code."""
+        run = self._run(self._code.implementation, self._code.test, limits)
+        self._spent = 0.0
         return run
 
     def lines(self, limits: Limits) -> frozenset[int] | None:
@@ -139,10 +136,8 @@ class HarnessRuns:
             raise NotSettledError(f"the code itself sometimes takes over {patience.seconds:.0f} s")
         return self._run(change.apply(self._code.implementation), self._code.test, patience).ended
 
-    def _run(
-        self, loaded: str, test: str, limits: Limits, *, tracing: bool = False, report_stack: bool = False
-    ) -> HarnessRun:
-        with self._slots.turn(self._expected):
+    def _run(self, loaded: str, test: str, limits: Limits, *, tracing: bool = False) -> HarnessRun:
+        with self._slots.free:
             self._require_time()
             imported, ended = secrets.token_hex(16), secrets.token_hex(16)
             outcome = self._runner.run(
@@ -156,7 +151,6 @@ class HarnessRuns:
                         "imported": imported,
                         "ended": ended,
                         "traced": "yes" if tracing else "",
-                        "stack_after": f"{_stack_after(limits):.2f}" if report_stack else "",
                         **({"no_gpu.py": guest_source("no_gpu")} if self._environment.cpu else {}),
                     },
                     site=self._environment.site,
@@ -179,13 +173,12 @@ def why_failed(run: HarnessRun, limits: Limits) -> str:
     """Explains in one line why a run did not finish."""
     if run.outcome.ended == "exited" and run.outcome.exit_code == 0:
         return f"exited the process before its {'test' if run.imported else 'import'} finished"
-    return failure(run.outcome, limits) + (f"; the program was in {run.hung}" if run.hung else "")
+    return failure(run.outcome, limits)
 
 
 def _read(outcome: Outcome, imported: str, ended: str) -> HarnessRun:
-    hung = hung_at(outcome.output) if outcome.ended == "timeout" else ""
     printed, has_imported, lines = [], False, None
-    for line in without_stack(outcome.output).splitlines():
+    for line in outcome.output.splitlines():
         if line.startswith(imported):
             has_imported = True
         elif line.startswith(f"{ended} "):
@@ -199,7 +192,6 @@ def _read(outcome: Outcome, imported: str, ended: str) -> HarnessRun:
         outcome=outcome.model_copy(update={"output": "\n".join(printed).strip("\n")}),
         imported=has_imported or lines is not None,
         ended=outcome.ok and lines is not None,
-        hung=hung,
         lines=_lines(lines),
     )
 
@@ -210,9 +202,3 @@ def _lines(listed: str | None) -> frozenset[int] | None:
     except ValueError:
         return None
     return frozenset(line for line in numbers if isinstance(line, int)) if isinstance(numbers, list) else None
-
-
-def _stack_after(limits: Limits) -> float:
-    """The time in seconds at which a run prints its stack. Leaves a margin before the timeout, because the harness
-    starts counting slightly later than the runner."""
-    return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

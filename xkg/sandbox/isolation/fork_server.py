@@ -18,7 +18,6 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation.bubblewrap_mounts import kernel_limits
@@ -41,28 +40,21 @@ _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
 class WarmRunner:
-    """A `Runner` that forks each job from a process that has already imported `modules`, if the job's environment
-    contains them. `modules` may be a function that returns the module names for a job. Thread-safe: each thread uses a
-    separate process. Close the runner after use, or use it in a `with` statement.
+    """A `Runner` that forks each job from a process that has already imported the job's `modules`, if the job's
+    environment contains them. Thread-safe: each thread uses a separate process. Close the runner after use, or use it
+    in a `with` statement.
 
-    `notify` receives one line if modules cannot be preloaded, or if a process was lost during a job. After a lost
-    process, the job is rerun in a separate sandbox, and the next job starts a new process. Raises the same errors as
-    `runner`."""
+    If a process is lost during a job, the job is rerun in a separate sandbox, and the next job starts a new process.
+    Raises the same errors as `runner`."""
 
-    def __init__(
-        self,
-        runner: Openable,
-        modules: Sequence[str] | Callable[[Job], Sequence[str]],
-        notify: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, runner: Openable, modules: Callable[[Job], Sequence[str]]) -> None:
         self.name = runner.name
         self.weaker = (
             *runner.weaker,
             "successive jobs in one environment share namespaces, so only Landlock separates them",
         )
         self._runner = runner
-        self._modules = modules if callable(modules) else lambda _: modules
-        self._notify = notify
+        self._modules = modules
         self._lock = threading.Lock()
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
@@ -93,10 +85,6 @@ class WarmRunner:
             outcome = process.run(job, f"{self.name}, warm")
         except _LostError:
             process.end()
-            self._notify(
-                "a process with preloaded modules was lost during a run: the run is repeated in a separate sandbox, "
-                "and later runs get a new process"
-            )
             return self._runner.run(job)
         except BaseException:
             process.end()
@@ -117,16 +105,11 @@ class WarmRunner:
                 return waiting[1]
             waiting[1].end()
         process = _Process(lambda passed: self._starter.submit(self._opened, job, passed).result())
-        cold = process.warm_up(job.limits)
-        if cold is None:
-            for name, why in process.failed.items():
-                self._notify(f"{name} cannot be preloaded: {why}")
+        if process.warm_up(job.limits):
             return process
         process.end()
         with self._lock:
-            already_cold, self._cold = kind in self._cold, self._cold | {kind}
-        if not already_cold:
-            self._notify(f"no modules are preloaded, so each run starts a new process: {cold}")
+            self._cold.add(kind)
         return None
 
     def _kind(self, job: Job) -> _Kind:
@@ -171,26 +154,17 @@ class _Process:
         finally:
             inside.close()
         self._excluded: frozenset[int] = frozenset()
-        self.failed: dict[str, str] = {}
         self.clean = True
 
-    def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, within a job's limits. Returns the reason why jobs cannot be forked from the process,
-        or None."""
+    def warm_up(self, limits: Limits) -> bool:
+        """Waits for the imports, within a job's limits. Returns whether jobs can be forked from the process."""
         process = self._opened.process
         assert process.stdout is not None
         watched = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
-        message = "" if watched.stopped else self._receive()
+        ready = watched.stopped is None and self._receive() == "ready"
         process.stdout.close()
-        try:
-            answer: dict[str, Any] = json.loads(message)
-            cold, failed = answer["cold"], dict(answer["failed"])
-        except (ValueError, KeyError, TypeError):
-            last = watched.output.strip().splitlines()[-1:]
-            return f"importing the modules ended with {watched.stopped or (last or ['their process'])[0][:200]}"
-        self.failed = {str(name)[:100]: " ".join(str(why).split())[:200] for name, why in failed.items()}
         self._excluded = frozenset(descendants(process.pid))
-        return None if cold is None else str(cold)[:200]
+        return ready
 
     def run(self, job: Job, name: str) -> Outcome:
         limits = kernel_limits(job.limits)
