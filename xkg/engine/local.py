@@ -43,7 +43,6 @@ class LocalWorker(Generic[Item, Result]):
         self._work = work
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
-        self._leaving: list[BaseProcess] = []
 
     def run(self, item: Item, notify: Callable[[object], None]) -> Result:
         """See `Worker.run`."""
@@ -61,22 +60,16 @@ class LocalWorker(Generic[Item, Result]):
                     raise value.raised()
                 return value  # type: ignore[no-any-return]
         except (EOFError, OSError) as error:
-            process = self._leave()
-            code = None if process is None else _exit_code(process)
+            code = self._leave()
             how = f"signal {-code}, perhaps out of memory" if code is not None and code < 0 else f"code {code}"
             raise WorkFailed(f"the worker process ended ({how}); run again to continue") from error
 
     def stop(self) -> None:
-        for process in (*self._leaving, self._process):
-            if process is not None and process.is_alive():
-                process.terminate()
+        if (process := self._process) is not None and process.is_alive():
+            process.terminate()
 
     def close(self) -> None:
-        if self._process is not None:
-            self._leave()
-        for process in self._leaving:
-            _exit_code(process)
-        self._leaving.clear()
+        self._leave()
 
     def _started(self) -> Connection:
         if self._pipe is not None:
@@ -90,23 +83,17 @@ class LocalWorker(Generic[Item, Result]):
         other.close()
         return self._pipe
 
-    def _leave(self) -> "BaseProcess | None":
-        """Lets the process end by itself while the next process runs."""
-        process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
-        if pipe is not None:
-            pipe.close()
-        if process is not None:
-            self._leaving = [each for each in self._leaving if each.is_alive()] + [process]
-        return process
-
-
-def _exit_code(process: "BaseProcess") -> int | None:
-    """Returns the exit code of a process that has ended or is about to end."""
-    process.join(_END_SECONDS)
-    if process.is_alive():
-        process.kill()
-        process.join()
-    return process.exitcode
+    def _leave(self) -> int | None:
+        """Lets the process end, and returns its exit code."""
+        if self._process is None or self._pipe is None:
+            return None
+        self._pipe.close()
+        self._process.join(_END_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        code, self._process, self._pipe = self._process.exitcode, None, None
+        return code
 
 
 def _context(imports: tuple[str, ...]) -> Any:

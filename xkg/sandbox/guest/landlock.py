@@ -86,12 +86,12 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
 
 
 def set_limits(limits: Mapping[str, int]) -> None:
-    """Sets resource limits by name. A lower existing hard limit is kept."""
+    """Sets resource limits by name, except those that this system lacks. A lower existing hard limit is kept."""
     for name, most in limits.items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+        if (kind := getattr(resource, f"RLIMIT_{name}", None)) is not None:
+            hard = resource.getrlimit(kind)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))
 
 
 def filter_calls(program: bytes) -> None:

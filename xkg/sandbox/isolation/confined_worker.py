@@ -159,16 +159,20 @@ class ConfinedWorker:
                 own_end, their_end = socket.socketpair()
                 ours.append(opened.enter_context(own_end))
                 theirs.append(opened.enter_context(their_end))
-            with self._turn():
-                if self._closed:
-                    raise InputError(_CLOSED)
-                if self._template is None:
-                    self._template = _Template(self._modules)
-                try:
-                    self._template.fork(memory_mb, theirs)
-                except OSError:  # the template was killed, so the conversation ends before it begins
-                    self._template.end()
-                    self._template = None
+            for attempt in (1, 2):
+                with self._turn():
+                    if self._closed:
+                        raise InputError(_CLOSED)
+                    if self._template is None:
+                        self._template = _Template(self._modules)
+                    try:
+                        self._template.fork(memory_mb, theirs)
+                        break
+                    except OSError as error:  # the template was killed
+                        self._template.end()
+                        self._template = None
+                        if attempt == 2:
+                            raise SandboxUnavailableError(f"the parsing process does not start: {error}") from error
             for own_end in theirs:
                 own_end.close()
             yield ours[0], ours[1]

@@ -21,7 +21,7 @@ from typing import BinaryIO, Literal
 
 from xkg.errors import SandboxUnavailableError
 from xkg.operating_system import is_root
-from xkg.sandbox.guest import forward
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import (
     CAP_CHOWN,
@@ -47,13 +47,7 @@ Wall = Literal["bubblewrap", "landlock"]
 _FOLDER, _SOCKET = "/folder", "/socket"
 _COMPILER_FILES = ("/usr/include", "/usr/libexec", "/usr/share/perl", "/usr/share/perl5")
 _LIMITED = (
-    "import json, os, resource, sys\n"
-    "for name, most in json.loads(sys.argv[1]).items():\n"
-    "    kind = getattr(resource, 'RLIMIT_' + name, None)\n"
-    "    hard = resource.getrlimit(kind)[1] if kind is not None else 0\n"
-    "    most = most if hard == resource.RLIM_INFINITY else min(most, hard)\n"
-    "    if kind is not None: resource.setrlimit(kind, (most, most))\n"
-    "os.execv(sys.argv[2], sys.argv[2:])\n"
+    guest_source("landlock") + "import json\nset_limits(json.loads(sys.argv[1]))\nos.execv(sys.argv[2], sys.argv[2:])\n"
 )
 
 
@@ -205,7 +199,7 @@ def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
         confined = replace(
             confined,
             command=(str(own().program), "-I", "-S", script, _SOCKET, *program.command),
-            files={"forward.py": Path(forward.__file__).read_text()},
+            files={"forward.py": guest_source("forward")},
             mounts=(*confined.mounts, Mount(way, _SOCKET)),
             unix_sockets=True,
         )

@@ -201,16 +201,10 @@ class UvEnvironments:
 
     def _cached_or_new(self, request: _Request) -> Environment:
         index, cpu = configured_index(), self._runs.cpu_index()
-        marked = [line for line in (*request.lines, *request.declared) if ";" in line]
-        packages = (
-            request.names,
-            sorted(request.hints(own()).items()),
-            marked,
-            sorted(version_hints(request.declared)),
-        )
         downloads = self._settings.python_downloads
         pythons = (str(request.versions), self._tag(own()), sorted(self._others()), downloads)
-        question = json.dumps([packages, pythons, request.written, sorted(index.hosts), cpu, _version()])
+        packages = (request.names, request.lines, request.declared, request.written)
+        question = json.dumps([packages, pythons, sorted(index.hosts), cpu, _version()])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -271,18 +265,13 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
             sources: dict[str, Source] = {}
-            # Sources for versions that the repository asks for come first.
-            for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
+            # Sources for versions that the repository asks for replace others.
+            for offer in sorted(plan.offers, key=lambda offer: offer.line in hints.values()):
                 source = offer.source
-                if (
-                    source is None
-                    or source.pin in tried
-                    or versions[source.name] == _MOST_VERSIONS
-                    or offer.is_outdated
-                ):
+                if source is None or offer.is_outdated or (offer.pythons and source.name in present):
                     continue
-                if not (offer.pythons and source.name in present):
-                    sources.setdefault(source.name, source)
+                if source.pin not in tried and versions[source.name] < _MOST_VERSIONS:
+                    sources[source.name] = source
             # A module from one of the repository's own requirements may share its name with an unrelated project.
             named = [source for source in sources.values() if source.name in hints] or list(sources.values())
             for source in named:
@@ -355,18 +344,14 @@ class UvEnvironments:
         return plan.model_copy(update={"missing": missing | plan.missing, "python": python})
 
     def _installed(self, plan: Plan, limits: Quota) -> Environment:
-        pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         interpreter = at(plan.python)
         digest = self._digest(plan)
-        environment = Environment(
-            site=None, hash=digest, python=plan.python, missing=plan.missing, incomplete=plan.incomplete
-        )
         if not plan.wheels:
-            return environment
+            return self._environment(plan, digest)
         with self._alone(self._folder / _INSTALLING):
             trouble = "" if self._is_there(digest) else self._install(plan, digest, interpreter, limits)
         if trouble:
-            why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
+            why = {wheel.name: f"not installed: {trouble}" for wheel in plan.wheels}
             return _empty(interpreter).model_copy(update={"missing": why | dict(plan.missing), "incomplete": True})
         return self._environment(plan, digest)
 
@@ -395,7 +380,7 @@ class UvEnvironments:
     def _environment(self, plan: Plan, digest: str) -> Environment:
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         return Environment(
-            site=self._folder / digest / "site",
+            site=self._folder / digest / "site" if pins else None,
             hash=digest,
             python=plan.python,
             packages=pins,
