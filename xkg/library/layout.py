@@ -201,8 +201,7 @@ class Files:
     ) -> Iterator[Row]:
         """Yields the log entries from number `entry` on. Chunks are read with `each`, which may be a pool's `map`."""
         whole = -(-head.entries // CHUNK)
-        if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
+        _require_length(len(head.nodes) * CHUNKS + len(head.chunks), whole)
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -238,14 +237,12 @@ class Files:
 
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
-        if len(rows) != length:
-            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
+        _require_length(len(rows), length)
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
-        if len(names) != CHUNKS:
-            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
+        _require_length(len(names), CHUNKS)
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:
@@ -259,6 +256,11 @@ class Files:
         name = hashlib.sha256(packed).hexdigest()
         self.new[name] = packed
         return name
+
+
+def _require_length(length: int, stated: int) -> None:
+    if length != stated:
+        raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
 
 
 def _digest(key: str) -> str:

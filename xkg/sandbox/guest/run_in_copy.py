@@ -141,34 +141,30 @@ def main() -> None:
                 take(archive, tree, set(request["outputs"]), without | set(request["wanted"]))
         python = environment(home / ".python", request)
         (home / ".python" / "reached").write_bytes(b"")  # touch() cannot create files under Landlock
-        first, size = offsets(request["traced"], tree)
-        counts = home / ".python" / "counts"
-        if request["traced"]:
-            counts.write_bytes(bytes(8 * size))
-            opened = home / ".python" / "opened"
+        awaited = request["awaited"]
+        watched = {path: max(map(max, of)) for path, of in awaited.items()} or request["traced"]
+        first, size = offsets(watched, tree)
+        counts, opened = home / ".python" / "counts", home / ".python" / "opened"
+        if watched:
+            # If lines are awaited, no process has started watching yet.
+            counts.write_bytes((b"\1" if awaited else b"\0") + bytes(8 * size - 1))
             opened.write_bytes(b"")
-            placed: dict[str, Any] = {"counts": str(counts)}
-            placed["first"] = {str(tree / name): at for name, at in first.items()}
-            placed |= {"opened": str(opened), "printed": request["printed"]}
-            (home / ".python" / "trace.json").write_text(json.dumps(placed))
-        last_awaited = {path: max(map(max, of)) for path, of in request.get("awaited", {}).items()}
-        if last_awaited:
-            first, size = offsets(last_awaited, tree)
-            counts.write_bytes(b"\1" + bytes(8 * size - 1))  # no process has started watching yet
-            groups = {os.path.realpath(tree / path): of for path, of in request["awaited"].items()}
-            awaited = {"counts": str(counts), "groups": groups}
-            awaited["first"] = {os.path.realpath(tree / name): at for name, at in first.items()}
-            (home / ".python" / "trace.json").write_text(json.dumps(awaited))
+            trace = {"counts": str(counts), "opened": str(opened), "printed": request["printed"]}
+            trace |= {
+                "first": {os.path.realpath(tree / name): at for name, at in first.items()},
+                "groups": {os.path.realpath(tree / path): of for path, of in awaited.items()},
+            }
+            (home / ".python" / "trace.json").write_text(json.dumps(trace))
         variables = {**os.environ, **request["variables"], "PATH": f"{python}:/usr/bin:/bin", "PWD": str(tree)}
         command = request["command"]
         report |= run(command, tree, variables, request["seconds"], alone=request["leaves"])
-        if request["traced"]:
-            report["lines"] = executed(counts, first, request["traced"])
+        if watched:
+            report["lines"] = executed(counts, first, watched)
+        if awaited:
+            report["gave_up"] = bool(any(counts.read_bytes()[:8]))
+        elif watched:
             report["printed"] = printed(counts, first)
             report["opened"] = opened_files(opened, Path.cwd(), tree)
-        if last_awaited:
-            report["lines"] = executed(counts, first, last_awaited)
-            report["gave_up"] = bool(any(counts.read_bytes()[:8]))
         report["reached"] = (home / ".python" / "reached").read_bytes()[:_REACHED_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
         report["removed"] = removed(Path.cwd(), tree, without)
@@ -186,7 +182,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        watcher = request.get("watcher") or _TRACER
+        watcher = request["watcher"] or _TRACER
         place.write_text(content + watcher if name.endswith("/sitecustomize.py") else content)
     programs = folder / "bin"
     programs.mkdir()

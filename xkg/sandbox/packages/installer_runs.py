@@ -84,16 +84,9 @@ class InstallerRuns:
         """Yields the installer's answer (None if there is no answer), the reason why an answer is missing, and the
         run's folder. The folder's `site` contains the installed packages. The folder is removed at the end of the
         `with` block. The wheels are for `interpreter`. Runs may overlap."""
-        trouble = ""
-        if self._contained and self.sandbox is None:
-            trouble = "packages can only be installed in bubblewrap and containers"
-        if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
-            trouble = (
-                "packages can be installed in containers only on Linux, where network access can be limited to the "
-                "index"
-            )
-        if trouble:
-            yield None, trouble, self.making
+        on_mac = isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux")
+        if on_mac or (self._contained and self.sandbox is None):
+            yield None, "packages can only be installed in bubblewrap, and in containers on Linux", self.making
             return
         making = self.making
         keeper = outside_uid(keeper="packages") if self.sandbox else None
