@@ -162,6 +162,17 @@ def test_without_a_sandbox_nothing_is_built(index: Index, tmp_path: Path) -> Non
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_dependency_without_a_wheel_does_not_make_its_package_old(index: Index, tmp_path: Path) -> None:
+    index.add("beta", "1.0", {"beta.py": ""})
+    index.add("beta", "2.0", {"beta.py": "import alpha"}, ("alpha==1.*",))
+    attack = "def attack():\n    return 1\n"
+    index.add_source("alpha", "1.0", {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack})
+    tmp_path.chmod(0o755)
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
+    assert maker.make(["beta"], ["beta"]).packages == ("alpha==1.0", "beta==2.0")
+    assert maker.make(["beta"], ["beta==1.0"]).packages == ("beta==1.0",)
+
+
 OK = "def attack():\n    return 1\n"
 
 

@@ -3,11 +3,10 @@ library.
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
 goes to this program's stderr, to which no other process in the sandbox can write. `python` is the interpreter of a
-virtual environment with the package folder on its module path. If there are `traced` files, every Python process counts
-how often it runs each line in these files. All processes map one file of counters, so the counts from killed processes
-are kept too. If two processes run the same line at the same moment, only one run may be counted. The first counter
-identifies the line that last printed text matching the pattern `printed`. If the request has groups of `awaited` lines,
-the program `watcher` runs instead of the line counter.
+virtual environment with the package folder on its module path. If there are `traced` files or `awaited` lines, every
+Python process starts with the program `tracer` (`guest.line_trace`). All processes map one file of counters, so the
+counts from killed processes are kept too. If two processes run the same line at the same moment, only one run may be
+counted.
 
 The files that a command leaves behind can be measured by a second command in a separate sandbox. If `leaves` is set,
 the files that the command created or overwrote follow its output as a tar archive, which starts at the byte `left_at`
@@ -37,81 +36,6 @@ _FILE_BYTES, _ALL_BYTES, _REACHED_BYTES = 4 << 20, 8 << 20, 1 << 16
 _MOST_REMOVED, _MOST_REWRITTEN = 20, 2000
 _PIPE, _AFTER_OUTPUT = 1 << 16, 1.0
 _CODE = tuple(importlib.machinery.all_suffixes())
-
-# Runs in every Python process of the command, before any of the command's own code.
-_TRACER = """\
-import json, os, sys
-
-def _trace(request):
-    import mmap, re, threading
-    with open(request) as file:
-        request = json.load(file)
-    with open(request["counts"], "r+b") as file:
-        counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
-    first = request["first"]
-    known = {}
-    opened = os.open(request["opened"], os.O_WRONLY | os.O_APPEND)
-    noted = set()
-
-    def note(event, arguments):
-        if event == "open" and isinstance(arguments[0], str) and arguments[0] not in noted and len(noted) < 5000:
-            noted.add(arguments[0])
-            os.write(opened, os.fsencode(os.path.realpath(arguments[0])) + b"\\n")
-
-    if hasattr(sys, "addaudithook"):
-        sys.addaudithook(note)
-    else:
-        os.write(opened, b"*\\n")
-
-    def place(name):
-        if name not in known:
-            known[name] = first.get(os.path.realpath(name), -1)
-        return known[name]
-
-    def enter(frame, event, argument):
-        at = place(frame.f_code.co_filename)
-        if at < 0:
-            return None
-
-        def each_line(frame, event, argument):
-            if event == "line":
-                counts[at + frame.f_lineno] += 1
-            return each_line
-
-        return each_line
-
-    def watch(stream, matches):
-        write, line, at = stream.write, [""], [0]
-
-        def written(text):
-            lines = (line[0] + str(text)).splitlines(True)
-            line[0] = ""
-            for each in lines:
-                if not matches(each[:4000].rstrip("\\r\\n")):
-                    at[0] = 0
-                elif not at[0]:
-                    frame = sys._getframe(1)
-                    while frame and place(frame.f_code.co_filename) < 0:
-                        frame = frame.f_back
-                    at[0] = place(frame.f_code.co_filename) + frame.f_lineno if frame else 0
-                if not each.endswith("\\n"):
-                    line[0] = each[:4000]
-                elif at[0]:
-                    counts[0], at[0] = at[0], 0
-            return write(text)
-
-        stream.write = written
-
-    if request["printed"]:
-        for stream in (sys.stdout, sys.stderr):
-            watch(stream, re.compile(request["printed"]).search)
-    threading.settrace(enter)
-    sys.settrace(enter)
-
-_request = os.path.join(sys.prefix, "trace.json")
-if os.path.exists(_request):
-    _trace(_request)
-"""
 
 
 def main() -> None:
@@ -182,8 +106,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        watcher = request["watcher"] or _TRACER
-        place.write_text(content + watcher if name.endswith("/sitecustomize.py") else content)
+        place.write_text(content + request["tracer"] if name.endswith("/sitecustomize.py") else content)
     programs = folder / "bin"
     programs.mkdir()
     for name in request["programs"]:

@@ -118,6 +118,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     indirect |= {want.distribution: want for want in _together(asked, aside, wanted)[0] if want.hint}
 
     without = too_large(wanted)
+    find_hidden_sources(wanted, closure(wanted), uv)
     present = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
@@ -135,6 +136,16 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "day": uv.newest,
         "offers": offers(request, asked_of),
     }
+
+
+def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
+    """Adds dependencies to `without_wheel` if their missing wheels prevent the newest version of a package from being
+    installed. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
+    chosen = {wheel.name: wheel for wheel in wheels}
+    free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
+    for newest in _available(sorted(free), uv):
+        if newest.name in chosen and newest.version != chosen[newest.name].version.partition("+")[0]:
+            _why_not([free[newest.name]._replace(hint=newest.pin)], uv)
 
 
 def offers(request: dict[str, Any], asked: Sequence[Uv]) -> list[dict[str, Any]]:
