@@ -18,9 +18,8 @@ import pytest
 from tests.sandbox.conftest import SMALL, require_landlock
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
-from xkg.sandbox.isolation.fork_server import WarmRunner
+from xkg.sandbox.isolation.fork_server import Openable, WarmRunner
 from xkg.sandbox.isolation.landlock import LandlockRunner
-from xkg.sandbox.isolation.session import Openable
 from xkg.sandbox.isolation.watchdog import descendants
 from xkg.sandbox.runner import Job, Outcome
 

@@ -31,8 +31,8 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     outside_uid,
     python_files,
 )
+from xkg.sandbox.isolation.fork_server import LASTING_SECONDS, Opened
 from xkg.sandbox.isolation.interpreters import at
-from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
@@ -77,7 +77,7 @@ class BubblewrapRunner:
         """See `Openable.open`."""
         places = (HOME, "/tmp", "/dev/shm")
         lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
-        confined = _python(placed(arguments, places), files, site, lasting)
+        confined = _python((*arguments, *places), files, site, lasting)
         confined = replace(confined, lasting=True, denied=seccomp.OTHER_PROCESSES)
         process, reports = _start(confined, passed)
 

@@ -14,22 +14,24 @@ import json
 import os
 import select
 import socket
+import subprocess
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation.bubblewrap_mounts import kernel_limits
 from xkg.sandbox.isolation.scratch import relative
-from xkg.sandbox.isolation.session import PLACES, Openable, Opened
 from xkg.sandbox.isolation.watchdog import Watched, descendants, follow
-from xkg.sandbox.runner import Job, Limits, Outcome
+from xkg.sandbox.runner import Job, Limits, Outcome, Runner
 
-_INSIDE = {
-    f"xkg/sandbox/guest/{name}.py": Path(landlock.__file__).with_name(f"{name}.py")
-    for name in ("landlock", "supervisor", "fork_server")
-}
+LASTING_SECONDS = 86_400.0
+
+_INSIDE = ("landlock", "supervisor", "fork_server")
 _START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
 _IDLE = max(4, os.cpu_count() or 1)
 _ENDING_SECONDS = 10.0
@@ -37,6 +39,29 @@ _LONGEST = 1 << 16  # the runner itself rejects longer arguments
 _MESSAGE = 1 << 16
 
 _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An open sandbox. `process` is the child process, whose stdout is a pipe. `places` lists the scratch folders'
+    paths inside the sandbox, starting with the home folder. `scratch` is the folder outside the sandbox that contains
+    the scratch folders, if only the watchdog limits their size. `end` kills all processes and removes their files."""
+
+    process: subprocess.Popen[bytes]
+    places: tuple[str, ...]
+    scratch: Path | None
+    end: Callable[[], object]
+
+
+class Openable(Runner, Protocol):
+    """A runner that can keep its sandbox open."""
+
+    def open(
+        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
+    ) -> Opened:
+        """Starts `python` with `arguments`, followed by the scratch folders, as `run` does, but without a time limit.
+        The descriptor `passed` stays open under the same number. No process inside can change another process's limits
+        or priority. Raises the same errors as `run`."""
 
 
 class WarmRunner:
@@ -119,8 +144,8 @@ class WarmRunner:
         return site, limits.memory_mb, limits.disk_mb, limits.processes, tuple(self._modules(job))
 
     def _opened(self, job: Job, passed: int) -> Opened:
-        files = {name: path.read_text() for name, path in _INSIDE.items()}
-        arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(list(self._modules(job))), PLACES)
+        files = {f"xkg/sandbox/guest/{name}.py": guest_source(name) for name in _INSIDE}
+        arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(list(self._modules(job))))
         limits = job.limits.model_copy(update={"processes": job.limits.processes + 1})
         return self._runner.open(arguments, files, job.site, limits, passed)
 

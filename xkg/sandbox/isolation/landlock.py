@@ -35,10 +35,10 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     python_files,
     unused_uid,
 )
+from xkg.sandbox.isolation.fork_server import LASTING_SECONDS, Opened
 from xkg.sandbox.isolation.interpreters import Interpreter, at, own
 from xkg.sandbox.isolation.scratch import fill, remove, require_startable
 from xkg.sandbox.isolation.seccomp import Denied
-from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, Watched, kill_tree, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
@@ -194,7 +194,7 @@ def _start(
         fill(room / "python", python_files(str(packages[0]) if packages else None, interpreter))
         (room / "python/bin/python").symlink_to(interpreter.program)
         places = (str(room / "job"), str(room / "tmp"))
-        command = (str(room / "python/bin/python"), *placed(arguments, places))
+        command = (str(room / "python/bin/python"), *arguments, *(places if passed else ()))
         paths = (
             *_paths(room, interpreter),
             (str(room / "python"), RUN),
