@@ -63,7 +63,7 @@ class Version(Value):
     @property
     def proof(self) -> int:
         """The sum of the ranks of the version's claimed levels."""
-        return sum(Level(name).rank * count for name, count in self.levels.items() if name in set(Level))
+        return sum(rank_of(name) * count for name, count in self.levels.items())
 
 
 class Row(Value):
@@ -105,6 +105,11 @@ class Head(Value):
 
 _CHUNK_ROWS = TypeAdapter(tuple[Row, ...])
 _NAMES = TypeAdapter(tuple[Sha256, ...])
+
+
+def rank_of(level: str) -> int:
+    """The rank of a claimed level; 0 for an unknown level."""
+    return Level(level).rank if level in set(Level) else 0
 
 
 def path_of(name: str) -> str:

@@ -23,7 +23,7 @@ from typing import BinaryIO
 
 from xkg.errors import SandboxUnavailableError
 from xkg.operating_system import is_root
-from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation import seccomp
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME, NOBODY, PYTHON, QUIET, SITE, Confined, Mount, kernel_limits
 from xkg.sandbox.isolation.scratch import relative, require_startable
@@ -35,7 +35,6 @@ IMAGE_PYTHON, IMAGE_UV = f"{PYTHON}/bin/python", "/usr/local/bin/uv"
 CONTAINERFILE = Path(__file__).parents[1] / "Containerfile"
 ENGINES = ("podman", "docker")
 
-_GUEST = Path(landlock.__file__).with_name("container.py")
 _SHARED_MEMORY_MB = 64
 _OWN_MB = 64
 """Memory for the first process and the job's interpreter files."""
@@ -94,7 +93,8 @@ class ContainerRunner:
             "seconds": confined.limits.seconds + _LATEST,
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
-        arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
+        options = _options(name, confined.limits, confined.mounts)
+        arguments = (engine(), "run", *options, self._image, "python3", "-I", "-S", "-c", guest_source("container"))
         # podman leaves a file in the working directory if the kernel kills a job for exceeding its memory limit.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
@@ -131,15 +131,6 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     for mount in mounts:
         options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
     return tuple(options)
-
-
-def _first() -> tuple[str, ...]:
-    return ("python3", "-I", "-S", "-c", _guest())
-
-
-@functools.cache
-def _guest() -> str:
-    return _GUEST.read_text(encoding="utf-8")
 
 
 class _Running:
