@@ -98,7 +98,8 @@ class Forked:
             if threading.current_thread() is threading.main_thread():  # others have processes of their own
                 assert set(descendants(os.getpid())) <= before
             after = warm.run(harmless.model_copy(update={"site": job.site}))
-            assert (after.output, after.runner, outcome.runner) == ("fine\n", *2 * ["bubblewrap, warm"])
+            assert (after.output, after.runner) == ("fine\n", "bubblewrap, warm")
+            assert outcome.runner == "bubblewrap, warm" or job.python  # else its process was lost
         return outcome
 
 
