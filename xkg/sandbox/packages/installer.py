@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 from xkg.sandbox.guest.forward import forwarded
 from xkg.sandbox.packages.source_files import build_requirements, fetched
@@ -180,12 +181,12 @@ def known_names(uv: Uv) -> dict[str, list[str]]:
         return dict(json.loads(cached.read_text()))
     table: dict[str, list[str]] = {}
     try:
-        listed = json.loads(member(uv.resolve([requirement], "--no-deps")[0], path) or b"{}")
+        listed = json.loads(member(uv.resolve([requirement], "--no-deps")[0], path))
         for entry in listed.values():
             table.setdefault(str(entry["import_name"]), []).append(str(entry["pypi_name"]))
     except Unreachable:
         raise
-    except (Failed, ValueError, LookupError, TypeError, AttributeError):
+    except (Failed, OSError, ValueError, LookupError, TypeError, AttributeError, BadZipFile):
         return {}
     if table:
         with contextlib.suppress(OSError):
