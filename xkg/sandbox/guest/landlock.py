@@ -1,5 +1,4 @@
-"""Uses Landlock, with which a process irrevocably gives up access to files, TCP and signals, for itself and its
-descendants.
+"""Gives up rights of a process and its descendants. Landlock irrevocably gives up access to files, TCP and signals.
 
 The system calls, the access rights and the changes in each ABI version are documented at
 <https://docs.kernel.org/userspace-api/landlock.html>."""
@@ -21,7 +20,9 @@ RUN = READ | EXECUTE
 EVERYTHING = (1 << 16) - 1
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 8, 38, 47
+_CAP_DAC_READ_SEARCH = 2
+_CAPABILITY_VERSION_3 = 0x20080522
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 _TCP, _CONNECT_TCP, _SCOPES = 0b11, 0b10, 0b11
@@ -83,6 +84,22 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         called(libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)))
     finally:
         os.close(ruleset)
+
+
+def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
+    """Switches to `uid` with no capabilities, or with only the capability to enter folders that are closed to `uid`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    if pass_closed_folders:
+        libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    os.setresuid(uid, uid, uid)
+    capabilities = 1 << _CAP_DAC_READ_SEARCH if pass_closed_folders else 0
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    if libc.capset(header, (ctypes.c_uint32 * 6)(capabilities, capabilities, capabilities, 0, 0, 0)) != 0:
+        raise OSError(ctypes.get_errno(), "cannot drop capabilities")
+    if pass_closed_folders and libc.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot retain the right to enter closed folders")
 
 
 def set_limits(limits: Mapping[str, int]) -> None:

@@ -43,6 +43,13 @@ _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 20.0
 _LATEST = 10.0
 """The first process ends a job that is still running this many seconds after its time limit."""
+_START = """
+import sys, types
+for name, source in modules.items():
+    sys.modules[name] = types.ModuleType(name)
+    exec(source, vars(sys.modules[name]))
+sys.modules["xkg.sandbox.guest.container"].main()
+"""
 _names = itertools.count()
 
 
@@ -93,7 +100,7 @@ class ContainerRunner:
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
         options = _options(name, confined.limits, confined.mounts)
-        arguments = (engine(), "run", *options, self._image, "python3", "-I", "-S", "-c", guest_source("container"))
+        arguments = (engine(), "run", *options, self._image, "python3", "-I", "-S", "-c", _first_process())
         # podman leaves a file in the working directory if the kernel kills a job for exceeding its memory limit.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
@@ -135,6 +142,11 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     for mount in mounts:
         options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
     return tuple(options)
+
+
+def _first_process() -> str:
+    modules = {f"xkg.sandbox.guest.{name}": guest_source(name) for name in ("landlock", "container")}
+    return f"modules = {modules!r}{_START}"
 
 
 def _send(process: "subprocess.Popen[bytes]", plan: bytes) -> None:

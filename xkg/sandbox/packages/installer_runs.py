@@ -6,12 +6,10 @@ import functools
 import json
 import os
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, outside_uid
 from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRunner, owner_in_container
 from xkg.sandbox.isolation.gpus import nvidia_gpus
-from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, configured_index, reachable, registry_socket
+from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, certificates, configured_index, reachable, registry_socket
 from xkg.sandbox.isolation.interpreters import Interpreter, own, uv_program
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
@@ -46,7 +44,7 @@ _SENT = (
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
 _INSTALLER = ("-I", "-c", _START, "request.json")
 BUILT = "/built"
-_MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
+_MAKE, _SOCKET, _UV = "/make", "/registry", "/uv/uv"
 
 
 class InstallerRuns:
@@ -130,19 +128,20 @@ class InstallerRuns:
         index, cpu = configured_index(), self.cpu_index()
         if cpu:
             index = index.with_index(cpu)
-        certificates = ssl.get_default_verify_paths().cafile
-        variables = dict(index.variables) | _PATIENCE
-        mounts = [Mount(self.making, _MAKE, writable=True)]
+        trusted = certificates()
+        variables = {name: str(path) for name, path in trusted.items()} | dict(index.variables) | _PATIENCE
+        mounts = [Mount(self.making, _MAKE, writable=True), *(Mount(path, str(path)) for path in {*trusted.values()})]
         if self.built.is_dir():
             mounts.append(Mount(self.built, BUILT))
-        if certificates:
-            variables |= {"SSL_CERT_FILE": _CERTIFICATES}
-            mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
         received = self._progress(installing) if installing else None
-        request = json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work))
+        in_image = isinstance(self.sandbox, ContainerRunner)
+        if not in_image:
+            mounts.append(Mount(uv_program(), _UV))
+        uv = IMAGE_UV if in_image else _UV
+        request = json.dumps(_request(query, None if in_image else interpreter, uv, _SOCKET, _MAKE, work))
         with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
             confined = Confined(
-                command=(str(own().program), *_INSTALLER),
+                command=(IMAGE_PYTHON if in_image else str(own().program), *_INSTALLER),
                 limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=_PROCESSES),
                 files={**_installer(), "request.json": request},
                 mounts=(*mounts, Mount(socket, _SOCKET)),
@@ -152,14 +151,10 @@ class InstallerRuns:
                 keeper="packages",
             )
             if isinstance(self.sandbox, ContainerRunner):
-                request = json.dumps(_request(query, None, IMAGE_UV, _SOCKET, _MAKE, work))
-                inside = replace(
-                    confined, command=(IMAGE_PYTHON, *_INSTALLER), files={**_installer(), "request.json": request}
-                )
-                outcome = self.sandbox.confine(inside, user=owner_in_container(keeper))
+                outcome = self.sandbox.confine(confined, user=owner_in_container(keeper))
             else:
                 assert self.sandbox is not None
-                outcome = self.sandbox.confine(replace(confined, mounts=(*confined.mounts, Mount(uv_program(), _UV))))
+                outcome = self.sandbox.confine(confined)
         return _trouble(outcome.ended, outcome.output)
 
     def _progress(self, installing: Installing) -> Callable[[int], None]:
