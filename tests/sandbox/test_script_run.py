@@ -2,7 +2,6 @@
 
 import json
 import sysconfig
-import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -213,15 +212,3 @@ def test_each_runner_gives_the_same(runner: Runner) -> None:
     assert ran.outcome.output.startswith("0.5\nTraceback")
     assert '  File "implementation.py", line 5, in inverse' in ran.outcome.output
     assert [(file.name, file.content) for file in ran.files] == [("a", b"x")]
-
-
-def test_several_threads_run_scripts_at_once(run: Run) -> None:
-    results: list[str] = []
-    threads = [
-        threading.Thread(target=lambda n=n: results.append(run(f"{n} + inverse(1)").outcome.output)) for n in (1, 2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(results) == ["2.0\n", "3.0\n"]

@@ -1,14 +1,11 @@
 """Jobs that are forked from a process with modules imported: as good as new, and alone, one after another."""
 
-import contextlib
 import os
-import select
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 
@@ -223,20 +220,6 @@ def test_a_run_that_loses_its_process_is_run_again(others: set[int], warm: WarmR
     assert process not in warm_processes()
 
 
-def test_a_process_lost_between_runs_is_replaced_silently(others: set[int], warm: WarmRunner) -> None:
-    before = set(descendants(os.getpid()))
-    assert warm.run(script("print(1)")).ok
-    (process,) = set(warm_processes()) - others
-    with contextlib.ExitStack() as ends:
-        sandbox = [os.pidfd_open(each) for each in set(descendants(os.getpid())) - before]
-        for descriptor in sandbox:
-            ends.callback(os.close, descriptor)
-        os.kill(process, signal.SIGKILL)
-        for descriptor in sandbox:
-            assert select.select([descriptor], [], [], 60)[0]
-    assert warm.run(script("print(2)")).output == "2\n"
-
-
 @pytest.mark.product("each module", "module")
 @pytest.mark.parametrize(
     "module",
@@ -277,13 +260,6 @@ def test_environments_are_kept_apart(warm: WarmRunner, tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     for name in ("a", "b", "a"):
         assert warm.run(script("import package; print(package.name)", site=tmp_path / name)).output == f"{name}\n"
-
-
-def test_threads_take_a_process_each(others: set[int], warm: WarmRunner) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        outcomes = list(pool.map(lambda i: warm.run(script(f"import time; time.sleep(0.2); print({i})")), range(6)))
-    assert [outcome.output for outcome in outcomes] == [f"{i}\n" for i in range(6)]
-    assert len(set(warm_processes()) - others) <= 3
 
 
 def test_what_cannot_fork_runs_as_before(warm: WarmRunner, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,8 +68,3 @@ def test_limits_follow_from_the_disk_unless_settings_state_them(tmp_path: Path) 
     assert abs(free.total - half) < 2_000  # other programs write to the disk too
     assert quota(tmp_path, EnvironmentSettings(total_mb=300))[:2] == (300, 300)
     assert quota(tmp_path, EnvironmentSettings(max_mb=100, total_mb=300)) == (100, 300, "environment.max_mb")
-
-
-def test_environments_without_a_folder_can_be_in_use(tmp_path: Path) -> None:
-    with in_use(Environment(site=None, hash="")), in_use(Environment(site=tmp_path / "gone/site", hash="x")):
-        assert list(tmp_path.iterdir()) == []

@@ -2,14 +2,12 @@ import json
 import os
 import shutil
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.sandbox.conftest import CONTAINER, require_container
-from tests.sandbox.index import Held, Index, serving
+from tests.sandbox.index import Index, serving
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -85,23 +83,6 @@ def test_another_set_with_the_same_wheel_links_to_it(index: Index, tmp_path: Pat
     assert (first.site / "alpha.py").samefile(second.site / "alpha.py")
     assert (second.site / "__pycache__" / f"alpha.{sys.implementation.cache_tag}.pyc").exists()
     assert [str(event).partition(":")[0] for event in told] == ["installing alpha 1.0", "installing beta 1.0"]
-
-
-def test_nobody_waits_for_the_choice_of_other_versions(index: Index, tmp_path: Path) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    index.add("slow", "1.0", {"slow.py": ""})
-    told: list[Installing] = []
-    settings = EnvironmentSettings(folder=tmp_path / "e", max_mb=20)
-    with ThreadPoolExecutor(1) as pool:
-        held = index.held["slow"] = Held(threading.Event(), threading.Event())
-        other = pool.submit(UvEnvironments(settings, BubblewrapRunner()).make, ["alpha", "slow"])
-        try:
-            assert held.asked.wait(60)
-            assert UvEnvironments(settings, BubblewrapRunner(), told.append).make(["alpha"]).packages == ("alpha==1.0",)
-        finally:
-            held.answer.set()
-        assert other.result().packages == ("alpha==1.0", "slow==1.0")
-    assert not any(event.waiting for event in told)
 
 
 def test_torch_is_built_for_the_cpu_if_an_index_has_that(index: Index, tmp_path: Path) -> None:
