@@ -1,6 +1,5 @@
 """The engine for a single machine. Each process runs one item at a time; if a process dies, only its item fails."""
 
-import itertools
 import multiprocessing
 import os
 import signal
@@ -13,15 +12,12 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic
 
 from xkg.engine.engine import Failure, Item, Opened, Result, Site, Work, WorkFailed
-from xkg.operating_system import largest_memory
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
-ITEMS_OF_A_PROCESS = 25
-"""A process that has grown is replaced after this many items, because it does not return memory to the system."""
-MOST_ITEMS_OF_A_PROCESS = 500
-_GROWN = 64_000_000  # growth in bytes since its first item
+ITEMS_OF_A_PROCESS = 50
+"""A process is replaced after this many items, because it does not return memory to the system."""
 _END_SECONDS = 20
 _STARTING = threading.Lock()
 
@@ -37,7 +33,7 @@ class LocalEngine:
 
 
 class LocalWorker(Generic[Item, Result]):
-    """A worker process. The process starts with the first item, and is replaced if it dies or grows too large."""
+    """A worker process. The process starts with the first item, and is replaced if it dies or has run many items."""
 
     def __init__(self, work: Work[Item, Result]) -> None:
         self._work = work
@@ -126,14 +122,9 @@ def _work(work: Work[Any, Any], pipe: Connection, environment: Mapping[str, str]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles the interrupt and ends this process
     signal.signal(signal.SIGTERM, _stop)
     opened = Opened(work, Site(lambda event: pipe.send(("event", event))))
-    first = 0
     try:
-        for count in itertools.count(1):
-            result = opened.do(pipe.recv())
-            now = largest_memory()
-            first = first or now
-            grown = count >= ITEMS_OF_A_PROCESS and now - first > _GROWN
-            pipe.send(("last" if grown or count >= MOST_ITEMS_OF_A_PROCESS else "result", result))
+        for left in reversed(range(ITEMS_OF_A_PROCESS)):
+            pipe.send(("result" if left else "last", opened.do(pipe.recv())))
     except (EOFError, OSError, SystemExit):
         return  # the parent has finished or died
     finally:
