@@ -53,20 +53,12 @@ class InstallerRuns:
     def __init__(
         self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
     ) -> None:
-        self.folder = folder
+        self.making = folder / "making"
+        self.built = folder / "built"  # locally built wheels, mounted at `BUILT` in runs
         self.sandbox = runner if isinstance(runner, BubblewrapRunner | ContainerRunner) else None
         self._settings = settings
         self._notify = notify
         self._contained = not isinstance(runner, UnsafeSubprocessRunner)
-
-    @property
-    def making(self) -> Path:
-        return self.folder / "making"
-
-    @property
-    def built(self) -> Path:
-        """The folder of locally built wheels, mounted at `BUILT` in runs."""
-        return self.folder / "built"
 
     def cpu_index(self) -> str | None:
         """The index for PyTorch's CPU builds, if enabled and reachable."""
@@ -134,6 +126,7 @@ class InstallerRuns:
         if self.built.is_dir():
             mounts.append(Mount(self.built, BUILT))
         received = self._progress(installing) if installing else None
+        seconds = _SECONDS + (installing.total_mb if installing else 0)  # one second per megabyte for slow networks
         in_image = isinstance(self.sandbox, ContainerRunner)
         if not in_image:
             mounts.append(Mount(uv_program(), _UV))
@@ -142,7 +135,7 @@ class InstallerRuns:
         with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
             confined = Confined(
                 command=(IMAGE_PYTHON if in_image else str(own().program), *_INSTALLER),
-                limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=_PROCESSES),
+                limits=Limits(seconds=seconds, disk_mb=max(256, limits.one), processes=_PROCESSES),
                 files={**_installer(), "request.json": request},
                 mounts=(*mounts, Mount(socket, _SOCKET)),
                 variables=variables,
@@ -185,11 +178,6 @@ class InstallerRuns:
         except subprocess.TimeoutExpired:
             return _trouble("timeout", "")
         return _trouble("exited", ran.stderr)
-
-
-def _seconds(installing: Installing | None) -> int:
-    """The time limit for an installation in seconds, including one second per megabyte for slow networks."""
-    return _SECONDS + (installing.total_mb if installing else 0)
 
 
 def _request(
