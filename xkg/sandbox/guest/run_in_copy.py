@@ -91,8 +91,7 @@ def main() -> None:
             report["opened"] = opened_files(opened, Path.cwd(), tree)
         report["reached"] = (home / ".python" / "reached").read_bytes()[:_REACHED_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
-        report["removed"] = removed(Path.cwd(), tree, without)
-        report["rewritten"] = rewritten(Path.cwd(), tree)
+        report |= changes(Path.cwd(), tree, without)
         if request["leaves"]:
             report["left_at"] = os.lseek(1, 0, os.SEEK_END)
             report["left"] = hand_over(Path.cwd(), tree, home if request["fetches"] else None)
@@ -200,26 +199,17 @@ def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
     return None if "*" in found else [path for path in paths_of(original) if f"{root}/{path}" in found]
 
 
-def removed(original: Path, tree: Path, without: set[str]) -> list[str]:
-    """At most 20 files from the original folder that the command removed from the copy."""
-    found: list[str] = []
+def changes(original: Path, tree: Path, without: set[str]) -> dict[str, list[str]]:
+    """At most 20 files from the original folder that the command removed from the copy, and at most 2,000 whose content
+    changed."""
+    removed: list[str] = []
+    rewritten: list[str] = []
     for path in paths_of(original):
-        if path not in without and not os.path.lexists(tree / path):
-            found.append(path)
-            if len(found) == _MOST_REMOVED:
-                break
-    return found
-
-
-def rewritten(original: Path, tree: Path) -> list[str]:
-    """At most 2,000 files from the original folder whose content changed in the copy."""
-    found: list[str] = []
-    for path in paths_of(original):
-        if os.path.lexists(tree / path) and not same(original / path, tree / path):
-            found.append(path)
-            if len(found) == _MOST_REWRITTEN:
-                break
-    return found
+        if not os.path.lexists(tree / path):
+            removed += [] if path in without else [path]
+        elif len(rewritten) < _MOST_REWRITTEN and not same(original / path, tree / path):
+            rewritten.append(path)
+    return {"removed": removed[:_MOST_REMOVED], "rewritten": rewritten}
 
 
 def paths_of(folder: Path) -> list[str]:
