@@ -16,7 +16,7 @@ import select
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,17 +25,16 @@ from typing import Protocol
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation.bubblewrap_mounts import kernel_limits
-from xkg.sandbox.isolation.scratch import relative
+from xkg.sandbox.isolation.scratch import relative, require_startable
 from xkg.sandbox.isolation.watchdog import Watched, descendants, follow
 from xkg.sandbox.runner import Job, Limits, Outcome, Runner
 
-LASTING_SECONDS = 86_400.0
+_LASTING_SECONDS = 86_400.0
 
 _INSIDE = ("landlock", "supervisor", "fork_server")
 _START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
 _IDLE = max(4, os.cpu_count() or 1)
 _ENDING_SECONDS = 10.0
-_LONGEST = 1 << 16  # the runner itself rejects longer arguments
 _MESSAGE = 1 << 16
 
 _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
@@ -43,12 +42,11 @@ _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Opened:
-    """An open sandbox. `process` is the child process, whose stdout is a pipe. `places` lists the scratch folders'
-    paths inside the sandbox, starting with the home folder. `scratch` is the folder outside the sandbox that contains
-    the scratch folders, if only the watchdog limits their size. `end` kills all processes and removes their files."""
+    """An open sandbox. `process` is the child process, whose stdout is a pipe. `scratch` is the folder outside the
+    sandbox that contains the scratch folders, if only the watchdog limits their size. `end` kills all processes and
+    removes their files."""
 
     process: subprocess.Popen[bytes]
-    places: tuple[str, ...]
     scratch: Path | None
     end: Callable[[], object]
 
@@ -56,12 +54,10 @@ class Opened:
 class Openable(Runner, Protocol):
     """A runner that can keep its sandbox open."""
 
-    def open(
-        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
-    ) -> Opened:
-        """Starts `python` with `arguments`, followed by the scratch folders, as `run` does, but without a time limit.
-        The descriptor `passed` stays open under the same number. No process inside can change another process's limits
-        or priority. Raises the same errors as `run`."""
+    def open(self, job: Job, passed: int) -> Opened:
+        """Starts a lasting job. Its arguments are followed by the scratch folders, starting with the home folder. The
+        descriptor `passed` stays open under the same number. No process inside can change another process's limits or
+        priority. Raises the same errors as `run`."""
 
 
 class WarmRunner:
@@ -146,8 +142,8 @@ class WarmRunner:
     def _opened(self, job: Job, passed: int) -> Opened:
         files = {f"xkg/sandbox/guest/{name}.py": guest_source(name) for name in _INSIDE}
         arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(list(self._modules(job))))
-        limits = job.limits.model_copy(update={"processes": job.limits.processes + 1})
-        return self._runner.open(arguments, files, job.site, limits, passed)
+        limits = job.limits.model_copy(update={"processes": job.limits.processes + 1, "seconds": _LASTING_SECONDS})
+        return self._runner.open(Job(arguments=arguments, files=files, site=job.site, limits=limits), passed)
 
     def _put_back(self, kind: _Kind, process: "_Process") -> None:
         over = []
@@ -249,13 +245,8 @@ class _Process:
 def _can_be_forked(job: Job) -> bool:
     if landlock.version() < landlock.SCOPES_FROM or not job.arguments or job.python is not None:
         return False
+    require_startable(job.arguments)
     first = job.arguments[0]
-    try:
-        size = sum(len(os.fsencode(argument)) for argument in job.arguments)
-    except UnicodeEncodeError:
-        return False
-    if size > _LONGEST or any("\0" in argument for argument in job.arguments):
-        return False
     for name in job.files:
         relative(name)
     return (first == "-c" and len(job.arguments) > 1) or first in job.files
