@@ -69,8 +69,8 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
     ruleset = called(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
     try:
         if tcp and port is not None:
-            reached = _NetPort(_CONNECT_TCP, port)
-            called(libc.syscall(_ADD_RULE, ruleset, 2, ctypes.byref(reached), ctypes.c_uint32(0)))
+            allowed_port = _NetPort(_CONNECT_TCP, port)
+            called(libc.syscall(_ADD_RULE, ruleset, 2, ctypes.byref(allowed_port), ctypes.c_uint32(0)))
         for place, rights in paths:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 parent = os.open(place, os.O_PATH | os.O_CLOEXEC)
