@@ -229,6 +229,17 @@ def test_a_built_package_has_its_sound_extras(index: Index, tmp_path: Path) -> N
     assert environment.packages == ("alpha==1.0", "boxes==2.3")
 
 
+def test_packages_later_than_the_code_come_from_their_first_day_with_its_sources(index: Index, tmp_path: Path) -> None:
+    index.add("beta", "1.0", {"beta.py": "import alpha"}, ("alpha==1.0",), day="2025-01-01")
+    index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
+    attack = "def attack():\n    return 1\n"
+    source = {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack}
+    index.add_source("alpha", "1.0", source, day="2024-01-01")
+    tmp_path.chmod(0o755)
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
+    assert maker.make(["beta"], written="2024-06-01").packages == ("alpha==1.0", "beta==1.0")
+
+
 def test_what_is_not_asked_for_is_never_built(index: Index, tmp_path: Path) -> None:
     """To choose a version, and to look for other sources, runs nothing of a source."""
     mark = "import pathlib\npathlib.Path('/make/wheels/planted').write_text('x')\n"

@@ -68,11 +68,17 @@ def test_a_download_has_an_end() -> None:
             assert len(ask(path, f"GET {url} HTTP/1.1\r\nHost: x\r\n\r\n")) <= 200_000
 
 
-def test_the_index_is_the_one_that_is_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_is_the_one_that_is_configured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
-    assert configured_index().public
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "pip").mkdir()
+    (tmp_path / "pip/pip.conf").write_text("[global]\nindex-url = https://user:pass%40@pip.example:8443/simple\n")
+    assert ("pip.example", 8443) in configured_index().hosts
+    (tmp_path / "uv").mkdir()
+    (tmp_path / "uv/uv.toml").write_text('[[index]]\nurl = "https://uv.example/simple"\ndefault = true\n')
+    assert ("uv.example", 443) in configured_index().hosts
     monkeypatch.setenv("PIP_INDEX_URL", "http://variable.example/simple")
     monkeypatch.setenv("UV_INDEX", "extra=https://extra.example/simple")
     assert {("variable.example", 80), ("extra.example", 443)} <= configured_index().hosts

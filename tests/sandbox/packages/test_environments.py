@@ -314,7 +314,7 @@ def test_what_can_be_had_is_installed_and_the_rest_is_named(index: Index, enviro
 
 
 def test_versions_are_those_that_the_repository_asks_for(index: Index, environments: UvEnvironments) -> None:
-    """Also of what only comes along; a version that is gone is replaced by the newest."""
+    """Also of what only comes along; a version that is gone is replaced by the next later one, else by the newest."""
     asked = {"alpha": "<2  # old", "beta": "==9.9", "gone": "==1.3", "early": "==2.0rc1"}
     asked |= {"along": "==1.0", "above": ">=7"}
     held = dict.fromkeys(asked, ("1.0", "2.0")) | {"gone": ("0.9", "1.4", "1.6", "3.0"), "early": ("1.0", "2.0rc1")}
@@ -326,7 +326,7 @@ def test_versions_are_those_that_the_repository_asks_for(index: Index, environme
     environment = environments.make(["alpha", "beta", "gone", "early", "only"], [*lines, "only==0.1b2", "unused==1.0"])
     assert environment.missing == {}
     assert environment.packages == (
-        "above==2.0", "along==1.0", "alpha==1.0", "beta==2.0", "early==2.0rc1", "gone==3.0", "only==0.1b2"
+        "above==2.0", "along==1.0", "alpha==1.0", "beta==2.0", "early==2.0rc1", "gone==1.4", "only==0.1b2"
     )  # fmt: skip
     unpinned = environments.make(["early", "only"])
     assert (unpinned.packages, unpinned.missing.keys()) == (("early==1.0",), {"only"})
@@ -337,9 +337,11 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
     index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
     assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
-    newest = environments.make(["alpha", "beta"], written="2024-06-01")
-    assert (newest.packages, newest.missing) == (("alpha==2.0", "beta==1.0"), {})
-    assert "packages are the newest, because fewer of them are available as of 2024-07-01" in newest.notes
+    index.add("alpha", "3.0", {"alpha.py": ""}, day="2026-01-01")
+    index.add("beta", "2.0", {"beta.py": ""}, day="2026-01-01")
+    first = environments.make(["alpha", "beta"], written="2024-06-01")
+    assert (first.packages, first.missing) == (("alpha==2.0", "beta==1.0"), {})
+    assert "packages are from 2025-01-01, because fewer of them are available as of 2024-07-01" in first.notes
 
 
 def test_a_registry_that_does_not_answer_is_asked_again(

@@ -18,6 +18,7 @@ import ssl
 import tempfile
 import threading
 import time
+import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -99,8 +100,9 @@ def reachable(url: str) -> bool:
 
 
 def configured_index() -> Index:
-    """Returns the index from uv's or pip's environment variables, or else the public index."""
-    default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _PUBLIC
+    """Returns the index from uv's or pip's environment variables, or else from their configuration files. Falls back to
+    the public index."""
+    default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
     variables = {"UV_DEFAULT_INDEX": default}
     extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
     if extra:
@@ -111,6 +113,28 @@ def configured_index() -> Index:
 
 def _first(*names: str) -> str:
     return next((os.environ[name] for name in names if os.environ.get(name)), "")
+
+
+def _from_files() -> str:
+    import configparser
+
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    for path in (home / "uv/uv.toml", Path("/etc/uv/uv.toml")):
+        with contextlib.suppress(OSError, ValueError):
+            settings = tomllib.loads(path.read_text())
+            for index in settings.get("index", ()):
+                if index.get("default"):
+                    return str(index["url"])
+            if "index-url" in settings:
+                return str(settings["index-url"])
+    for path in (home / "pip/pip.conf", Path.home() / ".pip/pip.conf", Path("/etc/pip.conf")):
+        parser = configparser.ConfigParser(interpolation=None)
+        with contextlib.suppress(OSError, ValueError, configparser.Error):
+            parser.read_string(path.read_text())
+            url = parser.get("global", "index-url", fallback="")
+            if url:
+                return url
+    return ""
 
 
 def _place(url: str) -> tuple[str, int]:

@@ -98,7 +98,8 @@ class UvEnvironments:
 
     Unpinned packages get versions from the half-year in which the code was written, or from the time when the Python
     version first had wheels, if that time is later. For example, code from 2023 gets NumPy from 2023. If the newest
-    versions satisfy more imports, xkg uses those instead.
+    versions satisfy more imports, xkg instead uses versions from the first day on which all these imports are
+    available.
 
     `make` accepts top-level import names that the repository does not provide itself. `Environment.missing` lists
     unavailable imports with reasons; all other imports are installed. Declared packages are also installed if they are
@@ -448,8 +449,9 @@ def _version_notes(
     environment: Environment, plan: Plan, hints: Mapping[str, str], newest: str | None
 ) -> tuple[str, ...]:
     notes = []
-    if environment.packages and newest and not plan.day:
-        notes.append(f"packages are the newest, because fewer of them are available as of {newest}")
+    if environment.packages and newest and plan.day != newest:
+        versions = f"from {plan.day}" if plan.day else "the newest"
+        notes.append(f"packages are {versions}, because fewer of them are available as of {newest}")
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they conflict with each other"
         notes.append(f"versions that differ from those the repository asks for: {', '.join(others)} ({why})")

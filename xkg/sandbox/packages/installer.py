@@ -11,6 +11,7 @@ its file and its build requirements). The answer is written as JSON to `request[
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,7 +58,8 @@ def _megabytes(size: int) -> str:
 
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
-    available to `dated`, or the newest versions if these provide more imports. Raises `Unreachable`."""
+    available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
+    available. Raises `Unreachable`."""
     wanted = [Wanted(module, distribution, "", guessed) for module, distribution, guessed in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
     asked_of = [each for each in (dated, uv) if each]
@@ -65,7 +67,11 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     if missing and dated:
         more, lost = resolvable(wanted, uv)
         if len(more) > len(some):
-            some, missing, dated = more, lost, None
+            dated = uv.until(uv.first_day(want.distribution for want in more if want.module in missing))
+            asked_of.insert(1, dated)
+            some, missing = resolvable(wanted, dated)
+            if len(some) < len(more):
+                some, missing, dated = more, lost, None
     wanted, uv = some, dated or uv
     used = {want.distribution for want in wanted}
     others = [hint for name, hint in sorted(request["hints"].items()) if name not in used][:_MAX_OTHERS]
@@ -223,8 +229,9 @@ def requirements(wanted: Iterable[Wanted]) -> list[str]:
 
 def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
     """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
-    Prefers the versions required by the repository, then any version. If some packages would be lost, drops all version
-    requirements. Raises `Unreachable`."""
+    Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
+    old Python, the next later versions are closer to the required versions than the newest. If some packages would be
+    lost, drops all version requirements. Raises `Unreachable`."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -240,9 +247,10 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
     if not _why_not([*beside, *wanted], uv):
         return list(wanted), {}
     if len(wanted) == 1:
-        free = wanted[0]._replace(hint="")
-        why = _why_not([*beside, free], uv)
-        return ([], {free.module: why}) if why else ([free], {})
+        for choice in (*_later(wanted[0], uv), wanted[0]._replace(hint="")):
+            if not (why := _why_not([*beside, choice], uv)):
+                return [choice], {}
+        return [], {wanted[0].module: why}
     half = len(wanted) // 2
     first, lost = _together(wanted[:half], uv, beside)
     rest, also_lost = _together(wanted[half:], uv, [*beside, *first])
@@ -258,6 +266,18 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
     except Failed:
         middle = len(lines) // 2
         return [*_available(lines[:middle], uv), *_available(lines[middle:], uv)] if middle else []
+
+
+def _later(want: Wanted, uv: Uv) -> list[Wanted]:
+    """Returns `want` with the next version after the required version that has a wheel, if there is one."""
+    name, _, version = want.hint.partition("==")
+    if not (pin := re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version)):
+        return []
+    try:
+        wheels = uv.resolve([f"{name}>={pin[1]}"], "--resolution", "lowest-direct")
+    except Failed:
+        return []
+    return [want._replace(hint=f"{name}=={wheel.version}") for wheel in wheels if wheel.name == want.distribution]
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:

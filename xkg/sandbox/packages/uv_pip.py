@@ -47,17 +47,36 @@ class Uv:
         self._built = tuple(option for folder in built for option in ("--find-links", folder))
         self._base = (program, "pip")
         self.newest = newest or ""
-        self._dated = ("--exclude-newer", newest) if newest else ()
         self._cpu = ("--index", cpu, "--index-strategy", "unsafe-best-match") if cpu else ()
         self._options = ("--no-config", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
+
+    @property
+    def _dated(self) -> tuple[str, ...]:
+        return ("--exclude-newer", self.newest) if self.newest else ()
+
+    def until(self, day: str) -> "Uv":
+        """Returns a copy that ignores versions published after a day."""
+        other = self.aside()
+        other.newest, other._resolved = day, {}
+        return other
 
     def aside(self) -> "Uv":
         """Returns a copy with a separate, empty `without_wheel`."""
         other = copy.copy(self)
         other.without_wheel = {}
         return other
+
+    def first_day(self, names: Iterable[str]) -> str:
+        """The first day on which each of these packages had a version with a wheel, or '' if the day is unknown."""
+        lines = list(names)
+        try:
+            first = self._packages(lines, ("--no-deps", "--resolution", "lowest-direct"))
+        except Failed:
+            return ""
+        wheels = [package["wheels"][0] for package in first if package["name"] in lines]
+        return max((str(wheel.get("upload-time", "")) for wheel in wheels), default="")[:10]
 
     def _run(self, *arguments: str, stdin: str, wheels: bool = True) -> str:
         only = ("--only-binary", ":all:") if wheels else ()
