@@ -164,7 +164,7 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test(proven
          "exited the process before its test finished"),
         (SMOOTHING, "import os\nos.kill(os.getpid(), 9)\n", Level.IMPORTED, Cause.KILLED, "killed by signal 9"),
         (SMOOTHING, "import time\ntime.sleep(60)\n", Level.IMPORTED, Cause.TIME,
-         "timeout: the run reached its limit of 4 seconds"),
+         "timeout: the run reached its limit of 4 seconds; the program was in test.py, line 2"),
         (SMOOTHING, "x = [bytearray(1 << 20) for _ in range(9999)]", Level.IMPORTED, Cause.MEMORY, "memory:"),
         (SMOOTHING, "import absent_package", Level.IMPORTED, Cause.MISSING_PACKAGE, "missing package absent_package"),
         (SMOOTHING, "import urllib.request as u\nu.urlopen('http://example.org')", Level.IMPORTED, Cause.DOWNLOAD,

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from xkg.model import Code
+from xkg.sandbox.evidence.hung_stack import hung_at, without_stack
 from xkg.sandbox.evidence.mutation import Change, plain_newlines
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.run_slots import RunSlots
@@ -40,12 +41,13 @@ class FailsAtTimesError(Exception):
 
 
 class HarnessRun(Value):
-    """`outcome` excludes the harness's own output. `lines` are the executed lines, or None if tracing did not
-    complete."""
+    """`outcome` excludes the harness's own output. `hung` describes where the program was when it timed out. `lines`
+    are the executed lines, or None if tracing did not complete."""
 
     outcome: Outcome
     imported: bool
     ended: bool
+    hung: str
     lines: frozenset[int] | None
 
 
@@ -68,7 +70,7 @@ class HarnessRuns:
 
     def first(self, limits: Limits) -> HarnessRun:
         """Runs the unchanged code."""
-        run = self._run(self._code.implementation, self._code.test, limits)
+        run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
         self._spent = 0.0
         return run
 
@@ -136,7 +138,9 @@ class HarnessRuns:
             raise NotSettledError(f"the code itself sometimes takes over {patience.seconds:.0f} s")
         return self._run(change.apply(self._code.implementation), self._code.test, patience).ended
 
-    def _run(self, loaded: str, test: str, limits: Limits, *, tracing: bool = False) -> HarnessRun:
+    def _run(
+        self, loaded: str, test: str, limits: Limits, *, tracing: bool = False, report_stack: bool = False
+    ) -> HarnessRun:
         with self._slots.free:
             self._require_time()
             imported, ended = secrets.token_hex(16), secrets.token_hex(16)
@@ -151,6 +155,7 @@ class HarnessRuns:
                         "imported": imported,
                         "ended": ended,
                         "traced": "yes" if tracing else "",
+                        "stack_after": f"{_stack_after(limits):.2f}" if report_stack else "",
                         **({"no_gpu.py": guest_source("no_gpu")} if self._environment.cpu else {}),
                     },
                     site=self._environment.site,
@@ -173,12 +178,13 @@ def why_failed(run: HarnessRun, limits: Limits) -> str:
     """Explains in one line why a run did not finish."""
     if run.outcome.ended == "exited" and run.outcome.exit_code == 0:
         return f"exited the process before its {'test' if run.imported else 'import'} finished"
-    return failure(run.outcome, limits)
+    return failure(run.outcome, limits) + (f"; the program was in {run.hung}" if run.hung else "")
 
 
 def _read(outcome: Outcome, imported: str, ended: str) -> HarnessRun:
+    hung = hung_at(outcome.output) if outcome.ended == "timeout" else ""
     printed, has_imported, lines = [], False, None
-    for line in outcome.output.splitlines():
+    for line in without_stack(outcome.output).splitlines():
         if line.startswith(imported):
             has_imported = True
         elif line.startswith(f"{ended} "):
@@ -192,6 +198,7 @@ def _read(outcome: Outcome, imported: str, ended: str) -> HarnessRun:
         outcome=outcome.model_copy(update={"output": "\n".join(printed).strip("\n")}),
         imported=has_imported or lines is not None,
         ended=outcome.ok and lines is not None,
+        hung=hung,
         lines=_lines(lines),
     )
 
@@ -202,3 +209,9 @@ def _lines(listed: str | None) -> frozenset[int] | None:
     except ValueError:
         return None
     return frozenset(line for line in numbers if isinstance(line, int)) if isinstance(numbers, list) else None
+
+
+def _stack_after(limits: Limits) -> float:
+    """The time in seconds at which a run prints its stack. Leaves a margin before the timeout, because the harness
+    starts counting slightly later than the runner."""
+    return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))

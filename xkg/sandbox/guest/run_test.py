@@ -11,15 +11,20 @@ Two tokens, chosen for this run by the parent, are printed when the import finis
 second token is followed by the executed lines if `traced` is not empty. The tokens are read and their files removed
 before any other code runs. From then on, the tokens and every function called later exist only on the stack of a single
 expression. No variable, closure or module refers to the tokens, and replacing builtins has no effect on this
-expression."""
+expression.
+
+If `stack_after` contains a number of seconds, the stack is printed after that time. The parent ends the run shortly
+afterwards."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
+import faulthandler
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
@@ -41,6 +46,9 @@ def main() -> None:
     module.__file__ = str(Path("implementation.py").absolute())
     implementation = compile(read_and_remove("loaded.py"), module.__file__, "exec", dont_inherit=True)
     lines: set[int] | None = set() if read_and_remove("traced") else None
+    stack_after = read_and_remove("stack_after")
+    if stack_after:
+        print_stack_after(float(stack_after))
     sys.modules["implementation"] = sys.modules["__main__"] = module
     show, errors, write = sys.__excepthook__, sys.stderr, os.write
     try:
@@ -72,6 +80,19 @@ def main() -> None:
         flush()
         write(1, f"\n{OVER}\n".encode())  # output from libraries at exit is not part of the error
         sys.exit(1)
+
+
+def print_stack_after(seconds: float) -> None:
+    """Prints the stack after some seconds, but not in forks. A fork does not inherit the thread that prints the stack,
+    and would wait for that thread forever on exit."""
+    own, end = os.getpid(), time.monotonic() + seconds
+
+    def start() -> None:
+        if os.getpid() == own:
+            faulthandler.dump_traceback_later(max(0.001, end - time.monotonic()), file=2)
+
+    start()
+    os.register_at_fork(before=faulthandler.cancel_dump_traceback_later, after_in_parent=start)
 
 
 def read_and_remove(name: str) -> str:
