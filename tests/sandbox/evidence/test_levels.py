@@ -187,6 +187,13 @@ def test_what_stops_a_test_is_named(
     assert "\n" not in proof.evidence.reason
 
 
+def test_a_test_waits_for_its_own_fork(proven: Proving) -> None:
+    """The fork ends as any Python process does, and is not waited for until the time is up."""
+    fork = "import os\nchild = os.fork()\nif not child:\n    raise SystemExit\nassert os.waitpid(child, 0)[1] == 0\n"
+    proof = proven(fork + FULL)
+    assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES), proof
+
+
 def test_what_is_printed_at_the_end_of_the_process_hides_no_error(proven: Proving) -> None:
     test = "import atexit, json\natexit.register(print, 'leaked: 514 functions')\njson.no_such_thing\n"
     proof = proven(test)
