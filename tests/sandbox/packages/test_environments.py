@@ -344,6 +344,15 @@ def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index
     assert "packages are from 2025-01-01, because fewer of them are available as of 2024-07-01" in first.notes
 
 
+def test_a_declared_package_may_be_younger_than_the_code(index: Index, environments: UvEnvironments) -> None:
+    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01")):
+        index.add("alpha", version, {"alpha.py": ""}, day=day)
+    index.add("tool", "1.0", {"tool.py": ""}, day="2025-01-01")
+    made = environments.make(["alpha"], ["tool"], "2024-06-01", ["tool", "gone"])
+    assert made.packages == ("alpha==1.0", "tool==1.0")
+    assert [note.partition(" ")[0] for note in made.notes if "not installed" in note] == ["gone"]
+
+
 def test_a_registry_that_does_not_answer_is_asked_again(
     monkeypatch: pytest.MonkeyPatch, environments: UvEnvironments, index: Index
 ) -> None:

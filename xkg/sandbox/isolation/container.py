@@ -75,14 +75,12 @@ class ContainerRunner:
     def run(self, job: Job) -> Outcome:
         mounts = () if job.site is None else (Mount(job.site.resolve(), SITE),)
         confined = Confined((f"{PYTHON}/bin/python", *job.arguments), job.limits, job.files, mounts)
-        return self.confine(confined, command=("python", *job.arguments), packages=bool(mounts))
+        return self.confine(confined, command=("python", *job.arguments))
 
-    def confine(
-        self, confined: Confined, command: tuple[str, ...] = (), *, packages: bool = False, user: int = NOBODY
-    ) -> Outcome:
+    def confine(self, confined: Confined, command: tuple[str, ...] = (), *, user: int = NOBODY) -> Outcome:
         """Runs any command in the image as `user`. Raises the same errors as `run`. `/python/bin/python` is the image's
-        interpreter, which sees the packages at `/site` if `packages` is set. The outcome reports `command`, if given,
-        instead of the actual command."""
+        interpreter, which sees the packages mounted at `/site`. The outcome reports `command`, if given, instead of the
+        actual command."""
         require_startable(confined.command)
         token = secrets.token_hex(16)
         plan = {
@@ -90,7 +88,7 @@ class ContainerRunner:
             "command": confined.command,
             "files": {f"{HOME}/{relative(name)}": text for name, text in confined.files.items()},
             "python": PYTHON,
-            "packages": SITE if packages else None,
+            "packages": next((mount.at for mount in confined.mounts if mount.at == SITE), None),
             "folder": confined.folder,
             "user": user,
             "variables": {**QUIET, **confined.variables},

@@ -129,6 +129,12 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     present = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
+    # Declared tools may be newer than the code.
+    if younger := [want for want in asked if uv.newest and not left_out.get(want.module, "no ").startswith("no ")]:
+        uv = uv.of_any_day([want.distribution for want in younger])
+        more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
+        declared += more
+        left_out = {name: why for name, why in left_out.items() if name not in {want.module for want in younger}} | lost
     left_out |= too_large(declared, wanted)
     wheels = closure([*wanted, *declared])
     return {

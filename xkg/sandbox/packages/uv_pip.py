@@ -21,6 +21,7 @@ _WITHOUT_WHEEL = re.compile(
 )
 _BEFORE = "3.6"
 """A Python version older than any supported version. uv does not list wheels for even older versions."""
+_EVER = "2999-12-31"
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
@@ -44,6 +45,7 @@ class Uv:
         self.without_wheel: dict[str, None] = {}
         self._python = python
         self._failed = failed or {}
+        self._free: tuple[str, ...] = ()
         self._built = tuple(option for folder in built for option in ("--find-links", folder))
         self._base = (program, "pip")
         self.newest = newest or ""
@@ -54,7 +56,14 @@ class Uv:
 
     @property
     def _dated(self) -> tuple[str, ...]:
-        return ("--exclude-newer", self.newest) if self.newest else ()
+        free = (option for name in self._free for option in ("--exclude-newer-package", f"{name}={_EVER}"))
+        return ("--exclude-newer", self.newest, *free) if self.newest else ()
+
+    def of_any_day(self, names: Sequence[str]) -> "Uv":
+        """Returns a copy that accepts versions of these packages from any day."""
+        other = self.until(self.newest)
+        other._free = tuple(names)
+        return other
 
     def until(self, day: str) -> "Uv":
         """Returns a copy that ignores versions published after a day."""
