@@ -45,7 +45,7 @@ from xkg.errors import XkgError
 from xkg.llm.parse_answer import UnusableError, read_answer
 from xkg.model import Evidence, Level, Paper, Reference
 from xkg.sandbox.evidence.failure_causes import last_error
-from xkg.sandbox.packages.requirement_hints import version_hints
+from xkg.sandbox.packages.requirement_hints import repository_sources, version_hints
 from xkg.serve.answers.quoting import fenced, framed
 from xkg.serve.context.parts import first_words, inline
 from xkg.serve.search.clauses import parts
@@ -131,6 +131,7 @@ def settings(name: str, text: str) -> None:
 
 def package_lines(text: str) -> None:
     version_hints(text.splitlines())
+    repository_sources(text.splitlines())
 
 
 def git_files(text: str) -> None:

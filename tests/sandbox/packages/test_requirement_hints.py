@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.sandbox.packages.requirement_hints import version_differences, version_hints
+from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
 
 
 def test_requirement_lines_of_every_kind() -> None:
@@ -45,6 +45,24 @@ def test_any_requirement_lines_can_be_read(lines: list[str]) -> None:
     for name, hint in version_hints(lines).items():
         assert hint.startswith(name)
         assert "\n" not in hint
+
+
+def test_what_a_repository_takes_from_elsewhere() -> None:
+    lines = [
+        "lml@git+git://example.org/group/lml.git",
+        "git+https://example.org/openai/CLIP.git@main",
+        "git+ssh://git@example.org/x/odd.git#egg=Odd_Name-0.1",
+        "named[extra] @ git+https://example.org/y/z",
+        "numpy",
+        "git+",
+        "git+https://[broken",
+    ]
+    assert repository_sources(lines) == {
+        "lml": "example.org/group/lml",
+        "clip": "example.org/openai/CLIP",
+        "odd-name-0-1": "example.org/x/odd",
+        "named": "example.org/y/z",
+    }
 
 
 def test_versions_other_than_asked_for() -> None:

@@ -47,7 +47,7 @@ from xkg.sandbox.packages.disk_quota import Quota, planning, prune, quota
 from xkg.sandbox.packages.distributions import LAST_WITH, distribution_of
 from xkg.sandbox.packages.installer_runs import BUILT, InstallerRuns
 from xkg.sandbox.packages.plan import VERSIONS, Done, Installing, Locked, Plan, Source
-from xkg.sandbox.packages.requirement_hints import is_cuda, version_differences, version_hints
+from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
 from xkg.sandbox.packages.source_builds import FailedBuild, SourceWheels
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 
@@ -145,9 +145,15 @@ class UvEnvironments:
                 f"cannot write packages to {self._folder}: {error.strerror or error}; free disk space or correct its "
                 "permissions"
             ) from error
+        places = repository_sources(requirements)
+        missing = {
+            name: why + (f" (the repository installs it from {places[known]})" if known in places else "")
+            for name, why in environment.missing.items()
+            for known in [canonicalize_name(distribution_of(name) or name)]
+        }
         cuda = ", ".join(name for name in sorted(stated) if is_cuda(name))
         notes = (f"left out: {cuda} (CUDA toolkits and drivers are not installed)",) if cuda else ()
-        return environment.model_copy(update={"notes": (*environment.notes, *notes)})
+        return environment.model_copy(update={"missing": missing, "notes": (*environment.notes, *notes)})
 
     def again(self, digest: str) -> Environment | None:
         if not re.fullmatch(r"[0-9a-f]{16}", digest):

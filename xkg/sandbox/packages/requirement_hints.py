@@ -1,4 +1,5 @@
-"""Parses a repository's requirement lines: versions by distribution."""
+"""Parses a repository's requirement lines: versions by distribution, and packages that do not come from the
+registry."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
+
+from xkg.text.address import repository_address
 
 # Replacements for distributions that need a display or an accelerator. Replacements have the same version numbers.
 LIGHTER = {
@@ -21,6 +24,8 @@ LIGHTER = {
 # CUDA packages, which are installed along with the wheels that need CUDA, or are already on the machine.
 _CUDA = re.compile(r"cuda.*|cudnn.*|nccl|nvidia-.*|pytorch-(cuda|mutex)")
 _ACCELERATOR = re.compile(r"cuda|gpu|tpu|rocm|metal")
+_LONGEST = 500
+_GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<url>\w+://\S+)")
 
 
 def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
@@ -54,6 +59,20 @@ def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, 
 def is_cuda(name: str) -> bool:
     """Whether a package, given by its canonical name, is a CUDA toolkit or driver."""
     return bool(_CUDA.fullmatch(name))
+
+
+def repository_sources(lines: Sequence[str]) -> dict[str, str]:
+    """Maps the canonical name of each package from a git repository to the repository's host and path."""
+    places: dict[str, str] = {}
+    for line in lines:
+        if match := _GIT.match(line.strip()):
+            if (repository := repository_address(match["url"][:_LONGEST])) is None:
+                continue
+            place = f"{repository.server}/{repository.path}"
+            egg = re.search(r"\begg=([\w.-]+)", match["url"].partition("#")[2])
+            name = match["name"] or (egg[1] if egg else place.rpartition("/")[2])
+            places.setdefault(canonicalize_name(name), place)
+    return places
 
 
 def version_differences(hints: Mapping[str, str], pins: Sequence[str]) -> Iterator[str]:
