@@ -198,6 +198,14 @@ def test_c_code_older_than_every_python_here_is_not_built(index: Index, tmp_path
         assert (environment.packages, names) == ((f"alpha=={version}",), sources)
 
 
+def test_a_source_that_is_gone_is_replaced_by_the_next_later_one(index: Index, tmp_path: Path) -> None:
+    for version in ("0.9", "1.0", "2.0"):
+        source = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("1.0", version), "attack.py": OK}
+        index.add_source("alpha", version, source)
+    environment, names = built(tmp_path, ["alpha"], ["alpha==0.95"])
+    assert (environment.packages, names) == (("alpha==1.0",), ["alpha 1.0"])
+
+
 def test_sources_that_nothing_imports_are_built_only_if_they_are_declared(index: Index, tmp_path: Path) -> None:
     source = {"pyproject.toml": PROJECT, "backend.py": BACKEND.replace("alpha.py", "waves.py"), "attack.py": OK}
     index.add_source("alpha", "1.0", source)

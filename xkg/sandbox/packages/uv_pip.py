@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import itertools
 import re
 import subprocess
 import sys
@@ -159,13 +160,14 @@ class Uv:
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
         """Returns alternatives for a requirement without a wheel: wheels for other Python versions, and the source
-        distribution."""
+        distribution. If the required version is no longer available, uses the next later version."""
         offer: dict[str, Any] = {"line": line, "wheels": [], "source": None}
-        for oldest in (_BEFORE, *reversed(versions)):
+        later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
+        for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
             # With `--no-deps`, uv reads only file names and builds nothing.
-            options = ("--no-deps", "--universal", "--python-version", oldest, *self._dated)
+            options = ("--no-deps", "--universal", "--python-version", oldest, *lowest, *self._dated)
             try:
-                package = self._packages([line], options, wheels=False)[0]
+                package = self._packages([wanted], options, wheels=False)[0]
             except (Failed, IndexError):
                 continue
             offer["wheels"] = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
