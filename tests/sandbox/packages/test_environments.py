@@ -144,6 +144,17 @@ def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environmen
     assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
 
 
+def test_another_project_of_the_same_name_is_not_taken(index: Index, environments: UvEnvironments) -> None:
+    index.add("lml", "1.0", {"lml/__init__.py": "from lml.plugin import load\n", "lml/plugin.py": "def load(): ...\n"})
+    environment = environments.make({"lml": ["LML"]})
+    assert environment.missing == {"lml": "the registry's lml is another project: it has no LML"}
+    assert environment.packages == ()
+    # one of the names is enough: the others may have been there in another version
+    assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
+    # the repository says that it means this one
+    assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
+
+
 def test_versions_that_conflict_give_as_many_as_fit(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""}, ("shared==1.0",))
     index.add("beta", "1.0", {"beta.py": ""}, ("shared==2.0",))

@@ -72,7 +72,7 @@ class _Request:
     versions. Packages are chosen as of the day `written`, or as of a later day that suits the interpreter, unless
     `exact` is set."""
 
-    names: tuple[str, ...]
+    names: Mapping[str, Sequence[str]]
     lines: tuple[str, ...]
     declared: tuple[str, ...]
     written: str | None
@@ -117,7 +117,7 @@ class UvEnvironments:
 
     def make(
         self,
-        imports: Iterable[str],
+        imports: Mapping[str, Sequence[str]] | Iterable[str],
         requirements: Sequence[str] = (),
         written: str | None = None,
         declared: Sequence[str] = (),
@@ -127,9 +127,14 @@ class UvEnvironments:
         return on_cpu(made) if self._settings.cpu else made
 
     def _made(
-        self, imports: Iterable[str], requirements: Sequence[str], written: str | None, declared: Sequence[str]
+        self,
+        imports: Mapping[str, Sequence[str]] | Iterable[str],
+        requirements: Sequence[str],
+        written: str | None,
+        declared: Sequence[str],
     ) -> Environment:
-        names = tuple(name for name in sorted(set(imports)) if name not in sys.stdlib_module_names and name)
+        used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
+        names = {name: tuple(used[name]) for name in sorted(used) if name not in sys.stdlib_module_names and name}
         stated = version_hints(declared)
         versions = python_choice.asked(version_hints([*declared, *requirements]).get(python_choice.PYTHON))
         if not names and not stated:
@@ -307,7 +312,7 @@ class UvEnvironments:
         """Returns an environment with the packages needed for a source build."""
         if not lines:
             return _empty(interpreter)
-        request = _Request((), (), tuple(lines), day or None, exact=True)
+        request = _Request({}, (), tuple(lines), day or None, exact=True)
         limits = quota(self._folder, self._settings)
         return self._installed(self._plan(request, interpreter, limits), limits)
 
@@ -323,11 +328,11 @@ class UvEnvironments:
         hints = {distribution_of(name) or name: line for name, line in LAST_WITH.items() if name in names} | hints
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         wanted = []
-        for name in names:
+        for name, used in names.items():
             if name not in missing:
                 known = distribution_of(name)
                 distribution = canonicalize_name(known or name)
-                wanted.append((name, distribution, known is None and distribution not in hints))
+                wanted.append((name, distribution, known is None and distribution not in hints, used))
         stated = version_hints(request.declared, interpreter.full)
         query = {
             "mode": "plan",

@@ -24,23 +24,27 @@ from zipfile import BadZipFile
 from xkg.sandbox.guest.forward import forwarded
 from xkg.sandbox.packages.source_files import build_requirements, fetched
 from xkg.sandbox.packages.uv_pip import Uv, name_of
-from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, member
+from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, lacks, member
 
 # A wheel that contains conda-forge's table of import names, which its bots generate from packages. The version is
 # pinned so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
+_SMALL = 4 << 20
+"""Larger wheels are not downloaded to compare names."""
 _MOST_OFFERS = 12
 _SIDE_BY_SIDE = 4
 
 
 class Wanted(NamedTuple):
-    """An import that the code needs. `guessed` means that the distribution was only inferred from the module's name."""
+    """An import that the code needs. `guessed` means that the distribution was only inferred from the module's name.
+    `names` are the names that the code imports from the module."""
 
     module: str
     distribution: str
     hint: str = ""
     guessed: bool = False
+    names: tuple[str, ...] = ()
 
 
 def compile_all(folder: str, interpreter: str) -> None:
@@ -60,7 +64,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
     available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
     available. Raises `Unreachable`."""
-    wanted = [Wanted(module, distribution, "", guessed) for module, distribution, guessed in request["wanted"]]
+    wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
     asked_of = [each for each in (dated, uv) if each]
     some, missing = resolvable(wanted, dated or uv)
@@ -211,12 +215,20 @@ def unprovided_imports(
 ) -> dict[Wanted, str]:
     """The imports in `wanted` that the wheels do not provide, with the reasons. For example, a wheel may be an
     unrelated project with the same name."""
-    if any(inspected[wheel].modules is None for wheel in wheels):
-        return {}
-    provided = frozenset().union(*(inspected[wheel].modules or () for wheel in wheels))
-    return {
-        want: f"the package {want.distribution} does not provide it" for want in wanted if want.module not in provided
-    }
+    modules = {wheel: inspected[wheel].modules for wheel in wheels}
+    provided = frozenset().union(*(found or () for found in modules.values()))
+    own = {wheel.name: wheel for wheel in wheels if inspected[wheel].download < _SMALL}
+    reasons = {}
+    for want in wanted:
+        wheel = own.get(want.distribution)
+        if want.module not in provided:
+            if None not in modules.values():
+                reasons[want] = f"the package {want.distribution} does not provide it"
+        elif want.guessed and want.names and wheel and lacks(wheel, want.module, want.names):
+            reasons[want] = (
+                f"the registry's {wheel.name} is another project: it has no {' and no '.join(want.names[:3])}"
+            )
+    return reasons
 
 
 def providers(wanted: Iterable[Wanted], wheels: Sequence[Wheel], inspected: Mapping[Wheel, Contents]) -> dict[str, str]:

@@ -6,11 +6,13 @@ import functools
 import hashlib
 import io
 import json
+import re
 import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +23,8 @@ _UNPACKED = 3.0
 _TAILS = (1 << 18, 16 << 20)
 """The number of bytes to read from the end of a wheel, first and if the file list is longer."""
 _LARGEST = 32 << 20
+_DYNAMIC = r"__getattr__|lazy_loader|sys\.modules|\b(globals|vars|setattr|exec)\(|\.(so|pyd)\n"
+"""Signs of names that a module's text may not contain."""
 
 
 class Failed(Exception):
@@ -108,12 +112,38 @@ def _end(url: str, most: int) -> tuple[bytes, int]:
         return answer.read(most), int(answer.headers["Content-Range"].rpartition("/")[2])
 
 
+def _downloaded(wheel: Wheel) -> zipfile.ZipFile:
+    with get(wheel.url) as answer:
+        return zipfile.ZipFile(io.BytesIO(answer.read(_LARGEST)))
+
+
 def member(wheel: Wheel, path: str) -> bytes:
     """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` and `ValueError`."""
-    with get(wheel.url) as answer, zipfile.ZipFile(io.BytesIO(answer.read(_LARGEST))) as archive:
+    with _downloaded(wheel) as archive:
         if archive.getinfo(path).file_size > _LARGEST:
             raise ValueError("the file is too large")
         return archive.read(path)
+
+
+def lacks(wheel: Wheel, module: str, names: Iterable[str]) -> bool:
+    """Whether a small wheel's module certainly has none of `names`: they do not occur in the module's paths or sources.
+    False if the module may get names in other ways."""
+    try:
+        with _downloaded(wheel) as archive:
+            files = [file for file in archive.infolist() if re.split(r"[./]", file.filename)[0] == module]
+            if sum(file.file_size for file in files) > _LARGEST:
+                return False
+            sources = {file.filename: archive.read(file) for file in files}
+    except (OSError, RuntimeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+        return False
+    text = {path: source.decode("utf-8", "replace") for path, source in sources.items()}
+    everything = "\n".join([*text, *text.values()])
+    own = text.get(f"{module}/__init__.py", text.get(f"{module}.py", "exec("))
+    if "*" in own:  # may import all names of other modules
+        own = everything
+    outside = rf"from\s+(?!\.|{module}\b)\S+\s+import\s*\(?\s*\*"
+    named = "|".join(rf"\b{re.escape(name)}\b" for name in names)
+    return not re.search(f"{_DYNAMIC}|{outside}", own) and not re.search(named, everything)
 
 
 def top_level(names: Iterable[str]) -> frozenset[str]:
