@@ -30,7 +30,7 @@ Run = Annotated[str, typer.Argument(help="Name or folder of the run.")]
 @ablate_app.callback()
 @command(
     common=("repo", "run", "metrics", "paper", "data", "budget", "seconds", "llm", "yes", "as_json"),
-    llm="Language model that plans, repairs, writes and judges (llm.model), or 'none'.",
+    llm="Language model that plans, repairs, writes and judges (default: llm.model), or 'none'.",
     max_cost="Maximum cost of this run in dollars.",
     **PACKAGES,
 )

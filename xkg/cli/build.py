@@ -203,7 +203,7 @@ def costs(
 
 
 @command(
-    llm="Language model (llm.model, or o4-mini); 'none' leaves unclear pairs undecided.",
+    llm="Language model (default: llm.model, or o4-mini); 'none' leaves unclear pairs undecided.",
     max_cost="Maximum cost in dollars, including earlier runs.",
 )
 def concepts(settings: "Settings") -> "LinkResult":

@@ -1,7 +1,7 @@
 """Turns a function into a command: adds its options, loads the settings or opens the graph for it, and prints its
 result.
 
-    @command(llm="Language model (llm.model, or o4-mini).")
+    @command(llm="Language model (default: llm.model, or o4-mini).")
     def concepts(settings: "Settings") -> "LinkResult":
 
 The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator;
@@ -25,7 +25,7 @@ from xkg.option import Option
 if TYPE_CHECKING:
     from xkg.config import Settings
 
-STATIC = "Language model (llm.model, or o4-mini); 'none' uses static analysis and needs no key."
+STATIC = "Language model (default: llm.model, or o4-mini); 'none' uses static analysis and needs no key."
 PER_PAPER = "Maximum cost per paper in dollars, including earlier builds."
 PACKAGES: Mapping[str, str] = {
     "packages": "Additional package to install, e.g. h5py or 'numpy<2' (repeatable).",

@@ -23,7 +23,7 @@ _DROPPED = 12
 
 
 @command(
-    llm="Language model (llm.model, or o4-mini); 'none' ranks by citations and vectors.",
+    llm="Language model (default: llm.model, or o4-mini); 'none' ranks by citations and vectors.",
     max_cost="Maximum cost for this target in dollars, including earlier runs.",
 )
 def curate(

@@ -28,7 +28,7 @@ Run = Annotated[str, typer.Argument(help="Name of the run, or a prefix of the na
 @implement_app.callback()
 @command(
     common=("method", "starter", "run", "metric", "data", "packages", "cpu", "llm", "max_cost", "as_json"),
-    llm="Language model (llm.model, or o4-mini).",
+    llm="Language model (default: llm.model, or o4-mini).",
     max_cost="Maximum cost of this run in dollars.",
     **PACKAGES,
 )

@@ -31,7 +31,7 @@ def serve(
     every: Annotated[float, typer.Option(min=1, help="Minutes between pulls from libraries.")] = 60,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        typer.Option(help="Log level over HTTP; debug includes contents."),
+        typer.Option(help="Log level of the HTTP server; debug also logs contents."),
     ] = "info",
 ) -> None:
     """Serve the graph to agents over MCP (stdio or HTTP).
