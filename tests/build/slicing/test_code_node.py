@@ -68,14 +68,6 @@ def test_what_cannot_be_sliced_comes_as_its_own_lines() -> None:
     )
 
 
-def test_the_same_symbol_gives_the_same_id_and_another_technique_another() -> None:
-    first = code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(FILES))[0]
-    assert first == code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(FILES))[0]
-    assert first.id.startswith("p#t@")
-    changed = FILES | {"tern/rates.py": FILES["tern/rates.py"].replace("1e-8", "1e-9")}
-    assert first.id != code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(changed))[0].id
-
-
 def test_a_symbol_that_is_not_there() -> None:
     with pytest.raises(UnknownIdError, match="gone"):
         code_node("p#t", "local:tern@1:tern/rates.py::gone", parsed(FILES))
@@ -90,19 +82,3 @@ def test_a_kernel_comes_as_its_own_lines_and_says_that_only_python_is_sliced() -
     assert "x[threadIdx.x] *= 0.5f;" in node.implementation
     assert sources == ("local:tern@1:tern/step.cu::ternStep",)
     assert "tern/step.cu is cuda, and only Python can be sliced" in node.documentation
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ("n, A = 0, None", " Placeholders to set before use: n = 0, A = None."),
-        ("n = 0\nA = None", " Placeholders to set before use: n = 0, A = None."),
-        ("n = 3\nA: list = [1.0]", ""),
-        ("n = 0\nn = 4\nA = [n]", ""),
-    ],
-)
-def test_variables_that_somebody_must_set_are_announced_first(settings: str, said: str) -> None:
-    codebase = parsed({"solve.py": f"{settings}\n\n\ndef solve(x):\n    return A[0] * x + n\n"})
-    node, _ = code_node("p#t", "local:tern@1:solve.py::solve", codebase)
-    first = node.documentation.split("\n")[0]
-    assert first.partition(".py:")[2].partition(".")[2] == said

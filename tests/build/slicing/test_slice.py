@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyflakes import checker, messages
 
-from tests.build.codebases import codebase_of, symbol
+from tests.build.codebases import MADE, codebase_of, symbol
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
@@ -100,15 +100,6 @@ def test_slices_of_a_tangled_package_give_what_the_package_gives(tangled: Codeba
     assert evaluate([tmp_path], cases) == expected
 
 
-def test_any_line_of_a_function_slices(tangled: Codebase) -> None:
-    functions = [source.symbol for source in tangled.symbols().values() if source.symbol.kind == "function"]
-    for each in functions:
-        for line in range(each.start_line + 1, each.end_line + 1):
-            at = LineRange(start_line=line, end_line=line)
-            result = slice_symbols(tangled, [each.id], lines={each.id: [at]})
-            assert undefined(result.source) == []
-
-
 def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
     refused = set()
     for identity, source in tangled.symbols().items():
@@ -148,11 +139,6 @@ BUILTIN = {
     "u.py": "def max(a):\n    return 'mine'\n",
     "v.py": "import u\ndef f():\n    return u.max([1]), max([1, 2])\n",
 }
-STATE = {
-    "state.py": "level = 0\n",
-    "main.py": "import state\nfrom state import level\ndef up():\n    state.level = state.level + 1\n"
-    "    return state.level, level\n",
-}
 ALIASES = {
     "a.py": "import math as m\ndef f():\n    return m.floor(2.5)\n",
     "b.py": "import cmath as m\nfrom a import f\ndef g():\n    return m.sqrt(-1), f()\n",
@@ -173,7 +159,6 @@ ALIASES = {
             (2, 10, 10),
             id="a name that is assigned twice",
         ),
-        pytest.param(STATE, "main.py::up", "[up(), up()]", [(1, 0), (2, 0)], id="state set through its module"),
         pytest.param(ALIASES, "b.py::g", "g()", (1j, 2), id="one alias for two packages"),
     ],
 )
@@ -207,6 +192,35 @@ def test_a_seed_from_the_command_line_is_no_part_of_what_it_seeds() -> None:
     assert "argparse" not in source
 
 
+def of_notebook(*beginnings: str) -> str:
+    text = (
+        "import numpy as np\nimport matplotlib.pyplot as plt\n\ndef solve(w, x):\n    return np.linalg.solve(w, x)\n\n"
+        "def show(x):\n    plt.plot(x)\n\nnum = 3\nw = np.eye(num)\nshow(w)\nfit = solve(w, w)\nerrors = []\n"
+        "for n in range(num):\n    errors.append(fit[n])\n    show(errors)\ntimes = show(fit)\n"
+    )
+    numbers = [i for i, line in enumerate(text.split("\n"), 1) if any(line.startswith(b) for b in beginnings)]
+    whole = f"{MADE}:demo.py"
+    ranges = {whole: [LineRange(start_line=n, end_line=n) for n in numbers]}
+    return slice_symbols(codebase_of({"demo.py": text}), [whole], lines=ranges).source
+
+
+def test_some_lines_of_a_whole_file_come_with_what_they_need() -> None:
+    source = of_notebook("fit = solve")
+    assert source.startswith("import numpy as np\n")
+    for line in ("def solve(w, x):", "num = 3", "w = np.eye(num)", "fit = solve(w, w)"):
+        assert line in source
+    assert "plt" not in source
+    assert "errors" not in source
+    assert "times" not in source
+    function = of_notebook("def solve")
+    assert "return np.linalg.solve(w, x)" in function
+    assert "fit" not in function
+    loop = of_notebook("for n in range")
+    assert "errors.append(fit[n])" in loop
+    assert "times" not in loop
+    assert of_notebook() == of_notebook("import numpy")
+
+
 def test_packages_are_third_party_imports_wherever_they_stand() -> None:
     files = {
         "m.py": "import numpy.linalg\ntry:\n    import yaml\nexcept ImportError:\n    yaml = None\n"
@@ -228,19 +242,6 @@ def test_of_a_block_of_imports_only_what_is_used_comes_along() -> None:
     assert "scipy" not in result.packages
     assert run(result.source)["start"]() == 1
     assert run(sliced(files, "m.py::both").source)["both"]() == 4
-
-
-def test_the_other_half_of_a_step_that_writes_an_attribute_comes_along() -> None:
-    files = {
-        "m.py": "class Search:\n    def run(self, good):\n        x = 1\n        if good:\n            self.step *= 2\n"
-        "        self.log = x\n        print(self.log)\n        if not good:\n            self.step *= 0.5\n"
-        "        return x\n"
-    }
-    method = symbol("m.py::Search.run")
-    lines = {method: [LineRange(start_line=5, end_line=5)]}
-    found = slice_symbols(codebase_of(files), [method], lines=lines).source
-    assert "self.step *= 0.5" in found
-    assert "if not good:" in found
 
 
 def test_a_name_that_nothing_defines_is_missing() -> None:

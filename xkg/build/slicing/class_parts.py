@@ -3,7 +3,6 @@ members that set attributes read by any of these. All other members are replaced
 signatures."""
 
 import ast
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -69,22 +68,42 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
     return found
 
 
-class KeptLines(ABC):
-    """The part of a top-level class or function that is kept. If `whole` is set, the whole definition is kept;
-    otherwise, only the inner statements in `roots` and everything they need. `gaps` contains the omitted lines, in
-    order, and `mentions` the attributes that the kept part mentions."""
+class ClassParts:
+    """The part of a top-level class that is kept. If `whole` is set, the whole class is kept; otherwise, only the
+    members in `roots` and everything that they reach. `gaps` contains the omitted lines, in order, and `mentions` the
+    attributes that the kept part mentions."""
 
-    def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
+    def __init__(
+        self, node: ast.ClassDef, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]
+    ) -> None:
         self.node = node
         self.roots = set(roots)
         self.whole = False
         self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
         self.mentions = Mentions()
+        self._lines = lines
+        self._foreign = foreign
+        self._found: dict[ast.stmt, Mentions] = {}
+        self._by_name: dict[str, list[ast.stmt]] = {}
+        self._storing: dict[str, list[ast.stmt]] = {}
+        for member in node.body:
+            for name in _bound(member):
+                self._by_name.setdefault(name, []).append(member)
+            for name in _stored(member, self._selves(member)) if isinstance(member, Function) else ():
+                self._storing.setdefault(name, []).append(member)
 
-    @abstractmethod
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
         """Keeps everything reached through the mentioned attributes, on objects of the slice's classes (`own`) or on
         any object (`other`). Returns whether the kept part has grown."""
+        before = self.retained_lines
+        kept = None if self.whole else self._reached(own, other)
+        if kept is None:
+            self.whole, self.gaps, self.mentions = True, (), Mentions()
+            for member in self.node.body:
+                self.mentions.add(self._mentions_of(member))
+        else:
+            self.gaps = tuple(self._left_out(kept))
+        return self.retained_lines > before
 
     @property
     def retained_lines(self) -> int:
@@ -99,64 +118,22 @@ class KeptLines(ABC):
         """Whether this line of the file is kept."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
-    def sets_up(self, _line: int) -> bool:
-        """Whether a line only sets up the code that is kept."""
-        return False
+    def sets_up(self, line: int) -> bool:
+        """Whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
+        constructors = [m for m in self.node.body if _is_constructor(m) and m not in self.roots]
+        return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     @property
     def inherited(self) -> frozenset[int]:
         """The ids of the name nodes in the class's bases."""
-        bases: list[ast.expr] = getattr(self.node, "bases", [])
-        return frozenset(id(n) for base in bases for n in ast.walk(base) if isinstance(n, ast.Name))
-
-
-class ClassParts(KeptLines):
-    """The requested members of a class and everything they reach, except other members in `ready`."""
-
-    def __init__(
-        self,
-        node: ast.ClassDef,
-        roots: Collection[ast.stmt],
-        lines: Sequence[str],
-        foreign: Collection[str],
-        ready: Collection[ast.stmt] = (),
-    ) -> None:
-        super().__init__(node, roots)
-        self.node: ast.ClassDef = node
-        self._lines = lines
-        self._foreign = foreign
-        self._found: dict[ast.stmt, Mentions] = {}
-        self._members = [member for member in node.body if member in self.roots or member not in ready]
-        self._by_name: dict[str, list[ast.stmt]] = {}
-        self._storing: dict[str, list[ast.stmt]] = {}
-        for member in self._members:
-            for name in _bound(member):
-                self._by_name.setdefault(name, []).append(member)
-            for name in _stored(member, self._selves(member)) if isinstance(member, Function) else ():
-                self._storing.setdefault(name, []).append(member)
-
-    def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        before = self.retained_lines
-        kept = None if self.whole else self._reached(own, other)
-        if kept is None:
-            self.whole, self.gaps, self.mentions = True, (), Mentions()
-            for member in self.node.body:
-                self.mentions.add(self._mentions_of(member))
-        else:
-            self.gaps = tuple(self._left_out(kept))
-        return self.retained_lines > before
-
-    def sets_up(self, line: int) -> bool:
-        """Whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
-        constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
-        return any(first_line(m) <= line <= last_line(m) for m in constructors)
+        return frozenset(id(n) for base in self.node.bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
         """The members to keep, or None if a member accesses attributes by names computed at run time."""
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member
-            for member in self._members
+            for member in self.node.body
             if member in self.roots or _is_constructor(member) or not isinstance(member, Function | ast.Assign)
         ]
         while waiting:

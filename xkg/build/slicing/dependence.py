@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xkg.build.slicing.class_parts import ClassParts, KeptLines, mentions
-from xkg.build.slicing.function_parts import FunctionParts
+from xkg.build.slicing.class_parts import ClassParts, mentions
 from xkg.build.slicing.scoping.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.scoping.name_resolution import (
     Builtin,
@@ -63,9 +62,8 @@ class Dependence:
     or `max_lines` is reached.
 
     `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
-    in `outlined` files are always cut. `parts` contains the kept lines of classes and functions; if `whole_classes` is
-    set, classes are kept whole. Definitions in `ready` and class members in `ready_members` are used but not
-    included."""
+    in `outlined` files are always cut. `parts` contains the kept lines of classes; if `whole_classes` is set, they are
+    kept whole."""
 
     def __init__(
         self,
@@ -80,7 +78,7 @@ class Dependence:
         self.lines_left = max_lines
         self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
-        self.parts: dict[Place, KeptLines] = {}
+        self.parts: dict[Place, ClassParts] = {}
         self.nested: dict[Place, list[NestedImport]] = {}
         self.namespaces: dict[str, dict[str, Target]] = {}
         self.externals: dict[External, str] = {}
@@ -88,8 +86,6 @@ class Dependence:
         self.builtins: set[str] = set()
         self.missing: dict[str, str] = {}
         self.cut: dict[Definition, None] = {}
-        self.ready: set[Definition] = set()
-        self.ready_members: dict[Place, set[ast.stmt]] = {}
         # The names needed from each block of imports.
         self._needed_names: dict[Place, set[str]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
@@ -113,7 +109,7 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """Grows the slice from `seeds`, which maps statements to the inner statements that are needed; an empty value
+        """Grows the slice from `seeds`, which maps statements to the class members that are needed; an empty value
         means the whole statement. The most important seeds come first, and their dependencies are included first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
@@ -124,8 +120,6 @@ class Dependence:
         while True:
             while self._queue:
                 distance, _, definition, position = heapq.heappop(self._queue)
-                if definition in self.ready:
-                    continue
                 if self._outlined(definition.path) and definition.path not in {seed.path for seed in seeds}:
                     self.cut[definition] = None
                     continue
@@ -190,12 +184,10 @@ class Dependence:
             self._follow(place, position)
         return True
 
-    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> KeptLines:
-        lines = self.program.texts[place.path].split("\n")
-        node, foreign = self.statement(place).node, self._foreign_names(place.path)
-        if isinstance(node, ast.ClassDef):
-            return ClassParts(node, roots, lines, foreign, self.ready_members.get(place, ()))
-        return FunctionParts(node, roots, lines, foreign)
+    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> ClassParts:
+        lines, node = self.program.texts[place.path].split("\n"), self.statement(place).node
+        assert isinstance(node, ast.ClassDef)
+        return ClassParts(node, roots, lines, self._foreign_names(place.path))
 
     def _foreign_names(self, path: str) -> frozenset[str]:
         """The names that a module imports from outside the repository."""
@@ -253,9 +245,8 @@ class Dependence:
             for name in nested.names:
                 for _, target in name if isinstance(name, tuple) else ():
                     self._need(target, None, place.path)
-        starred = self.program.rebound_stars(place.path).get(place.index, {})
         near = self._distance.get(place, 0)
-        for bound in statement.binds | statement.globals_written | starred.keys():
+        for bound in statement.binds | statement.globals_written:
             own = Definition(place.path, bound)
             if self._is_needed(place, bound) and self.program.lookup(place.path, bound) == own:
                 self._need(own, position, place.path, strong=False, distance=near)
@@ -299,10 +290,8 @@ class Dependence:
         """Whether a name's value depends on the position in the module."""
         if path not in self._repeats:
             scope = self.scope(path)
-            self._repeats[path] = (
-                any(len(i) > 1 for i in scope.bindings.values())
-                or any(changed_names(s) for s in scope.statements)
-                or bool(self.program.rebound_stars(path))
+            self._repeats[path] = any(len(i) > 1 for i in scope.bindings.values()) or any(
+                changed_names(s) for s in scope.statements
             )
         return self._repeats[path]
 
@@ -317,10 +306,9 @@ class Dependence:
         end = len(scope.statements) if position is None else position
         before = [i for i in indices if i < end] or indices
         reaching: list[int] = []
-        stars = self.program.rebound_stars(definition.path)
         for index in reversed(before):
             reaching.append(index)
-            if definition.name in scope.statements[index].definite or index in stars:
+            if definition.name in scope.statements[index].definite:
                 break
         set_ups = [
             s.index
@@ -398,8 +386,7 @@ class Dependence:
             for alias in node.names:
                 if isinstance(node, ast.ImportFrom) and alias.name == "*":
                     inside = self.program.resolve(place.path, imported_module(node), "*")
-                    starred = self.program.rebound_stars(place.path).get(place.index, {})
-                    names.append(alias if inside is None else tuple(starred.items()))
+                    names.append(alias if inside is None else ())
                     continue
                 if scope.kind == "module" and not self._is_needed(place, bound_name(alias)):
                     names.append(())

@@ -52,8 +52,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     def claim_all(places: Sequence[Place]) -> None:
         for place in places:
             statement = need.statement(place)
-            starred = need.program.rebound_stars(place.path).get(place.index, {})
-            for name in sorted(statement.binds | statement.globals_written | starred.keys()):
+            for name in sorted(statement.binds | statement.globals_written):
                 claim(Definition(place.path, name), name, place.path)
 
     claim_all(seeds)
@@ -63,7 +62,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
         own = external.module.replace(".", "_")
         claim(external, external.alias, path, [own] if external.attribute is None and own not in aliases else [])
     claim_all(list(need.included))
-    for definition in (*need.cut, *sorted(need.ready, key=lambda each: (each.path, each.name))):
+    for definition in need.cut:
         claim(definition, definition.name, definition.path)
     for path in need.namespaces:
         stem = path.rstrip("/").removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]

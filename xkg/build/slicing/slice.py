@@ -7,17 +7,16 @@ repository are removed, and all other imports are merged at the top. Nothing is 
 
 import ast
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.slicing.class_parts import KeptLines, first_line, last_line
+from xkg.build.slicing.class_parts import ClassParts, first_line, last_line
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.flat_names import NAMESPACE_TYPES, flat_names, undefined_names
-from xkg.build.slicing.function_parts import statements_on
 from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_module
@@ -32,11 +31,9 @@ from xkg.build.slicing.scoping.name_resolution import (
 from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Symbol, symbol_id
-from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 MAX_LINES = 1500
-_NOT_READ = "is not Python 3 code that this Python can parse"
 _PYTHON_2 = (
     "is Python 2, shown in Python 3 syntax: in Python 2, `/` floors the quotient of two integers (`//`), and range, "
     "map, filter, zip and keys() return lists"
@@ -51,8 +48,8 @@ class Slice(Value):
     with the requested symbols. `packages` lists top-level imports from outside the standard library.
 
     `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
-    `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included definitions, in order.
-    `notes` describes code that static slicing cannot follow."""
+    `outlines` lists their signatures. `notes` describes
+    code that static slicing cannot follow."""
 
     source: str
     derived_from: tuple[str, ...] = ()
@@ -60,7 +57,6 @@ class Slice(Value):
     missing: dict[str, str] = Field(default={})
     cut: tuple[str, ...] = ()
     outlines: tuple[str, ...] = ()
-    gaps: dict[str, tuple[LineRange, ...]] = Field(default={})
     notes: tuple[str, ...] = ()
     refused: str = ""
 
@@ -72,26 +68,24 @@ def slice_symbols(
     max_lines: int = MAX_LINES,
     whole_classes: bool = False,
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
-    ready: Collection[str] = (),
     outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
     """Returns one self-contained module for the symbols.
 
     A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
     methods and attributes that are needed, with the signatures of all other members as comments. If the id of a module
-    or function is in `lines`, only the statements on those lines and their dependencies are included. Functions and
-    methods in `ready` are omitted unless they are requested.
+    is in `lines`, only the statements on those lines and their dependencies are included.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
     not in the codebase."""
     known = codebase.symbols()
-    for identity in (*symbol_ids, *ready):
+    for identity in symbol_ids:
         if identity not in known:
             raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; use the id of a parsed symbol")
     try:
         slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes, outlined)
-        return slicer.slice(symbol_ids, lines, ready)
+        return slicer.slice(symbol_ids, lines)
     except RecursionError:
         return Slice(source="", refused="the source is nested too deeply for this Python")
 
@@ -129,31 +123,24 @@ class _Slicer:
         self.sources: dict[str, Source] = {}
         self.flat: dict[Target, str] = {}
 
-    def slice(
-        self, requested: Sequence[str], lines: Mapping[str, Sequence[LineRange]], ready: Collection[str]
-    ) -> Slice:
+    def slice(self, requested: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> Slice:
         symbols = self.codebase.symbols()
         seeds: dict[Place, list[ast.stmt]] = {}
-        self._leave_out(symbols[identity].symbol for identity in ready)
         for identity in requested:
             symbol = symbols[identity].symbol
             language = self.codebase.module(symbol).language
             if language != "python":
                 return Slice(source="", refused=f"{symbol.path} is {language}, and only Python can be sliced")
             if self.program.scope(symbol.path) is None:
-                return Slice(source="", refused=f"{symbol.path} {_NOT_READ}")
+                return Slice(source="", refused=f"{symbol.path} is not Python 3 code that this Python can parse")
             found = self._seeds(symbol, lines.get(identity, ()))
             if not found:
-                why = (
-                    _NOT_READ
-                    if not _parses(self.codebase.module(symbol).text)
-                    else f"has no statement at line {symbol.start_line} that can stand alone"
-                )
-                return Slice(source="", refused=f"{symbol.path} {why}")
+                place = f"line {symbol.start_line} of {symbol.path}"
+                return Slice(source="", refused=f"{place} is not a statement that can stand alone in this Python")
             for place in found:
-                wanted = self._wanted(place, symbol, lines.get(identity, ()))
-                whole = not wanted or (place in seeds and not seeds[place])
-                seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
+                member = self._member(place, symbol)
+                whole = member is None or (place in seeds and not seeds[place])
+                seeds[place] = [] if member is None or whole else [*seeds.get(place, ()), member]
         self.need.grow(seeds)
         self.flat = flat_names(self.need, list(seeds))
         order = self.need.order(list(seeds))
@@ -164,7 +151,7 @@ class _Slicer:
         written = module_scope(source)
         if written is None:
             return Slice(source="", refused="its parts do not form a module that this Python can parse")
-        left_out = {self.flat.get(d, d.name) for d in (*self.need.cut, *self.need.ready)}
+        left_out = {self.flat.get(d, d.name) for d in self.need.cut}
         for name in undefined_names(written):
             if name not in missing and name not in left_out:
                 missing[name] = "nothing in the slice defines it"
@@ -175,7 +162,6 @@ class _Slicer:
             missing=missing,
             cut=tuple(cut),
             outlines=tuple(line for definition in self.need.cut for line in self._outline(definition)),
-            gaps=self._gaps(),
             notes=self._notes(),
         )
 
@@ -201,27 +187,6 @@ class _Slicer:
             for s in scope.statements
             if s.first_line <= symbol.start_line <= s.last_line and (s.binds or s.node.lineno == symbol.start_line)
         ][:1]
-
-    def _leave_out(self, ready: Iterable[Symbol]) -> None:
-        for symbol in ready:
-            for place in self._seeds(symbol) if self.program.scope(symbol.path) is not None else ():
-                member, statement = self._member(place, symbol), self.need.statement(place)
-                if member is not None and first_line(member) == symbol.start_line:
-                    self.need.ready_members.setdefault(place, set()).add(member)
-                elif statement.first_line == symbol.start_line:
-                    self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
-
-    def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
-        """The class members or function statements that a symbol, or its `lines`, requires. Returns an empty list if
-        the whole statement is required."""
-        node = self.need.statement(place).node
-        if isinstance(node, Function):
-            inside = statements_on([node], lines)
-            return [] if node in inside else inside
-        member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
-        if member is None and left_out:
-            return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
-        return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
         """The class member that is, or contains, this symbol. Returns None if the symbol is a whole statement."""
@@ -425,21 +390,13 @@ class _Slicer:
                         found[symbol.id] = None
         return tuple(found)
 
-    def _is_retained(self, symbol: Symbol, parts: KeptLines | None) -> bool:
+    def _is_retained(self, symbol: Symbol, parts: ClassParts | None) -> bool:
         """Whether a symbol in an included statement is itself in the slice, either as a whole statement or as a kept
         member of a class that is only partly included."""
         is_inner = "." in symbol.qualified_name
         if parts is None or not parts.gaps:
             return not is_inner
         return is_inner and all(parts.holds(line) for line in range(symbol.start_line, symbol.end_line + 1))
-
-    def _gaps(self) -> dict[str, tuple[LineRange, ...]]:
-        found: dict[str, list[LineRange]] = {}
-        for place in sorted(self.need.included, key=lambda place: (place.path, place.index)):
-            parts = self.need.parts.get(place)
-            for gap in parts.gaps if parts is not None else ():
-                found.setdefault(place.path, []).append(LineRange(start_line=gap.first, end_line=gap.last))
-        return {path: tuple(ranges) for path, ranges in found.items()}
 
     def _outline(self, definition: Definition) -> Iterator[str]:
         scope = self.need.scope(definition.path)
@@ -469,11 +426,3 @@ class _Slicer:
         ]
         notes += [f"{path} {_PYTHON_2}" for path in sorted({p.path for p in self.need.included} & self.program.python2)]
         return tuple(dict.fromkeys(notes))
-
-
-def _parses(source: str) -> bool:
-    try:
-        syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    return True

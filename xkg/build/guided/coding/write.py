@@ -20,7 +20,7 @@ from xkg.build.guided.lookup import Lookup, place_of
 from xkg.build.slicing.compose import Part, compose, rendered
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask, More
-from xkg.model import Departure, LineRange, Symbol, Technique, describe_package
+from xkg.model import Departure, LineRange, Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
@@ -59,12 +59,11 @@ class Component(Value):
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    that the model saw. `left_out` is true if some of these symbols' lines were not shown."""
+    that the model saw."""
 
     technique: str
     reason: str
     shown: tuple[str, ...] = ()
-    left_out: bool = False
 
 
 class Task(Value):
@@ -117,16 +116,15 @@ def together(sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def size_of(task: Task, codebase: Codebase) -> int:
-    """Returns the size of a technique's located code in bytes. Raises `UnknownIdError` like `Writing`."""
+    """Returns the size of a technique's located code in bytes."""
     return located_size(codebase, task.located, narrowed(codebase, task.located, task.lines))
 
 
 class Writing:
     """A question that asks for the code for several techniques. A task comes after the tasks for its components. If an
     environment `installed` is given, only its packages can be imported. `made` is the code for components (technique →
-    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins with.
-
-    Raises `UnknownIdError` for a symbol that is not in the codebase."""
+    component) that are `inside` a task but not in this question.
+    `shared` is the text that the review also begins with."""
 
     def __init__(
         self,
@@ -142,7 +140,7 @@ class Writing:
         done = [component for task in tasks for component in task.components]
         components = list({component.technique: component for component in [*done, *inside]}.values())
         located = tuple(dict.fromkeys(symbol for task in tasks for symbol in task.located))
-        found = material(codebase, located, self._narrowed(tasks), _made_from(codebase, located, components))
+        found = material(codebase, located, self._narrowed(tasks))
         self._allowed, unavailable = _allowed(found, components, installed)
         absent = [f"{_NO_CODE}: {name}" for name in dict.fromkeys(name for task in tasks for name in task.absent)]
         self.shared = Shared.of(
@@ -234,8 +232,7 @@ class Writing:
         return "\n".join(faults(module, _parts(task, made), self._allowed))
 
     def _material(self, task: Task) -> Material:
-        made = _made_from(self._codebase, task.located, task.components)
-        return material(self._codebase, task.located, self._narrowed([task]), made)
+        return material(self._codebase, task.located, self._narrowed([task]))
 
     def _narrowed(self, tasks: Sequence[Task]) -> dict[str, Sequence[LineRange]]:
         """Returns the lines of the located symbols that no task needs in full."""
@@ -287,7 +284,6 @@ def _declined(task: Task, answer: Module, own: Material) -> Declined:
         technique=task.technique.id,
         reason=" ".join((answer.declined or "").split()),
         shown=tuple(identity.rpartition(":")[2] for identity in own.used),
-        left_out=own.is_cut,
     )
 
 
@@ -346,26 +342,6 @@ def _joined(own: str, others: Iterable[str]) -> str:
     known = dict.fromkeys(map(str.strip, _PART.split(own)))
     more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
-
-
-def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
-    """Maps the ids of functions and methods to the name of the first component made from them. Symbols that are
-    themselves located, or that share lines with a located function, are excluded."""
-    symbols = codebase.symbols()
-    own = [symbols[identity].symbol for identity in located]
-    made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
-    return {
-        identity: name
-        for identity, name in made.items()
-        if symbols[identity].symbol.kind in ("function", "method")
-        and not any(_overlap(symbols[identity].symbol, other) for other in own)
-    }
-
-
-def _overlap(symbol: Symbol, located: Symbol) -> bool:
-    if symbol.path != located.path or located.kind in ("class", "module"):
-        return symbol.id == located.id
-    return symbol.start_line <= located.end_line and located.start_line <= symbol.end_line
 
 
 def _allowed(
