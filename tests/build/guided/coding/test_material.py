@@ -54,12 +54,6 @@ def test_the_slice_of_the_best_and_what_fits_beside_it() -> None:
     assert found.remarks == ()
 
 
-def test_what_is_in_the_slice_already_is_used() -> None:
-    found = material_of("rates.py::schedule", "rates.py::decay", "rates.py::Plan", "rates.py::Plan.rate")
-    assert short(found.used) == ["schedule", "decay", "Plan", "Plan.rate"]
-    assert found.packages == ("numpy", "wandb")
-
-
 def test_further_places_stay_and_their_dependencies_are_named_where_there_is_no_room() -> None:
     found = material_of("rates.py::decay", "long.py::main", "rates.py::alone")
     assert short(found.used) == ["decay", "main", "alone"]
@@ -119,27 +113,3 @@ def test_long_docstrings_do_not_cost_a_place_the_functions_that_it_calls() -> No
     assert not any("omitted to save space" in remark for remark in found.remarks)
     assert "Remark 70 about" in found.code.partition("def outer")[2]
     assert "Remark 70 about" not in found.code.partition("def outer")[0]
-
-
-def test_what_the_best_place_needs_comes_before_what_others_need() -> None:
-    text = documented("core", "spline(x)", 100, 0) + documented("spline", "bins(x)", 150, 0)
-    text += documented("bins", "", 200, 0) + documented("other", "plots(x) + tables(x)", 30, 0)
-    text += documented("plots", "", 250, 0) + documented("tables", "", 250, 0)
-    places = [symbol(f"a.py::{name}") for name in ("core", "other")]
-    found = material(codebase_of({"a.py": text}), places)
-    assert all(f"def {name}(x):" in found.code for name in ("core", "spline", "bins", "other"))
-    [remark] = [each for each in found.remarks if "omitted to save space" in each]
-    assert "tables" in remark
-
-
-def test_of_vendored_packages_there_are_outlines() -> None:
-    files = {
-        "gp/setup.py": "import setuptools\n",
-        "gp/__init__.py": "",
-        "gp/kernel.py": "def covar(x):\n    return x * x\n",
-        "model.py": "from gp.kernel import covar\n\ndef fit(x):\n    return covar(x) + 1\n",
-    }
-    found = material(codebase_of(files), [symbol("model.py::fit")])
-    assert "x * x" not in found.code
-    assert "# def covar(x)" in found.code
-    assert "x * x" in material(codebase_of(files), [symbol("gp/kernel.py::covar")]).code

@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import each_of, waves
 from xkg.build.guided.checking.compared_lines import compared_lines
+from xkg.build.guided.checking.components import callable_components, own_code
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, with_old_test
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_of_change
-from xkg.build.guided.checking.insertion import callable_components
-from xkg.build.guided.checking.own_module import own_code
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.code_answers import Shared
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
 from xkg.build.similarity.statements import statements
-from xkg.build.slicing.compose import Part, compose
+from xkg.build.slicing.compose import compose
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import FAITHFUL_SHARE, Evidence, Fidelity, Level
@@ -80,7 +79,7 @@ def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> De
     if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
         return state
     components = [c.model_copy(update={"implementation": new.get(c.name, c.implementation)}) for c in draft.components]
-    composed = compose(own_code(draft), [Part(c.name, c.implementation) for c in components])
+    composed = compose(own_code(draft), [each.part for each in components])
     if composed.problem or not composed.used:
         return state
     update = {"implementation": composed.source, "components": tuple(components[i] for i in composed.used)}
@@ -91,7 +90,6 @@ def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> De
 
 
 def _revised(state: Debugged, fidelity: Fidelity | None, failed: str | None, trial: Trial, ask: Ask) -> Checked:
-    unused = ""
     if fidelity is not None and failed is None and _is_repairable(state, fidelity):
         after = revise(state, fidelity, trial, ask)
         if _is_same_code(after.draft, state.draft):
@@ -100,22 +98,13 @@ def _revised(state: Debugged, fidelity: Fidelity | None, failed: str | None, tri
             again, failed = _review_again(state, fidelity, after, ask)
             best = _rank(after, again) > _rank(state, fidelity)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
-            unused = "" if best else _why_unused(after, again)
             state = after if best else state.model_copy(update=counts)
             fidelity = again if best else fidelity
-    return _checked(state, fidelity, state.failed or failed, unused)
+    return _checked(state, fidelity, state.failed or failed)
 
 
 def _is_same_code(one: Draft, other: Draft) -> bool:
     return (one.implementation, one.test) == (other.implementation, other.test)
-
-
-def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Returns the reason why a revision is not better than the original code."""
-    evidence = after.proof.evidence
-    if evidence.level.rank < Level.TESTED.rank:
-        return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
-    return _why_not_faithful(fidelity, "it was not compared")
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
@@ -226,7 +215,7 @@ def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
     return "\n".join(findings)
 
 
-def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unused: str = "") -> Checked:
+def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> Checked:
     evidence = state.proof.evidence
     update: dict[str, object] = {"fidelity": fidelity, "repairs": state.repairs}
     if evidence.level is Level.TESTED:
@@ -234,8 +223,6 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
             update |= {"level": Level.FAITHFUL, "reason": None}
         else:
             update["reason"] = _why_not_faithful(fidelity, failed)
-            if unused:
-                update["reason"] = f"{update['reason']}; a revision was not used, since it was no better ({unused})"
     elif failed is not None:
         update["reason"] = f"{evidence.reason or evidence.level.value}; not checked further because {failed}"
     elif state.stopped is not None and not state.passed:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 from xkg.build.code.codebase import Codebase, comment_mark
 from xkg.build.guided.lookup import place_of
-from xkg.build.guided.vendored import is_inside, vendored_folders
 from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
@@ -160,11 +159,9 @@ def _fitting_slice(codebase: Codebase, located: Sequence[str], lines: Mapping[st
     whole = {symbol.qualified_name for identity, symbol in symbols.items() if identity not in lines}
     own = sum(_wanted_size(codebase, symbol, lines.get(identity, ())) for identity, symbol in symbols.items())
     limit = min(MAX_BYTES, max(_MOST_NEEDED, own + _BESIDE))
-    most, vendored = MAX_LINES, vendored_folders(codebase)
+    most = MAX_LINES
     while True:
-        cut = slice_symbols(
-            codebase, located, max_lines=most, lines=lines, outlined=lambda path: is_inside(path, vendored)
-        )
+        cut = slice_symbols(codebase, located, max_lines=most, lines=lines)
         source = with_short_docstrings(cut.source, whole)
         size = _size(source)
         if size <= limit or most <= 1:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.guided.checking.component_use import uncalled
+from xkg.build.guided.checking.components import uncalled
 from xkg.build.guided.code_answers import CodeAnswer, Module, Origin, Shared
 from xkg.build.guided.coding.draft_check import PLUMBING, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
@@ -44,15 +44,12 @@ _DECLARED: Mapping[Origin, str] = {
 _NO_CODE = "A component that a technique is made of and that has no code of its own; write what the code here has of it"
 
 
-class Component(Value):
-    """A component's code, ready to be called. `proven` is true if the component's own test proves the code. `sources`
-    and `excerpt` come from the component's draft; `departures` list how the code differs from the paper."""
+class Component(UsedComponent):
+    """A technique's code, ready to be called. `excerpt` comes from the component's draft; `departures` list how the
+    code differs from the paper."""
 
-    name: str
     technique: str
-    implementation: str
     proven: bool = False
-    sources: tuple[str, ...] = ()
     excerpt: str = ""
     departures: tuple[Departure, ...] = ()
 
@@ -84,7 +81,7 @@ class Task(Value):
 
     @property
     def parts(self) -> list[Part]:
-        return [Part(component.name, component.implementation) for component in self.components]
+        return [component.part for component in self.components]
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,7 @@ class Writing:
         self.shared = Shared.of(
             found.code,
             [*found.remarks, *unavailable, *absent],
-            rendered([Part(component.name, component.implementation) for component in components]),
+            rendered([component.part for component in components]),
             [(task.technique.id, self._described(task, found)) for task in tasks],
         )
 
@@ -269,7 +266,7 @@ def _by_number(answer: CodeAnswer) -> dict[int, Module]:
 
 
 def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
-    return [*task.parts, *(Part(made[i].name, made[i].implementation) for i in task.inside if i in made)]
+    return [*task.parts, *(made[i].part for i in task.inside if i in made)]
 
 
 def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
