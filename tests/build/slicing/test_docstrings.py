@@ -55,12 +55,3 @@ def test_any_code_keeps_what_it_computes(text: str) -> None:
         return
     after = ast.parse(with_short_docstrings(text, ()))
     assert [type(n) for n in ast.walk(after)] == [type(n) for n in ast.walk(before)]
-
-
-def test_examples_and_pointers_of_a_docstring_are_left_out() -> None:
-    lines = ["Does.", "", "Parameters", "----------", "a : int, default 3", "", "Examples", "--------", ">>> A(3)", "3"]
-    code = "\n    ".join(["class A:", f'"""{lines[0]}', *lines[1:], '"""', "x = 1\n"])
-    shown = with_short_docstrings(code, {"A"})
-    assert "default 3 …" in shown
-    assert ">>>" not in shown
-    assert compile(shown, "a.py", "exec")

@@ -185,13 +185,6 @@ def test_settings_of_a_used_package_come_along() -> None:
     assert "shuffle" not in source
 
 
-def test_a_seed_from_the_command_line_is_no_part_of_what_it_seeds() -> None:
-    text = "import argparse, random\nopt = argparse.ArgumentParser().parse_args()\nrandom.seed(opt.seed)\n"
-    source = sliced({"m.py": f"{text}def f():\n    return random.random()\n"}, "m.py::f").source
-    assert "def f" in source
-    assert "argparse" not in source
-
-
 def of_notebook(*beginnings: str) -> str:
     text = (
         "import numpy as np\nimport matplotlib.pyplot as plt\n\ndef solve(w, x):\n    return np.linalg.solve(w, x)\n\n"
@@ -221,27 +214,19 @@ def test_some_lines_of_a_whole_file_come_with_what_they_need() -> None:
     assert of_notebook() == of_notebook("import numpy")
 
 
+def test_a_seed_from_the_command_line_is_no_part_of_what_it_seeds() -> None:
+    text = "import argparse, random\nopt = argparse.ArgumentParser().parse_args()\nrandom.seed(opt.seed)\n"
+    source = sliced({"m.py": f"{text}def f():\n    return random.random()\n"}, "m.py::f").source
+    assert "def f" in source
+    assert "argparse" not in source
+
+
 def test_packages_are_third_party_imports_wherever_they_stand() -> None:
     files = {
         "m.py": "import numpy.linalg\ntry:\n    import yaml\nexcept ImportError:\n    yaml = None\n"
         "def f():\n    import scipy.stats as s\n    from os import path\n    return numpy.linalg, yaml, s, path\n"
     }
     assert sliced(files, "m.py::f").packages == ("numpy", "scipy", "yaml")
-
-
-def test_of_a_block_of_imports_only_what_is_used_comes_along() -> None:
-    files = {
-        "lib/__init__.py": "",
-        "lib/core.py": "class Base:\n    size = 3\n\ndef uniform(a, b):\n    return a + b\n",
-        "m.py": "try:\n    from lib.core import Base, uniform\n    import scipy\nexcept ImportError:\n"
-        "    from numpy.random import uniform\n\ndef start():\n    return uniform(-1, 2)\n\n"
-        "def both():\n    return Base.size + start()\n",
-    }
-    result = sliced(files, "m.py::start")
-    assert "Base" not in result.source
-    assert "scipy" not in result.packages
-    assert run(result.source)["start"]() == 1
-    assert run(sliced(files, "m.py::both").source)["both"]() == 4
 
 
 def test_a_name_that_nothing_defines_is_missing() -> None:
@@ -275,12 +260,6 @@ def test_a_broken_statement_leaves_the_others_of_its_file_as_they_are() -> None:
     refused = sliced({"a.py": text}, "a.py::broken")
     assert refused.source == ""
     assert "a.py" in refused.refused
-
-
-def test_code_nested_beyond_sense_is_refused() -> None:
-    files = {"m.py": "def f(x):\n    return x" + ".a" * 5000 + "\ndef g(x):\n    return " + "-" * 900 + "x\n"}
-    result = sliced(files, "m.py::g")
-    assert result.refused or result.source
 
 
 # --- any small package ------------------------------------------------------------------------------------------------
@@ -495,17 +474,15 @@ def test_a_class_that_is_asked_for_is_whole() -> None:
 
 
 def test_of_a_class_that_only_annotates_its_fields_are_there() -> None:
-    about = "\n".join(f"    line {i}" for i in range(9))
     files = {
         "a.py": "from b import C, D\n\nclass A:\n    def f(self, c: C, d: 'D'):\n        return c.size\n",
-        "b.py": f'import wandb\n\nclass C:\n    """About.\n{about}\n    """\n    size: int = 3\n\n'
+        "b.py": "import wandb\n\nclass C:\n    size: int = 3\n\n"
         "    def log(self):\n        wandb.log(1)\n\nclass D:\n    def log(self):\n        wandb.log(2)\n",
     }
     result = sliced(files, "a.py::A.f")
     names = run(result.source)
     assert names["A"]().f(names["C"], None) == 3
     assert "wandb" not in result.source
-    assert "    # left out: its documentation\n    size: int = 3\n" in result.source
     assert "class D:\n    pass\n    # left out: def log(self)\n" in result.source
 
 
@@ -578,12 +555,3 @@ class Trainer:
     assert not result.missing
     assert run(result.source)["Trainer"](5).update([1, 2])(2) == 2 * 3 + 5
     assert "def plot" not in result.source
-
-
-def test_long_chains_of_methods_and_attributes_are_followed() -> None:
-    lines = ["class A:", "    def __init__(self):", "        self.x0 = 1", "        self.rest = 5"]
-    lines += [f"        self.x{i + 1} = self.x{i} + 1" for i in range(60)]
-    lines += [f"    def m{i}(self): return self.m{i + 1}()" for i in range(300)]
-    lines += ["    def m300(self): return self.x60", "    def rest_of_it(self): return self.rest"]
-    source = sliced({"a.py": "\n".join(lines) + "\n"}, "a.py::A.m0").source
-    assert run(source)["A"]().m0() == 61

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from xkg.build.slicing.outlines import signature
 from xkg.build.slicing.scoping.bindings import Function
+from xkg.sandbox.evidence.python_ast import first_line
 
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _LONGEST = 160
-_LONG_TEXT = 3  # lines
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,6 @@ class ClassParts:
     def _left_out(self, kept: Collection[ast.stmt]) -> Iterator[Gap]:
         body = self.node.body
         remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines)]
-        if not any(isinstance(m, Function) for m in remaining):  # only the class's name is used
-            remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:
             if member not in remaining:
@@ -179,8 +177,7 @@ class ClassParts:
                 first = self._above(first_line(member), before, "#")
                 first = self._above(first, before, "") if follows else first
                 alone = f"{indent}pass\n" if not remaining and member is body[-1] else ""
-                text = "its documentation" if _is_long_text(member) else _outline(member)
-                yield Gap(first, last_line(member), f"{alone}{indent}# left out: {text}")
+                yield Gap(first, last_line(member), f"{alone}{indent}# left out: {_outline(member)}")
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
@@ -189,12 +186,6 @@ class ClassParts:
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
-
-
-def first_line(node: ast.stmt) -> int:
-    """The first line of a statement, including decorators."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)])
 
 
 def last_line(node: ast.stmt) -> int:
@@ -240,11 +231,6 @@ def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
     elif isinstance(member, ast.ClassDef):
         parts = (*member.decorator_list, *member.bases)
     return (n for part in parts for n in ast.walk(part) if isinstance(n, ast.Name))
-
-
-def _is_long_text(member: ast.stmt) -> bool:
-    is_text = isinstance(member, ast.Expr) and isinstance(member.value, ast.Constant)
-    return is_text and last_line(member) - member.lineno >= _LONG_TEXT
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:

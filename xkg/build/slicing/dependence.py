@@ -4,7 +4,7 @@ import ast
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,8 +61,8 @@ class Dependence:
     """The statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is missing
     or `max_lines` is reached.
 
-    `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
-    in `outlined` files are always cut. `parts` contains the kept lines of classes; if `whole_classes` is set, they are
+    `included` maps each statement to its references, and `cut` contains the definitions beyond the limit.
+    `parts` contains the kept lines of classes; if `whole_classes` is set, they are
     kept whole."""
 
     def __init__(
@@ -71,10 +71,8 @@ class Dependence:
         max_lines: int,
         *,
         whole_classes: bool = False,
-        outlined: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.program = program
-        self._outlined = outlined
         self.lines_left = max_lines
         self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
@@ -86,8 +84,6 @@ class Dependence:
         self.builtins: set[str] = set()
         self.missing: dict[str, str] = {}
         self.cut: dict[Definition, None] = {}
-        # The names needed from each block of imports.
-        self._needed_names: dict[Place, set[str]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
@@ -115,17 +111,12 @@ class Dependence:
             self._distance[seed] = _FAR if rank else 0
             if roots:
                 self.parts[seed] = self._new_parts(seed, roots)
-            self._needed_names[seed] = set(self.statement(seed).binds)
             self._include(seed, None, seed=True)
         while True:
             while self._queue:
                 distance, _, definition, position = heapq.heappop(self._queue)
-                if self._outlined(definition.path) and definition.path not in {seed.path for seed in seeds}:
-                    self.cut[definition] = None
-                    continue
                 for place in self._bindings(definition, position):
                     self._distance.setdefault(place, distance)
-                    self._need_name(place, position, definition.name)
                     if not self._include(place, position, strong=definition in self._strong):
                         self.cut[definition] = None
             grown = self._retain_reached() or self._include_set_ups()
@@ -133,28 +124,6 @@ class Dependence:
                 return
 
     # --- statements ---
-
-    def _need_name(self, place: Place, position: int | None, name: str) -> None:
-        """Records that a name in a statement is needed. If a block of imports binds the name, visits that block
-        again."""
-        names = self._needed_names.setdefault(place, set())
-        if name not in names:
-            names.add(name)
-            if place in self.included and self._is_import_block(place):
-                self._retain(place)
-                self._followed.discard((place, position))
-
-    def _is_import_block(self, place: Place) -> bool:
-        """Whether a statement is an `if` or `try` around imports, usually to support different versions of a
-        package."""
-        statement = self.statement(place)
-        return isinstance(statement.node, ast.Try | ast.If) and bool(statement.imports) and not statement.guarded
-
-    def _is_needed(self, place: Place, bound: str) -> bool:
-        """Whether a name bound by a statement is needed. In a block of imports, only used names are needed."""
-        if not self._is_import_block(place) or bound in self._needed_names.get(place, ()):
-            return True
-        return any(use.name == bound for use in self.statement(place).uses)
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
         """Includes a statement. Returns False if the limit excludes the statement."""
@@ -248,7 +217,7 @@ class Dependence:
         near = self._distance.get(place, 0)
         for bound in statement.binds | statement.globals_written:
             own = Definition(place.path, bound)
-            if self._is_needed(place, bound) and self.program.lookup(place.path, bound) == own:
+            if self.program.lookup(place.path, bound) == own:
                 self._need(own, position, place.path, strong=False, distance=near)
 
     def _need(self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1) -> None:
@@ -387,9 +356,6 @@ class Dependence:
                 if isinstance(node, ast.ImportFrom) and alias.name == "*":
                     inside = self.program.resolve(place.path, imported_module(node), "*")
                     names.append(alias if inside is None else ())
-                    continue
-                if scope.kind == "module" and not self._is_needed(place, bound_name(alias)):
-                    names.append(())
                     continue
                 target = self.program.imported(place.path, node, alias)
                 names.append(self._planned(place, scope, bound_name(alias), target, alias))

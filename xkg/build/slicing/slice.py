@@ -7,14 +7,14 @@ repository are removed, and all other imports are merged at the top. Nothing is 
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.slicing.class_parts import ClassParts, first_line, last_line
+from xkg.build.slicing.class_parts import ClassParts, last_line
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.flat_names import NAMESPACE_TYPES, flat_names, undefined_names
 from xkg.build.slicing.outlines import outline
@@ -31,6 +31,7 @@ from xkg.build.slicing.scoping.name_resolution import (
 from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Symbol, symbol_id
+from xkg.sandbox.evidence.python_ast import first_line
 from xkg.value import Value
 
 MAX_LINES = 1500
@@ -68,7 +69,6 @@ def slice_symbols(
     max_lines: int = MAX_LINES,
     whole_classes: bool = False,
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
-    outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
     """Returns one self-contained module for the symbols.
 
@@ -77,14 +77,13 @@ def slice_symbols(
     is in `lines`, only the statements on those lines and their dependencies are included.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
-    the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
-    not in the codebase."""
+    the symbols themselves. Raises `UnknownIdError` for an id that is not in the codebase."""
     known = codebase.symbols()
     for identity in symbol_ids:
         if identity not in known:
             raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; use the id of a parsed symbol")
     try:
-        slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes, outlined)
+        slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes)
         return slicer.slice(symbol_ids, lines)
     except RecursionError:
         return Slice(source="", refused="the source is nested too deeply for this Python")
@@ -115,11 +114,10 @@ class _Slicer:
         program: Program,
         max_lines: int,
         whole_classes: bool,
-        outlined: Callable[[str], bool],
     ) -> None:
         self.codebase = codebase
         self.program = program
-        self.need = Dependence(program, max_lines, whole_classes=whole_classes, outlined=outlined)
+        self.need = Dependence(program, max_lines, whole_classes=whole_classes)
         self.sources: dict[str, Source] = {}
         self.flat: dict[Target, str] = {}
 
@@ -135,8 +133,8 @@ class _Slicer:
                 return Slice(source="", refused=f"{symbol.path} is not Python 3 code that this Python can parse")
             found = self._seeds(symbol, lines.get(identity, ()))
             if not found:
-                place = f"line {symbol.start_line} of {symbol.path}"
-                return Slice(source="", refused=f"{place} is not a statement that can stand alone in this Python")
+                where = f"line {symbol.start_line} of {symbol.path}"
+                return Slice(source="", refused=f"{where} is not a statement that can stand alone in this Python")
             for place in found:
                 member = self._member(place, symbol)
                 whole = member is None or (place in seeds and not seeds[place])
