@@ -23,7 +23,6 @@ from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_mo
 from xkg.build.slicing.scoping.name_resolution import (
     MODULE_NAMES,
     Definition,
-    External,
     Program,
     RepositoryModule,
     Target,
@@ -202,55 +201,42 @@ class _Slicer:
             future |= dict.fromkeys(self.need.scope(place.path).future)
         lines = [f"from __future__ import {', '.join(future)}"] if future else []
         froms: dict[str, list[str]] = {}
+        loaded: list[str] = []
+        claimed = set(self.flat.values())
         for external in self.need.externals:
-            flat = self.flat[external]
+            flat, package = self.flat[external], ".".join(filter(None, [external.module, external.attribute]))
+            modules = self._imported(package)
+            if external.attribute is None and flat == external.alias == external.module:
+                lines += [f"import {module}" for module in modules or [package]]
+                continue
             if external.attribute is not None:
                 name = external.attribute
                 froms.setdefault(external.module, []).append(name if flat == name else f"{name} as {flat}")
-            elif flat == external.module.split(".")[0] == external.alias:
-                lines += [f"import {module}" for module in self._submodules(external)]
             else:
-                lines.append(f"import {external.module}" + (f" as {flat}" if flat != external.module else ""))
-                if external.module == external.alias:
-                    extra = [m for m in self._submodules(external) if m != external.module]
-                    lines += [f"import {m} as {flat}_{m.replace('.', '_')}" for m in extra]
+                lines.append(f"import {package}" + (f" as {flat}" if flat != package else ""))
+            # Submodules used through this name: `import scipy.sparse as spys; import scipy.sparse.linalg`.
+            for module in modules:
+                other = f" as {module.replace('.', '_')}" if module.partition(".")[0] in claimed else ""
+                loaded += [f"import {module}{other}"] if module != package else []
         for path in self.need.stars:
             lines += [f"from {module} import *" for module in self._star_modules(path)]
         if self.need.namespaces:
             lines.append("import types" if self._types() == "types" else f"import types as {self._types()}")
         lines += [f"from {module} import {', '.join(names)}" for module, names in froms.items()]
-        return list(dict.fromkeys([*lines, *self._loaded()]))
-
-    def _loaded(self) -> Iterator[str]:
-        """Imports of submodules that the included modules use through another name, such as `spys.linalg` after `import
-        scipy.sparse as spys; import scipy.sparse.linalg`."""
-        claimed = set(self.flat.values())
-        for external in self.need.externals:
-            package = external.module if external.attribute is None else f"{external.module}.{external.attribute}"
-            if external.attribute is None and external.alias == external.module:
-                continue  # `_submodules` covers these imports
-            top = package.partition(".")[0]
-            for module in self._imported(f"{package}."):
-                yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in claimed else "")
+        return list(dict.fromkeys([*lines, *loaded]))
 
     def _types(self) -> str:
         return self.flat[NAMESPACE_TYPES]
 
-    def _submodules(self, external: External) -> list[str]:
-        """The modules in a package that the included modules import under its own name."""
-        found = [m for m in self._imported(external.module) if m.partition(".")[0] == external.module]
-        return found or [external.module]
-
-    def _imported(self, prefix: str) -> list[str]:
-        """Modules with this prefix that the included modules import without `as`, in order and without duplicates."""
+    def _imported(self, package: str) -> list[str]:
+        """The package and its submodules, if the included modules import them without `as`, in order."""
         found: dict[str, None] = {}
         for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
             for statement in self.need.scope(path).statements:
                 for node, scope in statement.imports:
                     if isinstance(node, ast.Import) and scope.kind == "module" and statement.is_import:
-                        for alias in node.names:
-                            if not alias.asname and alias.name.startswith(prefix):
-                                found[alias.name] = None
+                        names = (alias.name for alias in node.names if not alias.asname)
+                        found |= dict.fromkeys(name for name in names if f"{name}.".startswith(f"{package}."))
         return list(found)
 
     def _star_modules(self, path: str) -> Iterator[str]:
