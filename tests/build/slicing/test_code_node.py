@@ -82,3 +82,19 @@ def test_a_kernel_comes_as_its_own_lines_and_says_that_only_python_is_sliced() -
     assert "x[threadIdx.x] *= 0.5f;" in node.implementation
     assert sources == ("local:tern@1:tern/step.cu::ternStep",)
     assert "tern/step.cu is cuda, and only Python can be sliced" in node.documentation
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("n, A = 0, None", " Placeholders to set before use: n = 0, A = None."),
+        ("n = 0\nA = None", " Placeholders to set before use: n = 0, A = None."),
+        ("n = 3\nA: list = [1.0]", ""),
+        ("n = 0\nn = 4\nA = [n]", ""),
+    ],
+)
+def test_variables_that_somebody_must_set_are_announced_first(settings: str, said: str) -> None:
+    codebase = parsed({"solve.py": f"{settings}\n\n\ndef solve(x):\n    return A[0] * x + n\n"})
+    node, _ = code_node("p#t", "local:tern@1:solve.py::solve", codebase)
+    first = node.documentation.split("\n")[0]
+    assert first.partition(".py:")[2].partition(".")[2] == said

@@ -1,8 +1,12 @@
 """Creates the candidate code node for a located symbol: its slice and documentation."""
 
+import ast
+from collections.abc import Iterator
+
 from xkg.build.code.codebase import Codebase, SourceSymbol, comment_mark
 from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import Code, Symbol, code_id
+from xkg.sandbox.evidence.python_ast import syntax_tree
 
 
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
@@ -33,7 +37,9 @@ def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code,
 
 def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
     symbol = source.symbol
-    lines = [f"`{symbol.signature or symbol.qualified_name}`, from {_place(symbol, codebase)}."]
+    unset = ", ".join(f"{name} = {value}" for name, value in _placeholders(cut.source).items())
+    first = f"`{symbol.signature or symbol.qualified_name}`, from {_place(symbol, codebase)}."
+    lines = [f"{first} Placeholders to set before use: {unset}." if unset else first]
     if source.docstring:
         lines += ["", source.docstring.strip()]
     if cut.refused:
@@ -46,6 +52,28 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
     for note in cut.notes:
         lines += ["", note]
     return "\n".join(lines)
+
+
+def _placeholders(source: str) -> dict[str, str]:
+    """The variables that a module reads but sets only to None or 0."""
+    tree = syntax_tree(source)
+    values: dict[str, set[str]] = {}
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            for target in targets:
+                for name, value in _pairs(target, statement.value):
+                    values.setdefault(name, set()).add(ast.unparse(value))
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    return {name: min(found) for name, found in values.items() if name in read and found <= {"None", "0"}}
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(target, ast.Name):
+        yield target.id, value
+    elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        for one, its in zip(target.elts, value.elts, strict=False):
+            yield from _pairs(one, its)
 
 
 def _place(symbol: Symbol, codebase: Codebase) -> str:
