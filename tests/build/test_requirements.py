@@ -108,6 +108,14 @@ einops=0.3.0=pypi_0
         ),
         (
             {
+                "spec-file.txt": "@EXPLICIT\nhttps://conda.anaconda.org/conda-forge/linux-64/"
+                "numpy-1.26.4-py311h64a7726_0.conda#0f3e\nhttps://repo.anaconda.com/pkgs/main/noarch/a-b-2-0.tar.bz2\n"
+            },
+            ["numpy==1.26.4.*", "a-b==2.*"],
+            [],
+        ),
+        (
+            {
                 "requirements.txt": "-r requirements/base.txt\n-c constraints.txt\n-e ./core[dev]\nx\n-r missing.txt\n"
                 "-r requirements.txt",
                 "requirements/base.txt": "numpy",

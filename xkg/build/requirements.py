@@ -20,6 +20,11 @@ from xkg.sandbox.packages.toml_text import read_toml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
+# A package file in a channel, as printed by `conda list --explicit`.
+_CONDA_FILE = re.compile(
+    r"\S{1,300}/(?:linux|osx|win|noarch)[\w-]{0,20}/([A-Za-z0-9][\w.-]{0,100})-([^-/\s]{1,60})-([^-/\s]{1,60})"
+    r"\.(?:conda|tar\.bz2)(?:#\w+)?"
+)
 # Names in conda's channels that the registry lacks or uses for a different package.
 _CONDA_NAMES = {
     "opencv": "opencv-python",
@@ -95,7 +100,7 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
     path of each file. A project's required Python version becomes a `python` line, which is not treated as declared.
 
     Supported files: `requirements*.txt` and `.in` plus the files they include, `pyproject.toml` (PEP 621, PEP 735 and
-    Poetry), `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports and locks,
+    Poetry), `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks,
     `Pipfile`, lock files from uv, Poetry and Pipenv, and `pip install` in a README."""
     lines: dict[str, None] = {}
     for_use: dict[str, list[str]] = {}
@@ -214,6 +219,8 @@ def _text(text: str) -> Iterator[object]:
     for line in text.replace("\\\n", " ").splitlines():
         if re.match(r"\s*+\w[\w.-]*+\s*+=(?!=)", line):  # conda list --export
             yield from _conda_entry(line)
+        elif match := _CONDA_FILE.fullmatch(line.strip()):
+            yield from _conda_entry("{}={}={}".format(*match.groups()))
         else:
             name, _, place = line.partition("@")
             yield name.rstrip() if place.lstrip().startswith("file:") else line  # a file on the author's machine

@@ -39,6 +39,9 @@ def test_yaml() -> None:
         ("a.toml", "[optim]\nlr = 0.1\nnames = ['a']", {"optim.lr": ("0.1", 2), "optim.names": ("['a']", 3)}),
         ("a.gin", "import x\nrun/Trainer.clip = 1.0  # norm\nn = 3", {"Trainer.clip": ("1.0", 2), "n": ("3", 3)}),
         ("a.ini", "[optim]\nlr = 0.1", {"optim.lr": ("0.1", 2)}),
+        ("a.conf", "model {\n  sdf = {\n    bias = 0.5,\n  }\n}\ntrain {\n lr: 1\n}", {
+            "model.sdf.bias": ("0.5", 3), "train.lr": ("1", 7),
+        }),
         ("a.yaml", "good: 1\nbad: [", {}),
         ("a.yaml", "run: !!python/object/apply:os.system ['true']", {"run": ("[true]", 1)}),
     ],

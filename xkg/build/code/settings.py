@@ -38,6 +38,8 @@ _ELSE_STEM = re.compile(
 )
 _LIKELY = re.compile(r"(?i)conf|cfg|param|hyper|option|setting|exp|train|model|default|recipe")
 _GIN = re.compile(r"^[ \t]*+((?:[\w.-]+/)*+[\w-]+(?:\.[\w-]+)*+)[ \t]*+=[ \t]*+(\S[^\n]*)$", re.MULTILINE)
+_BLOCK = re.compile(r"^[ \t]{0,40}[\w.\"-]{1,80}[ \t]{0,40}[=:]?[ \t]{0,40}\{[ \t]{0,40}$", re.MULTILINE)
+_ENTRY = re.compile(r"\"?([\w.-]{1,80})\"?[ \t]{0,40}[=:][ \t]{0,40}(\S.{0,500})$")
 _NAME = re.compile(r"[ \t]{0,40}+([^=:\n]{1,200}+)[=:]")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -103,6 +105,8 @@ def _read(path: str, text: str) -> Iterator[Setting]:
                 name=match[1].rpartition("/")[2],
                 value=_short(match[2].partition(" #")[0]),
             )
+    elif _BLOCK.search(text):
+        yield from _blocks(path, text)
     else:
         parser = configparser.RawConfigParser(strict=False, interpolation=None)
         parser.read_string(text)
@@ -153,6 +157,19 @@ def _tables(path: str, lines: Mapping[str, int], table: Mapping[str, Any], name:
                 yield from _tables(path, lines, value, full, depth + 1)
         else:
             yield _found(path, lines, full, str(value))
+
+
+def _blocks(path: str, text: str) -> Iterator[Setting]:
+    """Yields the `name = value` lines in `name { … }` blocks, as in HOCON."""
+    inside: list[str] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        stripped = line.partition("#")[0].partition("//")[0].strip().rstrip(",")
+        if stripped.endswith("{"):
+            inside.append(stripped[:-1].strip(' \t=:"'))
+        elif stripped.startswith("}"):
+            del inside[-1:]
+        elif match := _ENTRY.match(stripped):
+            yield Setting(path=path, line=number, name=".".join([*inside[:_DEEPEST], match[1]]), value=_short(match[2]))
 
 
 def _first_lines(text: str) -> dict[str, int]:

@@ -59,7 +59,9 @@ def test_lines_keep_their_count_and_python_stays_as_it_is(cell: str) -> None:
     assert python_cell(cell) == cell
 
 
-def test_a_notebook_in_another_language_is_not_read() -> None:
+def test_format_3_and_other_languages() -> None:
+    old = {"worksheets": [{"cells": [{"cell_type": "code", "input": "def f(): pass", "language": "python"}]}]}
+    assert notebook_source(json.dumps(old).encode()) == "def f(): pass\n"
     assert notebook_source(notebook("f(x) = x", language="julia")) is None
 
 

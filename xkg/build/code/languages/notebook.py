@@ -4,10 +4,11 @@ The module is the concatenation of the code cells: **a notebook's line numbers r
 in the JSON file. Magics, shell commands and help queries ("obj?") become comments, so the number of lines does not
 change.
 
-Format: https://nbformat.readthedocs.io/en/latest/format_description.html (version 4)."""
+Format: https://nbformat.readthedocs.io/en/latest/format_description.html (version 4, and version 3 with worksheets)."""
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 _CELL_MAGIC = re.compile(r"\s*%%(?P<name>\w+)")
@@ -27,26 +28,37 @@ def notebook_source(content: bytes) -> str | None:
     Raises `ValueError` if the file is not JSON or has no cells."""
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
-        code = [_text(cell) for cell in notebook["cells"] if cell.get("cell_type") == "code"]
+        code = [_text(cell) for cell in _cells(notebook) if cell.get("cell_type") == "code" and _is_python(cell)]
         if not _is_python(notebook.get("metadata", {})):
             return None
-    except (UnicodeDecodeError, RecursionError, TypeError, AttributeError, KeyError) as error:
+    except (UnicodeDecodeError, RecursionError, TypeError, AttributeError) as error:
         raise ValueError("no notebook") from error
     source = "".join(f"{python_cell(text)}\n" for text in code if text.strip())
     return source.encode("utf-8", "replace").decode()  # JSON may contain lone surrogates
 
 
+def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
+    if "cells" not in notebook and "worksheets" not in notebook:
+        raise ValueError("no notebook")
+    for sheet in notebook.get("worksheets", ()):
+        yield from sheet.get("cells", ())
+    yield from notebook.get("cells", ())
+
+
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """Whether the notebook is in Python, according to its metadata. Assumes Python if the metadata does not specify a
-    language."""
+    """Whether the notebook is in Python, according to its metadata (in format 3, the metadata of each cell). Assumes
+    Python if the metadata does not specify a language."""
     language = (
-        metadata.get("language_info", {}).get("name") or metadata.get("kernelspec", {}).get("language") or "python"
+        metadata.get("language_info", {}).get("name")
+        or metadata.get("kernelspec", {}).get("language")
+        or metadata.get("language")
+        or "python"
     )
     return "python" in str(language).lower()
 
 
 def _text(cell: dict[str, Any]) -> str:
-    source = cell.get("source", "")
+    source = cell.get("source", cell.get("input", ""))
     text = source if isinstance(source, str) else "".join(str(line) for line in source)
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
