@@ -51,9 +51,10 @@ class Scripted:
 
 
 class Registry:
-    """Has `numpy`, `torch` and `jax`."""
+    """Has `numpy`, `torch` and `jax`, but not `torch` and `jax` together."""
 
     def __init__(self) -> None:
+        self.requests: list[tuple[str, ...]] = []
         self.added: list[tuple[str, ...]] = []
 
     def make(
@@ -64,7 +65,10 @@ class Registry:
         declared: Sequence[str] = (),
     ) -> Environment:
         self.added.append(tuple(declared))
+        self.requests.append(tuple(sorted(imports)))
         missing = {name: "no wheel" for name in imports if name not in ("numpy", "torch", "jax")}
+        if {"torch", "jax"} <= set(imports):
+            missing["jax"] = "does not go together with torch"
         return Environment(site=None, hash="-".join(sorted(set(imports) - missing.keys())), missing=missing)
 
     def again(self, digest: str) -> Environment | None:
@@ -154,11 +158,26 @@ def environments(papers: Sequence[PaperBundle], registry: Registry) -> dict[str,
     return {paper.paper.id: [found[code.id] for code in paper.code] for paper in papers}
 
 
-def test_the_nodes_of_a_paper_share_an_environment() -> None:
-    papers = [bundle("n", "import numpy\n", "import jax\n"), bundle("t", "import torch\nimport lost\n")]
-    found = environments(papers, Registry())
-    assert {p: [e.hash for e in made] for p, made in found.items()} == {"n": ["jax-numpy"] * 2, "t": ["torch"]}
-    assert set(found["t"][0].missing) == {"lost"}
+def test_papers_share_an_environment_unless_their_packages_do_not_go_together() -> None:
+    registry = Registry()
+    papers = [bundle("n", "import numpy\n"), bundle("t", "import torch\nimport lost\n"), bundle("j", "import jax\n")]
+    found = environments(papers, registry)
+    assert {p: [e.hash for e in made] for p, made in found.items()} == {
+        "n": ["numpy-torch"],
+        "t": ["numpy-torch"],
+        "j": ["jax"],
+    }
+    assert set(found["t"][0].missing) == {"jax", "lost"}
+    assert ("lost", "torch") not in registry.requests, "an environment that misses the same is not made"
+
+
+def test_one_environment_where_nothing_is_missing_and_none_without_a_maker() -> None:
+    registry = Registry()
+    papers = [bundle("n", "import numpy\n"), bundle("t", "x = 1\n", test="import torch, json, implementation\n")]
+    found = environments_for(papers, registry)
+    assert registry.requests == [("numpy", "torch")]
+    assert {e.hash for e in found.values()} == {"numpy-torch"}
+    assert {e.site for e in environments_for(papers, None).values()} == {None}
 
 
 def test_a_paper_keeps_the_packages_that_were_asked_for_it() -> None:
@@ -171,7 +190,7 @@ def test_a_paper_keeps_the_packages_that_were_asked_for_it() -> None:
     [environment] = environments([asked], registry)["n"]
     assert environment.hash == "numpy"  # not that of its last run, which lacks one
     assert environment.cpu
-    assert registry.added == [("jax",)]
+    assert registry.added == [(), ("jax",)]
 
 
 @pytest.mark.parametrize(

@@ -173,8 +173,11 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
     """Returns the environment for each code node, keyed by its id.
 
-    A node that has run before gets the same packages again, if all of them were, and still are, available. The other
-    nodes of a paper share an environment for their imports and the paper's user-specified packages."""
+    A node that has run before gets the same packages again, if all of them were, and still are, available. Papers with
+    user-specified packages get a separate environment. All other papers share one environment for all their imports.
+    The shared environment may lack a package because of a conflict, or because all packages together are too large. If
+    the package can be installed alone, the papers that import it get a separate environment, provided that fewer
+    packages are missing there."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
@@ -190,11 +193,25 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
         and _has(made, papers[paper_of(code)].packages)
     }
     open_papers = {paper_of(code.id) for code in nodes if code.id not in environments}
-    for bundle in bundles:
-        paper = bundle.paper
-        if paper.id in open_papers:
-            environment = _for_paper(maker.make(_imports([bundle]), paper.packages, None, paper.packages), paper)
-            environments = {code.id: environment for code in bundle.code} | environments
+    if not open_papers:
+        return environments
+    imports = {bundle.paper.id: _imports([bundle]) for bundle in bundles}
+    shared = maker.make(_imports(bundles))
+    for paper in sorted(open_papers):
+        environment = shared
+        added = papers[paper].packages
+        if added:
+            environment = maker.make(imports[paper], added, None, added)
+        # Check modules one by one, because a second environment that lacks the same packages would waste gigabytes.
+        absent = () if added else imports[paper].keys() & shared.missing.keys()
+        if len(imports) > 1 and any(not maker.make([name]).missing for name in sorted(absent)):
+            own = maker.make(imports[paper])
+            if len(imports[paper].keys() & own.missing.keys()) < len(absent):
+                environment = own
+        environment = _for_paper(environment, papers[paper])
+        environments |= {
+            code.id: environment for code in nodes if paper_of(code.id) == paper and code.id not in environments
+        }
     return environments
 
 
