@@ -139,6 +139,15 @@ BUILTIN = {
     "u.py": "def max(a):\n    return 'mine'\n",
     "v.py": "import u\ndef f():\n    return u.max([1]), max([1, 2])\n",
 }
+STATE = {
+    "state.py": "level = 0\n",
+    "main.py": "import state\nfrom state import level\ndef up():\n    state.level = state.level + 1\n"
+    "    return state.level, level\n",
+}
+STAR = {
+    "lib.py": "rate = 1\n",
+    "m.py": "from lib import *\ndouble = rate * 2\nrate = 5\ndef f():\n    return double, rate\n",
+}
 ALIASES = {
     "a.py": "import math as m\ndef f():\n    return m.floor(2.5)\n",
     "b.py": "import cmath as m\nfrom a import f\ndef g():\n    return m.sqrt(-1), f()\n",
@@ -159,6 +168,8 @@ ALIASES = {
             (2, 10, 10),
             id="a name that is assigned twice",
         ),
+        pytest.param(STATE, "main.py::up", "[up(), up()]", [(1, 0), (2, 0)], id="state set through its module"),
+        pytest.param(STAR, "m.py::f", "f()", (2, 5), id="a name of a star import that is assigned again"),
         pytest.param(ALIASES, "b.py::g", "g()", (1j, 2), id="one alias for two packages"),
     ],
 )

@@ -215,7 +215,7 @@ class Dependence:
                 for _, target in name if isinstance(name, tuple) else ():
                     self._need(target, None, place.path)
         near = self._distance.get(place, 0)
-        for bound in statement.binds | statement.globals_written:
+        for bound in statement.binds | statement.globals_written | starred.keys():
             own = Definition(place.path, bound)
             if self.program.lookup(place.path, bound) == own:
                 self._need(own, position, place.path, strong=False, distance=near)
@@ -223,6 +223,7 @@ class Dependence:
     def _need(self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1) -> None:
         if isinstance(target, Definition):
             if not self._repeated(target.path):
+        starred = self.program.rebound_stars(place.path).get(place.index, {})
                 position = None
             stronger = strong and target not in self._strong
             if stronger:
@@ -259,8 +260,10 @@ class Dependence:
         """Whether a name's value depends on the position in the module."""
         if path not in self._repeats:
             scope = self.scope(path)
-            self._repeats[path] = any(len(i) > 1 for i in scope.bindings.values()) or any(
-                changed_names(s) for s in scope.statements
+            self._repeats[path] = (
+                any(len(i) > 1 for i in scope.bindings.values())
+                or any(changed_names(s) for s in scope.statements)
+                or bool(self.program.rebound_stars(path))
             )
         return self._repeats[path]
 
@@ -277,13 +280,14 @@ class Dependence:
         reaching: list[int] = []
         for index in reversed(before):
             reaching.append(index)
-            if definition.name in scope.statements[index].definite:
+            if definition.name in scope.statements[index].definite or index in stars:
                 break
         set_ups = [
             s.index
             for s in scope.statements
             if not s.guarded and reaching[-1] < s.index < end and definition.name in changed_names(s)
         ]
+        stars = self.program.rebound_stars(definition.path)
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
     def _include_set_ups(self) -> bool:
@@ -355,7 +359,8 @@ class Dependence:
             for alias in node.names:
                 if isinstance(node, ast.ImportFrom) and alias.name == "*":
                     inside = self.program.resolve(place.path, imported_module(node), "*")
-                    names.append(alias if inside is None else ())
+                    starred = self.program.rebound_stars(place.path).get(place.index, {})
+                    names.append(alias if inside is None else tuple(starred.items()))
                     continue
                 target = self.program.imported(place.path, node, alias)
                 names.append(self._planned(place, scope, bound_name(alias), target, alias))

@@ -52,7 +52,8 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     def claim_all(places: Sequence[Place]) -> None:
         for place in places:
             statement = need.statement(place)
-            for name in sorted(statement.binds | statement.globals_written):
+            starred = need.program.rebound_stars(place.path).get(place.index, {})
+            for name in sorted(statement.binds | statement.globals_written | starred.keys()):
                 claim(Definition(place.path, name), name, place.path)
 
     claim_all(seeds)

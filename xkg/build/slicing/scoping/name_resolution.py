@@ -2,8 +2,9 @@
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from xkg.build.code.codebase import Codebase
@@ -97,6 +98,7 @@ class Program:
             names[module.path] = frozenset(own | {i.name for i in module.imports})
         self.index = ModuleIndex(names, codebase.repository.id, codebase.roots)
         self._resolved: dict[tuple[str, str, str], str | None] = {}
+        self._stars: dict[str, dict[int, dict[str, Target]]] = {}
         self._lookups: dict[tuple[str, str], Target] = {}
 
     def scope(self, path: str) -> ModuleScope | None:
@@ -217,10 +219,29 @@ class Program:
                     return found
         return Star(path, name) if outside else None
 
-    def bindings(self, path: str, name: str) -> Sequence[int]:
-        """Indices of the statements that bind a name, in order."""
+    def bindings(self, path: str, name: str) -> list[int]:
+        """Indices of the statements that bind a name, in order. A star import from the repository is included only if
+        the module also binds the name itself."""
         scope = self.scope(path)
-        return scope.bindings.get(name, ()) if scope else ()
+        own = scope.bindings.get(name, ()) if scope else ()
+        return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
+
+    def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
+        """Star imports from the repository, keyed by statement. Each is mapped to the imported names that the module
+        also binds itself; these names become assignments."""
+        scope = self.scope(path)
+        if path not in self._stars and scope is not None:
+            self._stars[path] = {}  # in case of cyclic star imports
+            rebound: dict[int, dict[str, Target]] = {}
+            for statement in scope.statements:
+                for source in (self.resolve(path, module, "*") for module in statement.star_imports):
+                    for name in scope.bindings if source else ():
+                        if source and name not in statement.binds and self._exports(source, name):
+                            target = self._global(source, name, frozenset())
+                            if target is not None:
+                                rebound.setdefault(statement.index, {})[name] = target
+            self._stars[path] = rebound
+        return self._stars.get(path, {})
 
     def _exports(self, module: str, name: str) -> bool:
         scope = self.scope(module)
@@ -233,6 +254,9 @@ class Program:
     ) -> Target | None:
         """The target of a name, if the statement binds the name only with replaceable imports; None for any other
         statement."""
+        starred = self.rebound_stars(path).get(statement.index, {})
+        if name in starred:
+            return starred[name]
         scope_imports = [(n, s) for n, s in statement.imports if s.kind == "module"]
         found: list[Target] = []
         for node in self.chosen_imports(path, statement):
@@ -263,7 +287,45 @@ class Program:
 
     def _rebound(self, target: Definition) -> bool:
         scope = self.scope(target.path)
-        return scope is not None and target.name in scope.globals_written
+        return (scope is not None and target.name in scope.globals_written) or target in self._assigned_from_outside
+
+    @cached_property
+    def _assigned_from_outside(self) -> frozenset[Definition]:
+        """Names in a module that are assigned from outside (`config.debug = True`)."""
+        found: set[Definition] = set()
+        for path in self.texts:
+            statements = self._statements(path)
+            aliases = {a.asname or a.name.split(".")[-1] for s in statements for n, _ in s.imports for a in n.names}
+            for statement in statements:
+                for use in statement.uses:
+                    stored = use.attributes and not isinstance(use.attributes[-1].ctx, ast.Load)
+                    if stored and (use.name in aliases or use.local or len(use.path) > 2):
+                        module = self._module_of(path, use)
+                        if module is not None:
+                            found.add(Definition(module, use.attributes[-1].attr))
+        return frozenset(found)
+
+    def _module_of(self, path: str, use: Use) -> str | None:
+        target: Target = self.imported(path, *use.local[-1]) if use.local else self._plain_import(path, use.name)
+        for attribute in use.attributes[:-1]:
+            if not isinstance(target, RepositoryModule):
+                return None
+            inside = self.index.submodule(target.path, attribute.attr)
+            if inside is None:
+                return None
+            target = RepositoryModule(inside)
+        return target.path if isinstance(target, RepositoryModule) else None
+
+    def _plain_import(self, path: str, name: str) -> Target:
+        for statement in reversed([s for s in self._statements(path) if name in s.binds]):
+            for node, alias in ((n, a) for n, _ in statement.imports for a in n.names if bound_name(a) == name):
+                if isinstance(node, ast.Import):
+                    return self.imported(path, node, alias)
+                module = self.resolve(path, imported_module(node), alias.name)
+                inside = self.index.submodule(module, alias.name) if module else None
+                if inside:
+                    return RepositoryModule(inside)
+        return Missing(name, "")
 
     # --- uses ---
 
