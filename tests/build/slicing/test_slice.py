@@ -15,7 +15,7 @@ from tests.build.codebases import MADE, codebase_of, symbol
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
-from xkg.build.slicing.slice import slice_symbols
+from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange
 
 TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"
@@ -566,3 +566,53 @@ class Trainer:
     assert not result.missing
     assert run(result.source)["Trainer"](5).update([1, 2])(2) == 2 * 3 + 5
     assert "def plot" not in result.source
+
+
+# --- what is ready elsewhere ------------------------------------------------------------------------------------------
+
+WALK = """import numpy as np
+
+def check(x):
+    return np.isfinite(x).all()
+
+class Walk:
+    def propose(self, points, others):
+        scale = self.pick(others) * len(points)
+        return check(scale * points)
+
+    def pick(self, others):
+        return len(others)
+
+    def run(self, points):
+        return self.propose(points, points)
+
+def area(width, height):
+    return check(width) * height
+
+def perimeter(width, height):
+    return 2 * (width + area(width, height))
+"""
+
+
+def without(name: str, *ready: str) -> Slice:
+    ids = [symbol(f"walk.py::{each}") for each in ready]
+    return slice_symbols(codebase_of({"walk.py": WALK}), [symbol(f"walk.py::{name}")], ready=ids)
+
+
+def test_a_function_that_is_ready_elsewhere_is_left_out_with_what_only_it_needs() -> None:
+    whole, cut = without("perimeter"), without("perimeter", "area")
+    assert "def area" in whole.source
+    assert "def check" in whole.source
+    assert "def area" not in cut.source
+    assert "def check" not in cut.source
+    assert cut.missing == {}
+
+
+def test_a_method_that_is_ready_elsewhere_is_left_out_of_its_class() -> None:
+    found = without("Walk", "Walk.propose")
+    assert "# left out: def propose(self, points, others)" in found.source
+    assert "scale =" not in found.source
+    assert "def run" in found.source
+    run(found.source)
+    assert [(at.start_line, at.end_line) for at in found.gaps["walk.py"]] == [(7, 9)]
+    assert without("perimeter").gaps == {}

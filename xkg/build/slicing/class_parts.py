@@ -70,11 +70,16 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
 
 class ClassParts:
     """The part of a top-level class that is kept. If `whole` is set, the whole class is kept; otherwise, only the
-    members in `roots` and everything that they reach. `gaps` contains the omitted lines, in order, and `mentions` the
-    attributes that the kept part mentions."""
+    members in `roots` and everything that they reach, except other members in `ready`. `gaps` contains the omitted
+    lines, in order, and `mentions` the attributes that the kept part mentions."""
 
     def __init__(
-        self, node: ast.ClassDef, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]
+        self,
+        node: ast.ClassDef,
+        roots: Collection[ast.stmt],
+        lines: Sequence[str],
+        foreign: Collection[str],
+        ready: Collection[ast.stmt] = (),
     ) -> None:
         self.node = node
         self.roots = set(roots)
@@ -86,7 +91,8 @@ class ClassParts:
         self._found: dict[ast.stmt, Mentions] = {}
         self._by_name: dict[str, list[ast.stmt]] = {}
         self._storing: dict[str, list[ast.stmt]] = {}
-        for member in node.body:
+        self._members = [member for member in node.body if member in self.roots or member not in ready]
+        for member in self._members:
             for name in _bound(member):
                 self._by_name.setdefault(name, []).append(member)
             for name in _stored(member, self._selves(member)) if isinstance(member, Function) else ():
@@ -120,7 +126,7 @@ class ClassParts:
 
     def sets_up(self, line: int) -> bool:
         """Whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
-        constructors = [m for m in self.node.body if _is_constructor(m) and m not in self.roots]
+        constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
 
     @property
@@ -133,7 +139,7 @@ class ClassParts:
         found, kept, done = Mentions(set(own), set(other)), set[ast.stmt](), set[str]()
         waiting = [
             member
-            for member in self.node.body
+            for member in self._members
             if member in self.roots or _is_constructor(member) or not isinstance(member, Function | ast.Assign)
         ]
         while waiting:

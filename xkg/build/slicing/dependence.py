@@ -4,7 +4,7 @@ import ast
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -61,9 +61,9 @@ class Dependence:
     """The statements in a slice. The slice grows from the seeds, nearest dependencies first, until nothing is missing
     or `max_lines` is reached.
 
-    `included` maps each statement to its references, and `cut` contains the definitions beyond the limit.
-    `parts` contains the kept lines of classes; if `whole_classes` is set, they are
-    kept whole."""
+    `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
+    in `outlined` files are always cut. `parts` contains the kept lines of classes; if `whole_classes` is set, they are
+    kept whole. Definitions in `ready` and class members in `ready_members` are used but not included."""
 
     def __init__(
         self,
@@ -71,8 +71,10 @@ class Dependence:
         max_lines: int,
         *,
         whole_classes: bool = False,
+        outlined: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.program = program
+        self._outlined = outlined
         self.lines_left = max_lines
         self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
@@ -84,6 +86,8 @@ class Dependence:
         self.builtins: set[str] = set()
         self.missing: dict[str, str] = {}
         self.cut: dict[Definition, None] = {}
+        self.ready: set[Definition] = set()
+        self.ready_members: dict[Place, set[ast.stmt]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
@@ -115,6 +119,11 @@ class Dependence:
         while True:
             while self._queue:
                 distance, _, definition, position = heapq.heappop(self._queue)
+                if definition in self.ready:
+                    continue
+                if self._outlined(definition.path) and definition.path not in {seed.path for seed in seeds}:
+                    self.cut[definition] = None
+                    continue
                 for place in self._bindings(definition, position):
                     self._distance.setdefault(place, distance)
                     if not self._include(place, position, strong=definition in self._strong):
@@ -156,7 +165,7 @@ class Dependence:
     def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> ClassParts:
         lines, node = self.program.texts[place.path].split("\n"), self.statement(place).node
         assert isinstance(node, ast.ClassDef)
-        return ClassParts(node, roots, lines, self._foreign_names(place.path))
+        return ClassParts(node, roots, lines, self._foreign_names(place.path), self.ready_members.get(place, ()))
 
     def _foreign_names(self, path: str) -> frozenset[str]:
         """The names that a module imports from outside the repository."""
@@ -214,6 +223,7 @@ class Dependence:
             for name in nested.names:
                 for _, target in name if isinstance(name, tuple) else ():
                     self._need(target, None, place.path)
+        starred = self.program.rebound_stars(place.path).get(place.index, {})
         near = self._distance.get(place, 0)
         for bound in statement.binds | statement.globals_written | starred.keys():
             own = Definition(place.path, bound)
@@ -223,7 +233,6 @@ class Dependence:
     def _need(self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1) -> None:
         if isinstance(target, Definition):
             if not self._repeated(target.path):
-        starred = self.program.rebound_stars(place.path).get(place.index, {})
                 position = None
             stronger = strong and target not in self._strong
             if stronger:
@@ -278,6 +287,7 @@ class Dependence:
         end = len(scope.statements) if position is None else position
         before = [i for i in indices if i < end] or indices
         reaching: list[int] = []
+        stars = self.program.rebound_stars(definition.path)
         for index in reversed(before):
             reaching.append(index)
             if definition.name in scope.statements[index].definite or index in stars:
@@ -287,7 +297,6 @@ class Dependence:
             for s in scope.statements
             if not s.guarded and reaching[-1] < s.index < end and definition.name in changed_names(s)
         ]
-        stars = self.program.rebound_stars(definition.path)
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
     def _include_set_ups(self) -> bool:

@@ -63,7 +63,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
         own = external.module.replace(".", "_")
         claim(external, external.alias, path, [own] if external.attribute is None and own not in aliases else [])
     claim_all(list(need.included))
-    for definition in need.cut:
+    for definition in (*need.cut, *sorted(need.ready, key=lambda each: (each.path, each.name))):
         claim(definition, definition.name, definition.path)
     for path in need.namespaces:
         stem = path.rstrip("/").removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]

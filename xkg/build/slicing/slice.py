@@ -7,7 +7,7 @@ repository are removed, and all other imports are merged at the top. Nothing is 
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -48,8 +48,8 @@ class Slice(Value):
     with the requested symbols. `packages` lists top-level imports from outside the standard library.
 
     `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
-    `outlines` lists their signatures. `notes` describes
-    code that static slicing cannot follow."""
+    `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included classes, in order. `notes`
+    describes code that static slicing cannot follow."""
 
     source: str
     derived_from: tuple[str, ...] = ()
@@ -57,6 +57,7 @@ class Slice(Value):
     missing: dict[str, str] = Field(default={})
     cut: tuple[str, ...] = ()
     outlines: tuple[str, ...] = ()
+    gaps: dict[str, tuple[LineRange, ...]] = Field(default={})
     notes: tuple[str, ...] = ()
     refused: str = ""
 
@@ -68,22 +69,26 @@ def slice_symbols(
     max_lines: int = MAX_LINES,
     whole_classes: bool = False,
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
+    ready: Collection[str] = (),
+    outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
     """Returns one self-contained module for the symbols.
 
     A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
     methods and attributes that are needed, with the signatures of all other members as comments. If the id of a module
-    is in `lines`, only the statements on those lines and their dependencies are included.
+    is in `lines`, only the statements on those lines and their dependencies are included. Functions and methods in
+    `ready` are omitted unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
-    the symbols themselves. Raises `UnknownIdError` for an id that is not in the codebase."""
+    the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
+    not in the codebase."""
     known = codebase.symbols()
-    for identity in symbol_ids:
+    for identity in (*symbol_ids, *ready):
         if identity not in known:
             raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; use the id of a parsed symbol")
     try:
-        slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes)
-        return slicer.slice(symbol_ids, lines)
+        slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes, outlined)
+        return slicer.slice(symbol_ids, lines, ready)
     except RecursionError:
         return Slice(source="", refused="the source is nested too deeply for this Python")
 
@@ -113,16 +118,20 @@ class _Slicer:
         program: Program,
         max_lines: int,
         whole_classes: bool,
+        outlined: Callable[[str], bool],
     ) -> None:
         self.codebase = codebase
         self.program = program
-        self.need = Dependence(program, max_lines, whole_classes=whole_classes)
+        self.need = Dependence(program, max_lines, whole_classes=whole_classes, outlined=outlined)
         self.sources: dict[str, Source] = {}
         self.flat: dict[Target, str] = {}
 
-    def slice(self, requested: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> Slice:
+    def slice(
+        self, requested: Sequence[str], lines: Mapping[str, Sequence[LineRange]], ready: Collection[str]
+    ) -> Slice:
         symbols = self.codebase.symbols()
         seeds: dict[Place, list[ast.stmt]] = {}
+        self._leave_out(symbols[identity].symbol for identity in ready)
         for identity in requested:
             symbol = symbols[identity].symbol
             language = self.codebase.module(symbol).language
@@ -135,9 +144,9 @@ class _Slicer:
                 where = f"line {symbol.start_line} of {symbol.path}"
                 return Slice(source="", refused=f"{where} is not a statement that can stand alone in this Python")
             for place in found:
-                member = self._member(place, symbol)
-                whole = member is None or (place in seeds and not seeds[place])
-                seeds[place] = [] if member is None or whole else [*seeds.get(place, ()), member]
+                wanted = self._wanted(place, symbol)
+                whole = not wanted or (place in seeds and not seeds[place])
+                seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
         self.need.grow(seeds)
         self.flat = flat_names(self.need, list(seeds))
         order = self.need.order(list(seeds))
@@ -148,7 +157,7 @@ class _Slicer:
         written = module_scope(source)
         if written is None:
             return Slice(source="", refused="its parts do not form a module that this Python can parse")
-        left_out = {self.flat.get(d, d.name) for d in self.need.cut}
+        left_out = {self.flat.get(d, d.name) for d in (*self.need.cut, *self.need.ready)}
         for name in undefined_names(written):
             if name not in missing and name not in left_out:
                 missing[name] = "nothing in the slice defines it"
@@ -159,6 +168,7 @@ class _Slicer:
             missing=missing,
             cut=tuple(cut),
             outlines=tuple(line for definition in self.need.cut for line in self._outline(definition)),
+            gaps=self._gaps(),
             notes=self._notes(),
         )
 
@@ -184,6 +194,22 @@ class _Slicer:
             for s in scope.statements
             if s.first_line <= symbol.start_line <= s.last_line and (s.binds or s.node.lineno == symbol.start_line)
         ][:1]
+
+    def _leave_out(self, ready: Iterable[Symbol]) -> None:
+        for symbol in ready:
+            for place in self._seeds(symbol) if self.program.scope(symbol.path) is not None else ():
+                member, statement = self._member(place, symbol), self.need.statement(place)
+                if member is not None and first_line(member) == symbol.start_line:
+                    self.need.ready_members.setdefault(place, set()).add(member)
+                elif statement.first_line == symbol.start_line:
+                    self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
+
+    def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
+        """The class members that a symbol requires. Returns an empty list if the whole statement is required."""
+        member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
+        if member is None and left_out:
+            return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
+        return [] if member is None else [member]
 
     def _member(self, place: Place, symbol: Symbol) -> ast.stmt | None:
         """The class member that is, or contains, this symbol. Returns None if the symbol is a whole statement."""
@@ -381,6 +407,14 @@ class _Slicer:
         if parts is None or not parts.gaps:
             return not is_inner
         return is_inner and all(parts.holds(line) for line in range(symbol.start_line, symbol.end_line + 1))
+
+    def _gaps(self) -> dict[str, tuple[LineRange, ...]]:
+        found: dict[str, list[LineRange]] = {}
+        for place in sorted(self.need.included, key=lambda place: (place.path, place.index)):
+            parts = self.need.parts.get(place)
+            for gap in parts.gaps if parts is not None else ():
+                found.setdefault(place.path, []).append(LineRange(start_line=gap.first, end_line=gap.last))
+        return {path: tuple(ranges) for path, ranges in found.items()}
 
     def _outline(self, definition: Definition) -> Iterator[str]:
         scope = self.need.scope(definition.path)

@@ -113,3 +113,28 @@ def test_long_docstrings_do_not_cost_a_place_the_functions_that_it_calls() -> No
     assert not any("omitted to save space" in remark for remark in found.remarks)
     assert "Remark 70 about" in found.code.partition("def outer")[2]
     assert "Remark 70 about" not in found.code.partition("def outer")[0]
+
+
+def test_only_what_is_left_out_is_said_not_to_be_shown_again() -> None:
+    text = "def base(x):\n    return x * x\n\n\nclass B:\n    def base(self):\n        return 1\n\n\n"
+    text += "def f(x):\n    def g(y):\n        return y + B().base() + base(x)\n    return g(x)\n"
+    codebase, top = codebase_of({"a.py": text}), "local:made@0123456789:a.py::"
+    ready = {f"{top}base": "Base", f"{top}f.g": "Inner", f"{top}B.base": "Method"}
+    found = material(codebase, [f"{top}f"], {}, ready)
+    assert "x * x" not in found.code
+    assert "def g(y)" in found.code
+    [remark] = [each for each in found.remarks if "Not shown again" in each]
+    assert "Base" in remark
+
+
+def test_of_vendored_packages_there_are_outlines() -> None:
+    files = {
+        "gp/setup.py": "import setuptools\n",
+        "gp/__init__.py": "",
+        "gp/kernel.py": "def covar(x):\n    return x * x\n",
+        "model.py": "from gp.kernel import covar\n\ndef fit(x):\n    return covar(x) + 1\n",
+    }
+    found = material(codebase_of(files), [symbol("model.py::fit")])
+    assert "x * x" not in found.code
+    assert "# def covar(x)" in found.code
+    assert "x * x" in material(codebase_of(files), [symbol("gp/kernel.py::covar")]).code

@@ -124,6 +124,9 @@ def test_a_composite_has_its_components_code_in_front() -> None:
     assert inputs["components"].startswith("import math\n\n# --- component: Decay\nFLOOR = 1e-8\n")
     assert "_all" not in inputs["components"]
     assert "return max(FLOOR, math.exp(-step))" in inputs["components"]
+    assert "math.exp" not in inputs["code"]
+    assert "def decay" not in inputs["code"]
+    assert inputs["remarks"] == "- Not shown again, since the component Decay was made from it: rates.py::decay"
     assert "math.exp" in draft.excerpt
     assert draft.implementation.startswith('"""Schedules."""\n\nimport math\n\n# --- component: Decay\nFLOOR = 1e-8\n')
     assert "# --- new\ndef schedule" in draft.implementation

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from xkg.build.code.codebase import Codebase, comment_mark
 from xkg.build.guided.lookup import place_of
+from xkg.build.guided.vendored import is_inside, vendored_folders
 from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
@@ -28,8 +29,8 @@ _MOST_OUTLINED = 3_000
 @dataclass(frozen=True)
 class Material:
     """The code shown to the model, as text in `code`. `used` are the located symbols in the code; `sources` adds the
-    dependencies of these symbols. `packages` are
-    third-party imports. `remarks` describe special circumstances, one per line."""
+    dependencies of these symbols. `packages` are third-party imports. `remarks` describe special circumstances, one per
+    line."""
 
     code: str
     used: tuple[str, ...]
@@ -42,10 +43,12 @@ def material(
     codebase: Codebase,
     located: Sequence[str],
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
+    ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
     """Collects the located symbols, best first, and their dependencies, nearest first, in at most 52,100 bytes. Symbols
     that do not fit are listed at the end of the code; for dependencies, the list includes signatures. If `lines` are
-    given for a located file, only these lines and their dependencies are shown."""
+    given for a located file, only these lines and their dependencies are shown. Symbols in `ready` are only mentioned
+    in a remark; `ready` maps each symbol's id to the name of the component written from that symbol."""
     symbols = codebase.symbols()
     used, refused, left_out = list[str](), dict[str, str](), list[str]()
     room = MOST_LOCATED
@@ -62,11 +65,15 @@ def material(
             refused[identity] = why
         else:
             used.append(identity)
-    cut = _fitting_slice(codebase, used, lines) if used else Slice(source="")
+    cut = _fitting_slice(codebase, used, lines, tuple(ready)) if used else Slice(source="")
     remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
         remarks.append(f"Used, but omitted to save space: {names}; signatures are at the end of the code")
+    hidden = {identity: of for identity, of in ready.items() if not _is_shown(codebase, cut, identity)}
+    for component in dict.fromkeys(hidden.values()):
+        names = ", ".join(place_of(symbols[identity].symbol) for identity, of in hidden.items() if of == component)
+        remarks.append(f"Not shown again, since the component {component} was made from it: {names}")
     parts = list(filter(None, [cut.source, *_verbatim(codebase, [symbols[each].symbol for each in refused])]))
     if cut.outlines or left_out:
         parts.append(_named(cut.outlines, [symbols[identity].symbol for identity in left_out]))
@@ -105,6 +112,15 @@ def narrowed(
     full."""
     symbols = codebase.symbols()
     return {each: lines[each] for each in located if each in lines and symbols[each].symbol.kind == "module"}
+
+
+def _is_shown(codebase: Codebase, cut: Slice, identity: str) -> bool:
+    """Whether a slice contains a symbol, by itself or inside a function or class."""
+    symbols = codebase.symbols()
+    symbol = symbols[identity].symbol
+    outer = (symbols[each].symbol for each in cut.derived_from if symbols[each].symbol.kind != "module")
+    left_out = any(gap.start_line <= symbol.start_line <= gap.end_line for gap in cut.gaps.get(symbol.path, ()))
+    return not left_out and any(_contains(each, symbol) for each in outer)
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange]) -> int:
@@ -152,16 +168,23 @@ def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
     return "\n".join([*lines, *(["# … and more"] if room <= 0 else [])]) + "\n"
 
 
-def _fitting_slice(codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]]) -> Slice:
+def _fitting_slice(
+    codebase: Codebase, located: Sequence[str], lines: Mapping[str, Sequence[LineRange]], ready: Sequence[str]
+) -> Slice:
     """Returns the slice of these symbols. Dependencies are dropped if the slice would be too long. Docstrings of
     dependencies, and of symbols of which only some `lines` are shown, are shortened."""
+    vendored = vendored_folders(codebase)
+
+    def outlined(path: str) -> bool:
+        return is_inside(path, vendored)
+
     symbols = {identity: codebase.symbols()[identity].symbol for identity in located}
     whole = {symbol.qualified_name for identity, symbol in symbols.items() if identity not in lines}
     own = sum(_wanted_size(codebase, symbol, lines.get(identity, ())) for identity, symbol in symbols.items())
     limit = min(MAX_BYTES, max(_MOST_NEEDED, own + _BESIDE))
     most = MAX_LINES
     while True:
-        cut = slice_symbols(codebase, located, max_lines=most, lines=lines)
+        cut = slice_symbols(codebase, located, max_lines=most, lines=lines, ready=ready, outlined=outlined)
         source = with_short_docstrings(cut.source, whole)
         size = _size(source)
         if size <= limit or most <= 1:

@@ -20,7 +20,7 @@ from xkg.build.guided.lookup import Lookup, place_of
 from xkg.build.slicing.compose import Part, compose, rendered
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask, More
-from xkg.model import Departure, LineRange, Technique, describe_package
+from xkg.model import Departure, LineRange, Symbol, Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
@@ -120,8 +120,8 @@ def size_of(task: Task, codebase: Codebase) -> int:
 class Writing:
     """A question that asks for the code for several techniques. A task comes after the tasks for its components. If an
     environment `installed` is given, only its packages can be imported. `made` is the code for components (technique →
-    component) that are `inside` a task but not in this question.
-    `shared` is the text that the review also begins with."""
+    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins
+    with."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class Writing:
         done = [component for task in tasks for component in task.components]
         components = list({component.technique: component for component in [*done, *inside]}.values())
         located = tuple(dict.fromkeys(symbol for task in tasks for symbol in task.located))
-        found = material(codebase, located, self._narrowed(tasks))
+        found = material(codebase, located, self._narrowed(tasks), _made_from(codebase, located, components))
         self._allowed, unavailable = _allowed(found, components, installed)
         absent = [f"{_NO_CODE}: {name}" for name in dict.fromkeys(name for task in tasks for name in task.absent)]
         self.shared = Shared.of(
@@ -229,7 +229,8 @@ class Writing:
         return "\n".join(faults(module, _parts(task, made), self._allowed))
 
     def _material(self, task: Task) -> Material:
-        return material(self._codebase, task.located, self._narrowed([task]))
+        made = _made_from(self._codebase, task.located, task.components)
+        return material(self._codebase, task.located, self._narrowed([task]), made)
 
     def _narrowed(self, tasks: Sequence[Task]) -> dict[str, Sequence[LineRange]]:
         """Returns the lines of the located symbols that no task needs in full."""
@@ -339,6 +340,26 @@ def _joined(own: str, others: Iterable[str]) -> str:
     known = dict.fromkeys(map(str.strip, _PART.split(own)))
     more = dict.fromkeys(part.strip() for excerpt in others for part in _PART.split(excerpt))
     return "\n".join([own, *(f"{part}\n" for part in more if part not in known)])
+
+
+def _made_from(codebase: Codebase, located: Sequence[str], components: Sequence[Component]) -> dict[str, str]:
+    """Maps the ids of functions and methods to the name of the first component made from them. Symbols that are
+    themselves located, or that share lines with a located function, are excluded."""
+    symbols = codebase.symbols()
+    own = [symbols[identity].symbol for identity in located]
+    made = {source: c.name for c in reversed(components) for source in c.sources if source in symbols}
+    return {
+        identity: name
+        for identity, name in made.items()
+        if symbols[identity].symbol.kind in ("function", "method")
+        and not any(_overlap(symbols[identity].symbol, other) for other in own)
+    }
+
+
+def _overlap(symbol: Symbol, located: Symbol) -> bool:
+    if symbol.path != located.path or located.kind in ("class", "module"):
+        return symbol.id == located.id
+    return symbol.start_line <= located.end_line and located.start_line <= symbol.end_line
 
 
 def _allowed(
