@@ -36,7 +36,12 @@ def faults_of(test: str) -> str:
             "import svgd\n\ndef f(x):\n    return svgd.f(x)\n",
             "svgd, which is not allowed (allowed packages: numpy, torch)",
         ),
+        ("def f(x):\n    return open(x).read()\n", "it calls open (line 2)"),
+        ("import torch\n\ndef f(x):\n    return torch.load(x)\n", "it calls torch.load"),
+        ("import torch\n\ndef f(x):\n    return x.from_pretrained('a')\n", "it calls x.from_pretrained"),
         ("RATE = 3\n", "no public function or class"),
+        ("def f(x):\n    return x + 1\n\ndef g(x):\n    pass\n", "g has no working body"),
+        ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no working body"),
     ],
 )
 def test_faults_of_an_implementation_are_reported(source: str, words: str) -> None:

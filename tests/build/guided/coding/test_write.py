@@ -268,3 +268,15 @@ def test_a_method_calls_components_of_the_same_answer() -> None:
     assert proven(draft) is Level.TESTED
     assert "does not define" not in str(draft)
     assert "undefined: decay" in str(writing.draft(STEPS, whole))
+
+
+def test_all_faults_are_reported_together() -> None:
+    wrong = DECAY | {
+        "implementation": "import argparse\n\ndef decay(x):\n    return open(x)\n",
+        "test": "x = 1",
+        "documentation": "",
+    }
+    model = answering(wrong, DECAY)
+    written(model)
+    complaint = str(model.requests[0][3])
+    assert all(word in complaint for word in ("argparse", "open", "imports nothing", "asserts nothing", "it is empty"))

@@ -9,15 +9,20 @@ from xkg.model import Level
 from xkg.sandbox.evidence.mutation import stubs
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.sandbox.evidence.tampering import bound_names
 
 # Modules that are not part of a method's own code.
 PLUMBING = frozenset(
     "argparse absl click fire hydra matplotlib ml_collections omegaconf seaborn tensorboard tensorboardX tqdm "
     "unittest pytest wandb".split()
 )
-
 _OUTSIDE = frozenset(
     "ftplib http requests shutil socket socketserver ssl subprocess tempfile urllib webbrowser".split()
+)
+_REACHING = frozenset({"from_pretrained", "load_dataset", "load_state_dict_from_url", "urlopen", "urlretrieve"})
+_FILE_CALLS = frozenset(
+    "torch.load torch.save torch.hub.load np.load np.save np.savez np.loadtxt np.savetxt os.system os.makedirs "
+    "os.mkdir os.remove os.listdir pd.read_csv pd.read_json pickle.load pickle.dump json.load json.dump".split()
 )
 
 
@@ -30,8 +35,12 @@ def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str
         return
     tree = syntax_tree(source)
     yield from _imports("implementation", tree, allowed)
+    yield from _reaches_out("implementation", tree)
     if not stubs(source):
         yield "implementation: it has no public function or class with a working body"
+    empty = [node.name for node in _functions(tree) if _is_stub(node)]
+    if empty:
+        yield f"implementation: {', '.join(empty[:5])} has no working body; write it, or make it a parameter"
 
 
 def script_faults(test: str, implementation: str, allowed: Collection[str]) -> Iterator[str]:
@@ -43,6 +52,7 @@ def script_faults(test: str, implementation: str, allowed: Collection[str]) -> I
         return
     tree = syntax_tree(test)
     yield from _imports("test", tree, {*allowed, "implementation"})
+    yield from _reaches_out("test", tree)
     names, whole = _imported_from_implementation(tree)
     if not names and not whole:
         yield "test: it imports nothing from implementation; write `from implementation import …` with the names tested"
@@ -79,6 +89,43 @@ def _imports(where: str, tree: ast.Module, allowed: Collection[str]) -> Iterator
             elif top not in allowed and top not in sys.stdlib_module_names:
                 named = ", ".join(sorted(set(allowed) - {"implementation"})) or "none"
                 yield f"{where}: it imports {top}, which is not allowed (allowed packages: {named})"
+
+
+def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
+    own = bound_names(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = _dotted(node.func)
+            opens = called == "open" and "open" not in own
+            if opens or called in _FILE_CALLS or called.rpartition(".")[2] in _REACHING - own:
+                yield f"{where}: it calls {called} (line {node.lineno}), but it has no access to files or the network"
+
+
+def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in tree.body:
+        for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield inner
+
+
+def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    marks = {ast.unparse(mark).rpartition(".")[2] for mark in function.decorator_list}
+    if marks & {"abstractmethod", "overload"} or function.name == "__init__":
+        return False
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    match body:
+        case [] | [ast.Pass()]:
+            return True
+        case [ast.Raise(exc=error)] if error is not None:
+            return "NotImplementedError" in ast.unparse(error) and not _is_base(function)
+        case _:
+            return False
+
+
+def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the function is a method that subclasses must override."""
+    arguments = [*function.args.posonlyargs, *function.args.args]
+    return bool(arguments) and arguments[0].arg == "self"
 
 
 def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
