@@ -186,3 +186,16 @@ def test_numbers_in_brackets_of_the_paper_s_own_lead_nowhere(tmp_path: Path) -> 
     )
     assert "cites no passage" in (model.requests[0][3] or "")
     assert found.techniques[0].excerpts
+
+
+def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(document: Document) -> None:
+    found, _ = read(document, good)
+    assert [(r.id, r.description) for r in found.resources] == [
+        (f"{PAPER}#resource/1", "Code: https://github.com/example/tidecache")
+    ]
+
+    def with_release(inputs: Mapping[str, str]) -> dict[str, Any]:
+        released = component("TideCache code", type="resource", definition="At github.com/example/tidecache.")
+        return answer(*good(inputs)["components"], released)
+
+    assert [r.name for r in read(document, with_release)[0].resources] == ["TideCache code"]

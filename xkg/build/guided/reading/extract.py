@@ -17,6 +17,7 @@ from xkg.build.guided.reading.paper_text import paper_text
 from xkg.build.guided.reading.passages import Passages, read_passages
 from xkg.build.guided.reading.public_code import PublicCode, public_code
 from xkg.build.paper.document import Document
+from xkg.build.techniques import claims
 from xkg.build.techniques.extract import Extraction, freeze
 from xkg.build.techniques.names import words
 from xkg.build.techniques.tree import MAX_TECHNIQUES, Node
@@ -111,10 +112,7 @@ def extract_with_model(
             Finding(id=f"{paper_id}#finding/{n}", name=c.name.strip(), description=c.definition or None)
             for n, c in enumerate((c for c in answer.components if c.type == "finding"), start=1)
         ),
-        resources=tuple(
-            Resource(id=f"{paper_id}#resource/{n}", name=c.name.strip(), description=c.definition or None)
-            for n, c in enumerate((c for c in answer.components if c.type == "resource"), start=1)
-        ),
+        resources=_resources(answer, passages, paper_id),
         outside=tuple(_hidden(outside, techniques, passages, code)),
         places=used,
         nothing_in=tuple(each.symbol for each in code if each.symbol not in reached),
@@ -288,3 +286,17 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
             node.parent = nodes[parent]
             nodes[parent].children.append(node)
     return tops
+
+
+def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
+    """Returns the resources that the model lists, plus the addresses of any releases that it omitted."""
+    rows = [(c.name.strip(), c.definition or None) for c in answer.components if c.type == "resource"]
+    listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
+    for found in claims.resources(passages.reader, paper_id):
+        address = _ADDRESS.search(found.description or "")
+        if address and _bare(address[0]) not in listed_text:
+            rows.append((found.name, found.description))
+    return tuple(
+        Resource(id=f"{paper_id}#resource/{n}", name=name, description=text)
+        for n, (name, text) in enumerate(rows, start=1)
+    )
