@@ -14,7 +14,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, debug
 from xkg.build.guided.checking.fidelity import review
 from xkg.build.guided.checking.judge import Checked, check, proved
-from xkg.build.guided.checking.strengthen import strengthen
+from xkg.build.guided.checking.strengthen import only_defaults, strengthen
 from xkg.build.guided.code_answers import Shared
 from xkg.build.guided.definition_statements import numbered
 from xkg.build.guided.draft import Draft, UsedComponent
@@ -185,7 +185,20 @@ def test_a_revision_that_breaks_the_code_is_dropped() -> None:
     assert (done.draft, done.level) == (cubed(), Level.TESTED)
     assert done.evidence[-1].reason is not None
     assert "cubes the weights" in done.evidence[-1].reason
+    assert "a revision was not used, since it was no better (" in done.evidence[-1].reason
     assert (requested_prompts(ask).count("repair"), requested_prompts(ask).count("fidelity")) == (ROUNDS, 1)
+
+
+def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:
+    start = GOOD.model_copy(update={"excerpt": LINES.replace("1.0 / sum(x ** 2 for x in n)", "n")})
+    worse = MODULE.replace("    return [v / total", "    count = len(values) ** 3 - 1\n    return [v / total")
+    done = checked(start, model_of({"fidelity": [FAITHFUL], "revise": [edit("", worse)], "recheck": [FAITHFUL]}))
+    assert done.draft == start
+    own, other = share(MODULE, start.excerpt), share(worse, start.excerpt)
+    assert other < own < 0.7
+    reason = done.evidence[-1].reason or ""
+    assert reason.startswith(f"not faithful: {own:.1%} of its statements")
+    assert f"no better (not faithful: {other:.1%} of its statements" in reason
 
 
 def test_unrelated_code_is_reported_and_not_repaired() -> None:
@@ -413,6 +426,7 @@ def test_a_test_that_misses_a_whole_statement_is_sharpened_though_it_suffices() 
     ask = model_of({"strengthen": [edit("", POSITIVE + NEGATIVE, "test")]})
     after = strengthen(state, quickly, ask)
     assert requested_prompts(ask) == ["strengthen"]
+    assert "scaled(power): never given another value than the default" in ask.requests[0][2]["unnoticed"]
     assert not [s for s in after.proof.evidence.survivors if s.change.endswith(" left out")]
     none = model_of({"strengthen": [AnswerError("strengthen: none")]})
     assert strengthen(state, quickly, none).failed is None
@@ -425,6 +439,13 @@ def test_a_conversion_that_a_test_cannot_notice_asks_nothing() -> None:
     left_out = [s.change for s in state.proof.evidence.survivors if s.change.endswith(" left out")]
     assert left_out == ["values = copy.copy(values) left out"], state.proof
     assert strengthen(state, quickly, model_of({})) == state
+
+
+def test_parameters_that_a_test_leaves_at_their_defaults_are_named() -> None:
+    draft = GOOD.model_copy(update={"implementation": WEIGHTED, "test": POSITIVE})
+    assert only_defaults(draft) == ["scaled(power)"]
+    assert only_defaults(draft.model_copy(update={"test": "assert scaled([1.0], 2.0)"})) == []
+    assert only_defaults(draft.model_copy(update={"test": "assert scaled([1.0], power=2.0)"})) == []
 
 
 # --- what follows the definition where the lines have nothing

@@ -90,6 +90,7 @@ def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> De
 
 
 def _revised(state: Debugged, fidelity: Fidelity | None, failed: str | None, trial: Trial, ask: Ask) -> Checked:
+    unused = ""
     if fidelity is not None and failed is None and _is_repairable(state, fidelity):
         after = revise(state, fidelity, trial, ask)
         if _is_same_code(after.draft, state.draft):
@@ -98,13 +99,22 @@ def _revised(state: Debugged, fidelity: Fidelity | None, failed: str | None, tri
             again, failed = _review_again(state, fidelity, after, ask)
             best = _rank(after, again) > _rank(state, fidelity)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
+            unused = "" if best else _why_unused(after, again)
             state = after if best else state.model_copy(update=counts)
             fidelity = again if best else fidelity
-    return _checked(state, fidelity, state.failed or failed)
+    return _checked(state, fidelity, state.failed or failed, unused)
 
 
 def _is_same_code(one: Draft, other: Draft) -> bool:
     return (one.implementation, one.test) == (other.implementation, other.test)
+
+
+def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
+    """Returns the reason why a revision is not better than the original code."""
+    evidence = after.proof.evidence
+    if evidence.level.rank < Level.TESTED.rank:
+        return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
+    return _why_not_faithful(fidelity, "it was not compared")
 
 
 def revise(state: Debugged, fidelity: Fidelity, trial: Trial, ask: Ask) -> Debugged:
@@ -215,7 +225,7 @@ def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
     return "\n".join(findings)
 
 
-def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> Checked:
+def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unused: str = "") -> Checked:
     evidence = state.proof.evidence
     update: dict[str, object] = {"fidelity": fidelity, "repairs": state.repairs}
     if evidence.level is Level.TESTED:
@@ -223,6 +233,8 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> 
             update |= {"level": Level.FAITHFUL, "reason": None}
         else:
             update["reason"] = _why_not_faithful(fidelity, failed)
+            if unused:
+                update["reason"] = f"{update['reason']}; a revision was not used, since it was no better ({unused})"
     elif failed is not None:
         update["reason"] = f"{evidence.reason or evidence.level.value}; not checked further because {failed}"
     elif state.stopped is not None and not state.passed:

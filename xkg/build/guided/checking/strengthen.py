@@ -1,17 +1,20 @@
 """Asks a model to strengthen a test that passes but misses some changes to the code."""
 
 import ast
+from collections.abc import Iterator, Sequence
 
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.run_report import steady
+from xkg.build.guided.draft import Draft
 from xkg.build.similarity.operations import operations
 from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Proof
 from xkg.sandbox.evidence.mutation import STATEMENT_LEFT_OUT
+from xkg.sandbox.evidence.own_statements import own_lines
 
 _MOST_CHANGES = 12
 _MOST_LINES = 12
@@ -30,7 +33,10 @@ def strengthen(state: Debugged, trial: Trial, ask: Ask, *, rounds: int = ROUNDS)
     proven = state.proof.cause is Cause.PASSES and not _statements_left_out(draft.implementation, state.proof.evidence)
     if proven or state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED, Cause.PASSES):
         return state
-    inputs = {"definition": draft.text, "unnoticed": unnoticed(draft.implementation, state.proof.evidence)}
+    found = [unnoticed(draft.implementation, state.proof.evidence)]
+    if names := only_defaults(draft):
+        found.append(f"- {', '.join(names)}: never given another value than the default")
+    inputs = {"definition": draft.text, "unnoticed": "\n".join(found)}
     before = state.failed
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
     if answer is None and state.proof.cause is Cause.PASSES:
@@ -78,6 +84,50 @@ def _statements_left_out(implementation: str, evidence: Evidence) -> bool:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and not operations(node.value, ())
     }
     return not lines <= conversions
+
+
+def only_defaults(draft: Draft) -> list[str]:
+    """Returns the optional parameters in the draft's own public API that the test never sets, as `function(parameter)`,
+    in order."""
+    module, test = parse_ast(draft.implementation), parse_ast(draft.test)
+    if module is None or test is None:
+        return []
+    own = own_lines(draft.implementation, [component.implementation for component in draft.components])
+    calls: dict[str, list[ast.Call]] = {}
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            calls.setdefault(name, []).append(node)
+    found: list[str] = []
+    for name, function, bound in _public_functions(module):
+        if function.lineno not in own or name not in calls:
+            continue
+        positional = [*function.args.posonlyargs, *function.args.args][bound:]
+        optional = [a.arg for a in positional[len(positional) - len(function.args.defaults) :]]
+        optional += [a.arg for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d]
+        order = [a.arg for a in positional]
+        found += [f"{name}({each})" for each in optional if not any(_gives(call, each, order) for call in calls[name])]
+    return found
+
+
+def _public_functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, int]]:
+    """Yields the name used to call each function, the function, and its number of implicit arguments (`self`)."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield node.name, node, 0
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef) and (inner.name == "__init__" or inner.name[:1] != "_"):
+                    static = any(getattr(mark, "id", "") == "staticmethod" for mark in inner.decorator_list)
+                    yield node.name if inner.name == "__init__" else inner.name, inner, 0 if static else 1
+
+
+def _gives(call: ast.Call, parameter: str, order: Sequence[str]) -> bool:
+    if any(keyword.arg in (parameter, None) for keyword in call.keywords):
+        return True
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return True
+    return parameter in order and order.index(parameter) < len(call.args)
 
 
 def unnoticed(implementation: str, evidence: Evidence) -> str:

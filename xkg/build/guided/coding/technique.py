@@ -12,6 +12,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import each_of, in_dependency_order, waves
 from xkg.build.guided.checking.debug import Debugged
 from xkg.build.guided.checking.judge import Checked, check, proved
+from xkg.build.guided.checking.strengthen import only_defaults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.coding.write import Component, Declined, Outcome, Task, Writing, Written, size_of, together
@@ -359,8 +360,11 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
         reason = parsed.reason or "not run: no sandbox on this machine"
         return _node(written, [parsed.model_copy(update={"reason": reason})])
     final = _with_sources(checked.draft, context.codebase)
+    documentation = final.documentation
+    if names := only_defaults(final):
+        documentation += f" Its test uses only the defaults for {', '.join(f'`{name}`' for name in names)}."
     evidence = [*checked.evidence[:-1], with_departures_of(final, task.components, checked.evidence[-1])]
-    coded = _node(final, evidence)
+    coded = _node(final.model_copy(update={"documentation": documentation}), evidence)
     return coded.model_copy(
         update={"failed": checked.failed, "refused": checked.refused, "final": context.trials.final}
     )
