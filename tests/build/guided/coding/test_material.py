@@ -138,3 +138,12 @@ def test_of_vendored_packages_there_are_outlines() -> None:
     assert "x * x" not in found.code
     assert "# def covar(x)" in found.code
     assert "x * x" in material(codebase_of(files), [symbol("gp/kernel.py::covar")]).code
+
+
+def test_what_stands_as_in_its_file_is_not_said_to_be_left_out() -> None:
+    ready = {symbol("old.py::speak"): "Speech", symbol("rates.py::alone"): "Alone"}
+    found = material(codebase_of(FILES), [symbol("rates.py::decay"), symbol("old.py::shout")], {}, ready)
+    assert "def speak" in found.code
+    assert [remark for remark in found.remarks if "Not shown again" in remark] == [
+        "Not shown again, since the component Alone was made from it: rates.py::alone"
+    ]

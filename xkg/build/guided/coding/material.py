@@ -70,7 +70,12 @@ def material(
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
         remarks.append(f"Used, but omitted to save space: {names}; signatures are at the end of the code")
-    hidden = {identity: of for identity, of in ready.items() if not _is_shown(codebase, cut, identity)}
+    as_in_file = {symbols[each].symbol.path for each in refused}
+    hidden = {
+        identity: of
+        for identity, of in ready.items()
+        if symbols[identity].symbol.path not in as_in_file and not _is_shown(codebase, cut, identity)
+    }
     for component in dict.fromkeys(hidden.values()):
         names = ", ".join(place_of(symbols[identity].symbol) for identity, of in hidden.items() if of == component)
         remarks.append(f"Not shown again, since the component {component} was made from it: {names}")
