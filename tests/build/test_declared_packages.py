@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.declared_packages import declared_packages
+from xkg.build.requirements import declared_packages
 
 
 @pytest.mark.parametrize(

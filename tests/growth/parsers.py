@@ -23,7 +23,6 @@ from xkg.build.code.languages.symbols import outline
 from xkg.build.code.languages.syntax_nodes import SECONDS, syntax_root
 from xkg.build.code.settings import settings_in
 from xkg.build.curation.repository_links import links_in
-from xkg.build.declared_packages import declared_packages
 from xkg.build.guided.checking.run_report import steady
 from xkg.build.guided.reading.definition_check import foreign_numbers
 from xkg.build.guided.reading.passages import read_passages
@@ -39,7 +38,7 @@ from xkg.build.paper.plain import plain
 from xkg.build.paper.reference_text import reference_from_text
 from xkg.build.repositories import git_directory
 from xkg.build.repositories.licenses import spdx
-from xkg.build.requirements import read_requirements, without_versions
+from xkg.build.requirements import declared_packages, read_requirements, without_versions
 from xkg.build.techniques.extract import extract
 from xkg.errors import XkgError
 from xkg.llm.parse_answer import UnusableError, read_answer

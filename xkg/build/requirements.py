@@ -8,13 +8,13 @@ import posixpath
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import yaml
 from packaging.requirements import InvalidRequirement, Requirement
 
-from xkg.build.declared_packages import declared_packages
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.packages.toml_text import read_toml
 
@@ -117,6 +117,23 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
     own = declared_packages(files)
     declared = [line for line in _declared(for_use, files) if _name(line) not in own]
     return Requirements(list(lines), declared)
+
+
+def declared_packages(files: Mapping[str, str]) -> frozenset[str]:
+    """Returns top-level import names of a repository's own packages in lower case, as declared in `files` (path →
+    text): `setup.py` (literals), `setup.cfg`, `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). The
+    project's name is also included. Files that do not parse are ignored."""
+    readers: dict[str, Callable[[str], Iterable[object]]] = {
+        "pyproject.toml": _names_in_pyproject,
+        "setup.cfg": _names_in_setup_cfg,
+        "setup.py": _names_in_setup_py,
+    }
+    names = set[str]()
+    for path, text in files.items():
+        with suppress(*_NOT_OF_ITS_KIND):
+            reader = readers.get(path.rpartition("/")[2])
+            names |= {_top(name) for name in list(reader(text) if reader else ()) if isinstance(name, str)}
+    return frozenset(names - {""})
 
 
 def _order(path: str) -> tuple[bool, int, bool, str]:
@@ -357,3 +374,55 @@ def _conda_version(version: str) -> str:
         exact = version.startswith("==") and not match[2]
         return f"=={match[1]}" if exact else f"=={match[1]}.*"
     return version if re.fullmatch(r"([<>]=?|!=|~=)\d[\w.]*(,([<>]=?|!=|~=)\d[\w.]*)*", version) else ""
+
+
+# --- a project's own packages
+
+
+def _top(name: str) -> str:
+    return name.strip().partition(".")[0].replace("-", "_").lower()
+
+
+def _names_in_setup_py(text: str) -> Iterator[object]:
+    for call in ast.walk(syntax_tree(text)):
+        for keyword in call.keywords if isinstance(call, ast.Call) and _is_setup(call.func) else ():
+            match keyword.arg, keyword.value:
+                case "name", ast.Constant(value=name):
+                    yield name
+                case "packages" | "py_modules", ast.List(elts=listed) | ast.Tuple(elts=listed):
+                    yield from (item.value for item in listed if isinstance(item, ast.Constant))
+                case "package_dir", ast.Dict(keys=keys):
+                    yield from (key.value for key in keys if isinstance(key, ast.Constant))
+
+
+def _is_setup(function: ast.expr) -> bool:
+    return getattr(function, "id", None) == "setup" or getattr(function, "attr", None) == "setup"
+
+
+def _names_in_setup_cfg(text: str) -> Iterator[object]:
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(text)
+    yield parser.get("metadata", "name", fallback="")
+    for key in ("packages", "py_modules", "package_dir"):
+        lines = parser.get("options", key, fallback="").replace(",", "\n").splitlines()
+        yield from (line.partition("=")[0] for line in lines if not line.strip().startswith("find"))
+
+
+def _names_in_pyproject(text: str) -> Iterator[object]:
+    table = read_toml(text)
+    tool = table.get("tool", {})
+    yield table.get("project", {}).get("name")
+    poetry = tool.get("poetry", {})
+    yield poetry.get("name")
+    yield from (entry.get("include") for entry in poetry.get("packages", ()))
+    yield from _setuptools(tool.get("setuptools", {}))
+    yield tool.get("flit", {}).get("module", {}).get("name")
+    wheel = tool.get("hatch", {}).get("build", {}).get("targets", {}).get("wheel", {})
+    yield from (path.rstrip("/").rpartition("/")[2] for path in wheel.get("packages", ()))
+
+
+def _setuptools(table: Mapping[str, Any]) -> Iterator[object]:
+    packages = table.get("packages", ())
+    yield from packages if isinstance(packages, list) else ()
+    yield from table.get("py-modules", ())
+    yield from table.get("package-dir", {})

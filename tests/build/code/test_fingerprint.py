@@ -6,13 +6,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from xkg.build.code import fingerprint
-from xkg.build.code.fingerprint import DIGITS, fingerprinted, similarity
-from xkg.build.code.languages.grammars import grammars_of
+from xkg.build.code.fingerprint import fingerprinted, similarity
 from xkg.build.code.languages.python import analyse
-from xkg.build.code.languages.symbols import outline
 
 RUNS = np.random.default_rng(1).integers(0, 2**63, size=9_000, dtype=np.uint64)
-MINIMA = fingerprint._Minima(RUNS)
 ATTENTION = """\
 def attend(queries, keys, values, mask=None):
     scores = queries @ keys.T / keys.shape[-1] ** 0.5
@@ -69,24 +66,9 @@ def test_any_text_can_be_sketched(text: str) -> None:
         assert made == "" or (len(made) == 64 and similarity(made, made) == pytest.approx(1.0))
 
 
-def test_symbols_that_share_their_lines_share_the_hashes_of_their_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    mixed, hashed = fingerprint._mixed, 0
-
-    def counted(values: np.ndarray) -> np.ndarray:
-        nonlocal hashed
-        hashed += values.size
-        return mixed(values)
-
-    monkeypatch.setattr(fingerprint, "_mixed", counted)
-    text = "class A { " + "f(a) { return a + 1; } " * 500 + "}\n"
-    symbols = fingerprinted(outline("a.js", text, grammars_of("js", text))).symbols
-    assert len(symbols) == 502
-    assert len({s.symbol.fingerprint for s in symbols}) == 1
-    assert hashed < 502 * 200 * DIGITS  # not all tokens for each
-
-
 @given(st.integers(0, 9_000), st.integers(0, 9_000))
 def test_a_sketch_of_a_stretch_is_that_of_its_runs(first: int, end: int) -> None:
     assume(end - first >= 12)
-    directly = fingerprint._mixed(RUNS[first:end] ^ fingerprint._SEEDS).min(axis=1) & np.uint64(15)
-    assert MINIMA.sketch(first, end) == "".join(f"{digit:x}" for digit in directly)
+    hashes = [fingerprint._mixed(RUNS[first:end] ^ seed) for seed in fingerprint._SEEDS]
+    directly = "".join(f"{int(each.min()) % 16:x}" for each in hashes)
+    assert fingerprint._sketches(RUNS, [(0, 20), (first, end), (0, 9_000)])[1] == directly

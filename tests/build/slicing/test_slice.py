@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyflakes import checker, messages
 
-from tests.build.codebases import codebase_of, symbol
+from tests.build.codebases import MADE, codebase_of, symbol
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
-from xkg.build.slicing.slice import slice_symbols
+from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange
 
 TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"
@@ -100,15 +100,6 @@ def test_slices_of_a_tangled_package_give_what_the_package_gives(tangled: Codeba
     assert evaluate([tmp_path], cases) == expected
 
 
-def test_any_line_of_a_function_slices(tangled: Codebase) -> None:
-    functions = [source.symbol for source in tangled.symbols().values() if source.symbol.kind == "function"]
-    for each in functions:
-        for line in range(each.start_line + 1, each.end_line + 1):
-            at = LineRange(start_line=line, end_line=line)
-            result = slice_symbols(tangled, [each.id], lines={each.id: [at]})
-            assert undefined(result.source) == []
-
-
 def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
     refused = set()
     for identity, source in tangled.symbols().items():
@@ -153,6 +144,10 @@ STATE = {
     "main.py": "import state\nfrom state import level\ndef up():\n    state.level = state.level + 1\n"
     "    return state.level, level\n",
 }
+STAR = {
+    "lib.py": "rate = 1\n",
+    "m.py": "from lib import *\ndouble = rate * 2\nrate = 5\ndef f():\n    return double, rate\n",
+}
 ALIASES = {
     "a.py": "import math as m\ndef f():\n    return m.floor(2.5)\n",
     "b.py": "import cmath as m\nfrom a import f\ndef g():\n    return m.sqrt(-1), f()\n",
@@ -174,6 +169,7 @@ ALIASES = {
             id="a name that is assigned twice",
         ),
         pytest.param(STATE, "main.py::up", "[up(), up()]", [(1, 0), (2, 0)], id="state set through its module"),
+        pytest.param(STAR, "m.py::f", "f()", (2, 5), id="a name of a star import that is assigned again"),
         pytest.param(ALIASES, "b.py::g", "g()", (1j, 2), id="one alias for two packages"),
     ],
 )
@@ -200,6 +196,35 @@ def test_settings_of_a_used_package_come_along() -> None:
     assert "shuffle" not in source
 
 
+def of_notebook(*beginnings: str) -> str:
+    text = (
+        "import numpy as np\nimport matplotlib.pyplot as plt\n\ndef solve(w, x):\n    return np.linalg.solve(w, x)\n\n"
+        "def show(x):\n    plt.plot(x)\n\nnum = 3\nw = np.eye(num)\nshow(w)\nfit = solve(w, w)\nerrors = []\n"
+        "for n in range(num):\n    errors.append(fit[n])\n    show(errors)\ntimes = show(fit)\n"
+    )
+    numbers = [i for i, line in enumerate(text.split("\n"), 1) if any(line.startswith(b) for b in beginnings)]
+    whole = f"{MADE}:demo.py"
+    ranges = {whole: [LineRange(start_line=n, end_line=n) for n in numbers]}
+    return slice_symbols(codebase_of({"demo.py": text}), [whole], lines=ranges).source
+
+
+def test_some_lines_of_a_whole_file_come_with_what_they_need() -> None:
+    source = of_notebook("fit = solve")
+    assert source.startswith("import numpy as np\n")
+    for line in ("def solve(w, x):", "num = 3", "w = np.eye(num)", "fit = solve(w, w)"):
+        assert line in source
+    assert "plt" not in source
+    assert "errors" not in source
+    assert "times" not in source
+    function = of_notebook("def solve")
+    assert "return np.linalg.solve(w, x)" in function
+    assert "fit" not in function
+    loop = of_notebook("for n in range")
+    assert "errors.append(fit[n])" in loop
+    assert "times" not in loop
+    assert of_notebook() == of_notebook("import numpy")
+
+
 def test_a_seed_from_the_command_line_is_no_part_of_what_it_seeds() -> None:
     text = "import argparse, random\nopt = argparse.ArgumentParser().parse_args()\nrandom.seed(opt.seed)\n"
     source = sliced({"m.py": f"{text}def f():\n    return random.random()\n"}, "m.py::f").source
@@ -213,34 +238,6 @@ def test_packages_are_third_party_imports_wherever_they_stand() -> None:
         "def f():\n    import scipy.stats as s\n    from os import path\n    return numpy.linalg, yaml, s, path\n"
     }
     assert sliced(files, "m.py::f").packages == ("numpy", "scipy", "yaml")
-
-
-def test_of_a_block_of_imports_only_what_is_used_comes_along() -> None:
-    files = {
-        "lib/__init__.py": "",
-        "lib/core.py": "class Base:\n    size = 3\n\ndef uniform(a, b):\n    return a + b\n",
-        "m.py": "try:\n    from lib.core import Base, uniform\n    import scipy\nexcept ImportError:\n"
-        "    from numpy.random import uniform\n\ndef start():\n    return uniform(-1, 2)\n\n"
-        "def both():\n    return Base.size + start()\n",
-    }
-    result = sliced(files, "m.py::start")
-    assert "Base" not in result.source
-    assert "scipy" not in result.packages
-    assert run(result.source)["start"]() == 1
-    assert run(sliced(files, "m.py::both").source)["both"]() == 4
-
-
-def test_the_other_half_of_a_step_that_writes_an_attribute_comes_along() -> None:
-    files = {
-        "m.py": "class Search:\n    def run(self, good):\n        x = 1\n        if good:\n            self.step *= 2\n"
-        "        self.log = x\n        print(self.log)\n        if not good:\n            self.step *= 0.5\n"
-        "        return x\n"
-    }
-    method = symbol("m.py::Search.run")
-    lines = {method: [LineRange(start_line=5, end_line=5)]}
-    found = slice_symbols(codebase_of(files), [method], lines=lines).source
-    assert "self.step *= 0.5" in found
-    assert "if not good:" in found
 
 
 def test_a_name_that_nothing_defines_is_missing() -> None:
@@ -274,12 +271,6 @@ def test_a_broken_statement_leaves_the_others_of_its_file_as_they_are() -> None:
     refused = sliced({"a.py": text}, "a.py::broken")
     assert refused.source == ""
     assert "a.py" in refused.refused
-
-
-def test_code_nested_beyond_sense_is_refused() -> None:
-    files = {"m.py": "def f(x):\n    return x" + ".a" * 5000 + "\ndef g(x):\n    return " + "-" * 900 + "x\n"}
-    result = sliced(files, "m.py::g")
-    assert result.refused or result.source
 
 
 # --- any small package ------------------------------------------------------------------------------------------------
@@ -494,17 +485,15 @@ def test_a_class_that_is_asked_for_is_whole() -> None:
 
 
 def test_of_a_class_that_only_annotates_its_fields_are_there() -> None:
-    about = "\n".join(f"    line {i}" for i in range(9))
     files = {
         "a.py": "from b import C, D\n\nclass A:\n    def f(self, c: C, d: 'D'):\n        return c.size\n",
-        "b.py": f'import wandb\n\nclass C:\n    """About.\n{about}\n    """\n    size: int = 3\n\n'
+        "b.py": "import wandb\n\nclass C:\n    size: int = 3\n\n"
         "    def log(self):\n        wandb.log(1)\n\nclass D:\n    def log(self):\n        wandb.log(2)\n",
     }
     result = sliced(files, "a.py::A.f")
     names = run(result.source)
     assert names["A"]().f(names["C"], None) == 3
     assert "wandb" not in result.source
-    assert "    # left out: its documentation\n    size: int = 3\n" in result.source
     assert "class D:\n    pass\n    # left out: def log(self)\n" in result.source
 
 
@@ -579,10 +568,51 @@ class Trainer:
     assert "def plot" not in result.source
 
 
-def test_long_chains_of_methods_and_attributes_are_followed() -> None:
-    lines = ["class A:", "    def __init__(self):", "        self.x0 = 1", "        self.rest = 5"]
-    lines += [f"        self.x{i + 1} = self.x{i} + 1" for i in range(60)]
-    lines += [f"    def m{i}(self): return self.m{i + 1}()" for i in range(300)]
-    lines += ["    def m300(self): return self.x60", "    def rest_of_it(self): return self.rest"]
-    source = sliced({"a.py": "\n".join(lines) + "\n"}, "a.py::A.m0").source
-    assert run(source)["A"]().m0() == 61
+# --- what is ready elsewhere ------------------------------------------------------------------------------------------
+
+WALK = """import numpy as np
+
+def check(x):
+    return np.isfinite(x).all()
+
+class Walk:
+    def propose(self, points, others):
+        scale = self.pick(others) * len(points)
+        return check(scale * points)
+
+    def pick(self, others):
+        return len(others)
+
+    def run(self, points):
+        return self.propose(points, points)
+
+def area(width, height):
+    return check(width) * height
+
+def perimeter(width, height):
+    return 2 * (width + area(width, height))
+"""
+
+
+def without(name: str, *ready: str) -> Slice:
+    ids = [symbol(f"walk.py::{each}") for each in ready]
+    return slice_symbols(codebase_of({"walk.py": WALK}), [symbol(f"walk.py::{name}")], ready=ids)
+
+
+def test_a_function_that_is_ready_elsewhere_is_left_out_with_what_only_it_needs() -> None:
+    whole, cut = without("perimeter"), without("perimeter", "area")
+    assert "def area" in whole.source
+    assert "def check" in whole.source
+    assert "def area" not in cut.source
+    assert "def check" not in cut.source
+    assert cut.missing == {}
+
+
+def test_a_method_that_is_ready_elsewhere_is_left_out_of_its_class() -> None:
+    found = without("Walk", "Walk.propose")
+    assert "# left out: def propose(self, points, others)" in found.source
+    assert "scale =" not in found.source
+    assert "def run" in found.source
+    run(found.source)
+    assert [(at.start_line, at.end_line) for at in found.gaps["walk.py"]] == [(7, 9)]
+    assert without("perimeter").gaps == {}

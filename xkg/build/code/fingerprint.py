@@ -6,7 +6,7 @@ ignored."""
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import eq
 
 import numpy as np
@@ -18,8 +18,6 @@ DIGITS = 64
 _RUN = 3
 # Shorter bodies ("return self.x") are often similar by chance.
 _FEWEST_RUNS = 12
-_AT_ONCE = 4096
-_BLOCK = 64  # number of runs; must divide _AT_ONCE
 
 _REST = rb"""
     | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
@@ -32,23 +30,23 @@ _SKIPPED: Mapping[CommentMark, bytes] = {
 }
 _TOKENS = {mark: re.compile(b"(?P<skip>" + skipped + b")" + _REST, re.VERBOSE) for mark, skipped in _SKIPPED.items()}
 
-_SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=np.uint64)
+_SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=DIGITS, dtype=np.uint64)
 
 
 def fingerprinted(module: Module) -> Module:
     """Returns the module with `fingerprint` set for every symbol except constants. Fingerprints of very short bodies
     are ''."""
     runs, lines = _runs(module)
-    minima = _Minima(runs)
-    symbols = []
-    for source in module.symbols:
-        symbol = source.symbol
-        if symbol.kind != "constant":
-            first = int(np.searchsorted(lines, symbol.start_line, "left"))
-            last = int(np.searchsorted(lines, symbol.end_line, "right"))
-            sketch = minima.sketch(first, max(first, last - _RUN + 1))
-            source = source.model_copy(update={"symbol": symbol.model_copy(update={"fingerprint": sketch})})
-        symbols.append(source)
+    symbols = list(module.symbols)
+    spans: dict[int, tuple[int, int]] = {}
+    for i, source in enumerate(symbols):
+        first = int(np.searchsorted(lines, source.symbol.start_line, "left"))
+        end = int(np.searchsorted(lines, source.symbol.end_line, "right")) - _RUN + 1
+        if source.symbol.kind != "constant" and end - first >= _FEWEST_RUNS:
+            spans[i] = first, end
+    for i, sketch in zip(spans, _sketches(runs, list(spans.values())), strict=True):
+        symbol = symbols[i].symbol.model_copy(update={"fingerprint": sketch})
+        symbols[i] = symbols[i].model_copy(update={"symbol": symbol})
     return module.model_copy(update={"symbols": tuple(symbols)})
 
 
@@ -76,46 +74,16 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     return runs, lines
 
 
-class _Minima:
-    """Finds the minimum hash over any range of runs, for each of `DIGITS` hash functions. Minima are precomputed for
-    blocks, pairs of blocks and so on, because nested symbols, or symbols on the same line, share tokens."""
-
-    def __init__(self, runs: NDArray[np.uint64]) -> None:
-        self.runs = runs
-        whole = len(runs) // _BLOCK * _BLOCK
-        blocks = [
-            _mixed(runs[i : min(i + _AT_ONCE, whole)] ^ _SEEDS).reshape(DIGITS, -1, _BLOCK).min(axis=2)
-            for i in range(0, whole, _AT_ONCE)
-        ]
-        self.levels = [np.concatenate(blocks, axis=1)] if blocks else []
-        while self.levels and (pairs := self.levels[-1].shape[1] // 2):
-            self.levels.append(self.levels[-1][:, : 2 * pairs].reshape(DIGITS, pairs, 2).min(axis=2))
-
-    def sketch(self, first: int, end: int) -> str:
-        """Returns the digits for the runs from `first` up to, but not including, `end`; '' if there are too few
-        runs."""
-        if end - first < _FEWEST_RUNS:
-            return ""
-        left, right = -(-first // _BLOCK), end // _BLOCK
-        if left >= right:
-            return _digits(_mixed(self.runs[first:end] ^ _SEEDS).min(axis=1))
-        edges = np.concatenate((self.runs[first : left * _BLOCK], self.runs[right * _BLOCK : end]))
-        parts = [_mixed(edges ^ _SEEDS).min(axis=1)] if len(edges) else []
-        for level in self.levels:
-            if left >= right:
-                break
-            if left % 2:
-                parts.append(level[:, left])
-                left += 1
-            if right % 2:
-                right -= 1
-                parts.append(level[:, right])
-            left, right = left // 2, right // 2
-        return _digits(np.minimum.reduce(parts))
-
-
-def _digits(least: NDArray[np.uint64]) -> str:
-    return "".join(f"{digit:x}" for digit in (least & np.uint64(15)).tolist())
+def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Returns the digits for the runs in each span: the end of the least hash of any run, for each hash function. Every
+    run is hashed once, because nested symbols, or symbols on the same line, share tokens."""
+    if not spans:
+        return []
+    bounds = np.array(spans).ravel()
+    padded = np.append(runs, np.uint64(0))  # a span may end after the last run
+    minima = [np.minimum.reduceat(_mixed(padded ^ seed), bounds)[::2] for seed in _SEEDS]
+    digits = (np.stack(minima, axis=1) & np.uint64(15)).tolist()
+    return ["".join(f"{digit:x}" for digit in each) for each in digits]
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:

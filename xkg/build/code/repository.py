@@ -18,10 +18,9 @@ from xkg.build.code.languages.symbols import outline
 from xkg.build.code.root_packages import UnresolvedImport, root_packages
 from xkg.build.code.settings import is_settings, likeliest, settings_in
 from xkg.build.code.source_files import Skips, decode, is_pointer, is_source, is_wanted, suffix, unread_languages
-from xkg.build.declared_packages import declared_packages
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.repositories.clone import MAX_READ_BYTES
-from xkg.build.requirements import is_readme, read_requirements, states_requirements
+from xkg.build.requirements import declared_packages, is_readme, read_requirements, states_requirements
 from xkg.errors import InputError
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import version_hints

@@ -31,12 +31,6 @@ _OTHER_SOURCE = {
 # Folders where JavaScript belongs to a web page (mostly copied libraries) or is build output.
 _WEB_PAGE = {"docs", "doc", "website", "static", "_static", "assets", "public", "dist", "_site"}
 _SCRIPTS = {"js", "mjs", "cjs"}
-_BINARY = {
-    "png", "jpg", "jpeg", "gif", "bmp", "tif", "tiff", "webp", "ico", "pdf", "eps", "zip", "gz", "tgz", "bz2", "xz",
-    "7z", "tar", "rar", "npy", "npz", "pt", "pth", "ckpt", "pkl", "pickle", "h5", "hdf5", "mat", "so", "dll", "dylib",
-    "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
-    "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
-}  # fmt: skip
 _LARGEST_POINTER = 200  # bytes in a Git LFS pointer
 _OBJECTIVE_C = re.compile(rb"(?m)^(?:#import\b|@(?:interface|implementation|import|protocol)\b)")
 _GENERATED_NAME = re.compile(
@@ -84,8 +78,6 @@ def is_wanted(file: File, skipped: Skips) -> bool:
         reason = "vendored"
     elif file.size is None:
         reason = "unreadable"
-    elif ending in _BINARY and file.size > _LARGEST_POINTER:
-        reason = "binary"
     elif ending in _OTHER_SOURCE:
         reason = "other-language"
     elif readable and _GENERATED_NAME.search(file.path):
@@ -102,8 +94,6 @@ def is_wanted(file: File, skipped: Skips) -> bool:
 def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     """Whether the content is hand-written source code."""
     ending = suffix(path)
-    if ending in _BINARY:
-        skipped.add("binary", path)
     if ending and ending not in _HASHED and ending not in SUFFIXES:
         return False  # the file was read only because it could be a pointer
     if not ending and not re.match(rb"#![^\n]*\bpython", content):

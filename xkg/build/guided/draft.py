@@ -6,6 +6,7 @@ from pathlib import Path
 
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import Scope
+from xkg.build.slicing.compose import Part
 from xkg.llm.prompt import Prompt, load_prompt
 from xkg.sandbox.evidence.own_statements import component_calls, own_lines
 from xkg.value import Value
@@ -26,6 +27,10 @@ class UsedComponent(Value):
     implementation: str
     proven: bool
     sources: tuple[str, ...] = ()
+
+    @property
+    def part(self) -> Part:
+        return Part(self.name, self.implementation)
 
 
 class Draft(Value):

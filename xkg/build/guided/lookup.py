@@ -5,7 +5,6 @@ memory; an answer can never cause a file to be read."""
 
 import textwrap
 from itertools import chain
-from typing import NamedTuple
 
 from xkg.build.code.codebase import Codebase, Module, comment_mark
 from xkg.build.guided.draft import Draft
@@ -31,10 +30,7 @@ def place_of(symbol: Symbol) -> str:
     return f"{symbol.path}::{symbol.qualified_name}" if symbol.qualified_name else symbol.path
 
 
-class _Place(NamedTuple):
-    module: Module
-    first: int
-    last: int
+_Place = tuple[Module, int, int]  # a file, and the first and last line in it
 
 
 class Lookup:
@@ -105,18 +101,18 @@ class Lookup:
         path, mark, name = asked.rpartition("::")
         modules = {module.path: module for module in self._codebase.modules}
         if not mark and asked in modules:
-            return _Place(modules[asked], 1, modules[asked].text.count("\n") + 1)
+            return modules[asked], 1, modules[asked].text.count("\n") + 1
         file, _, lines = asked.rpartition(":")
         start, _, stop = lines.partition("-")
         if file in modules and start.isdecimal() and (stop or start).isdecimal():
             end = modules[file].text.count("\n") + 1
             first = min(max(1, int(start)), end)
-            return _Place(modules[file], first, min(max(first, int(stop or start)), end))
+            return modules[file], first, min(max(first, int(stop or start)), end)
         for module in [modules[path]] if path in modules else modules.values() if not mark else ():
             for source in module.symbols:
                 qualified = source.symbol.qualified_name
                 if name and (qualified == name or qualified.endswith(f".{name}")):
-                    return _Place(module, source.symbol.start_line, source.symbol.end_line)
+                    return module, source.symbol.start_line, source.symbol.end_line
         return None
 
     def _found(self, asked: str) -> str:

@@ -143,40 +143,23 @@ class _Estimator:
 
     def planned(self) -> tuple[PlannedStage, ...]:
         stages = {stage: _sum(stage, calls) for stage, calls in self.planned_calls.items()}
+        written = stages.get("modularize")
         if self._with_code:
-            counted = stages.get("modularize")
-            size = min(_CODE_PROMPT, counted.input_tokens // counted.calls if counted else _CODE_PROMPT)
-            questions = math.ceil(self._with_code / _TOGETHER)
-            stages["modularize"] = self._stage("modularize", questions, size, round(_TOGETHER * _OUTPUT["modularize"]))
-        if "modularize" in stages:
-            written = stages["modularize"]
+            size = min(_CODE_PROMPT, written.input_tokens // written.calls if written else _CODE_PROMPT)
+            written = self._stage("modularize", self._with_code / _TOGETHER, size, _TOGETHER * _OUTPUT["modularize"])
+        if written is not None:
+            question, answer = written.input_tokens / written.calls, written.output_tokens / written.calls
             for stage, (calls, share, output_tokens) in _AFTER.items():
-                count = math.ceil(calls * written.calls)
-                input_tokens = round(share * written.input_tokens / written.calls)
-                stages[stage] = self._stage(stage, count, input_tokens, output_tokens)
-            stages["modularize"] = _scaled(written, _WITH_UNUSABLE)
+                stages[stage] = self._stage(stage, calls * written.calls, share * question, output_tokens)
+            stages["modularize"] = self._stage("modularize", round(_WITH_UNUSABLE * written.calls), question, answer)
         return tuple(stages.values())
 
-    def _stage(self, stage: str, calls: int, input_tokens: int, output_tokens: int) -> PlannedStage:
-        model = model_of(self._settings, "code_model")
-        prices = Prices(self._settings.prices)
-        return PlannedStage(
-            stage=stage,
-            calls=calls,
-            input_tokens=calls * input_tokens,
-            output_tokens=calls * output_tokens,
-            dollars=prices.dollars(model, calls * input_tokens, 0, calls * output_tokens),
-        )
-
-
-def _scaled(stage: PlannedStage, factor: float) -> PlannedStage:
-    return PlannedStage(
-        stage=stage.stage,
-        calls=round(stage.calls * factor),
-        input_tokens=round(stage.input_tokens * factor),
-        output_tokens=round(stage.output_tokens * factor),
-        dollars=None if stage.dollars is None else stage.dollars * factor,
-    )
+    def _stage(self, stage: str, calls: float, input_tokens: float, output_tokens: float) -> PlannedStage:
+        """Returns a stage with these calls, and these tokens for each call."""
+        count = math.ceil(calls)
+        tokens = round(count * input_tokens), round(count * output_tokens)
+        dollars = Prices(self._settings.prices).dollars(model_of(self._settings, "code_model"), tokens[0], 0, tokens[1])
+        return PlannedStage(stage=stage, calls=count, input_tokens=tokens[0], output_tokens=tokens[1], dollars=dollars)
 
 
 def _sum(stage: str, calls: list[PlannedStage]) -> PlannedStage:

@@ -74,11 +74,13 @@ class GuidedBuild:
         self.located: dict[str, Sequence[str]] = {}
 
     def extract(self) -> None:
-        document, window, codebase = self._opened.document, self._window, self._opened.codebase
+        document, codebase, window = self._opened.document, self._opened.codebase, self._context.settings.llm.window
         self._extraction = self._cache.stage(
             "extract",
             {
-                **self._paper_key(),
+                "paper": self._opened.identity,
+                "document": document.source_sha256,
+                "format": document.format,
                 **self._prompts_key("extract"),
                 "window": window,
                 "repository": codebase.repository.id if codebase is not None else None,
@@ -138,7 +140,7 @@ class GuidedBuild:
             why=self._why,
             lines=self._lines,
             # The extra jobs let questions continue while tests for other techniques run.
-            jobs=self._jobs + (trials.slots.count if trials else 0),
+            jobs=self._context.settings.llm.concurrency + (trials.slots.count if trials else 0),
         )
 
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:
@@ -172,6 +174,7 @@ class GuidedBuild:
         techniques = tuple(t.model_copy(update={"hidden": self._reasons.get(t.id)}) for t in self.techniques)
         end = next((n for n, t in enumerate(techniques) if n and t.parent is None), len(techniques))
         techniques = (*techniques[:end], *self._extraction.outside, *techniques[end:])
+        codebase, located = self._opened.codebase, [each for symbols in self.located.values() for each in symbols]
         return Contents(
             self._extraction.model_copy(update={"techniques": techniques}),
             self._grounding,
@@ -179,25 +182,8 @@ class GuidedBuild:
             self._overview,
             tuple(self._incomplete),
             self._stopped,
-            self._nothing_in(),
+            unreached(codebase, self._extraction.nothing_in, located) if codebase is not None else (),
         )
-
-    def _nothing_in(self) -> tuple[str, ...]:
-        codebase = self._opened.codebase
-        located = [symbol for symbols in self.located.values() for symbol in symbols]
-        return unreached(codebase, self._extraction.nothing_in, located) if codebase is not None else ()
-
-    @property
-    def _jobs(self) -> int:
-        return self._context.settings.llm.concurrency
-
-    @property
-    def _window(self) -> int:
-        return self._context.settings.llm.window
-
-    def _paper_key(self) -> dict[str, object]:
-        document = self._opened.document
-        return {"paper": self._opened.identity, "document": document.source_sha256, "format": document.format}
 
     def _prompts_key(self, *names: str) -> dict[str, object]:
         return {"prompts": self._model.identity(*map(prompt, names))}

@@ -297,13 +297,14 @@ def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str
             continue
         content = read_small(path / name, MAX_READ_BYTES)
         if content is None or all(
-            _blob_id(c, entry.oid) != entry.oid for c in (content, content.replace(b"\r\n", b"\n"))
+            blob_id(c, entry.oid) != entry.oid for c in (content, content.replace(b"\r\n", b"\n"))
         ):
             return False
     return True
 
 
-def _blob_id(content: bytes, like: str) -> str:
+def blob_id(content: bytes, like: str = "") -> str:
+    """Returns git's object id for a file's content, of the same kind as the id `like`."""
     digest = hashlib.sha256 if len(like) == 64 else hashlib.sha1
     return digest(b"blob %d\0" % len(content) + content).hexdigest()
 

@@ -2,12 +2,11 @@
 A copy has the same first commit, or mostly the same files, byte for byte. A copy without history in which every file
 was changed is not detected."""
 
-import hashlib
 import re
 from collections.abc import Iterator
 
 from xkg.build.repositories import git
-from xkg.build.repositories.checkout import Checkout
+from xkg.build.repositories.checkout import Checkout, blob_id
 from xkg.build.repositories.clone import MAX_READ_BYTES
 from xkg.value import Value
 
@@ -49,8 +48,7 @@ def fingerprint(checkout: Checkout, roots: frozenset[str] = frozenset()) -> Repo
 def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
     for _, content in checkout.read(paths):
         if content is not None:
-            content = content.replace(b"\r\n", b"\n")
-            yield hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+            yield blob_id(content.replace(b"\r\n", b"\n"))
 
 
 def first_commits(url: str) -> frozenset[str]:

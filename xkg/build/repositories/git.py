@@ -19,7 +19,6 @@ import ssl
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +35,7 @@ _FULL = 0.9  # as a fraction of the limit, since git may have had more output to
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 _SETTINGS = (
     "core.commitGraph=false",
@@ -111,13 +111,10 @@ class TooLargeError(GitError):
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
     """Returns the commit for an object id (which may be abbreviated or belong to a tag), or None if there is no such
-    commit. Raises `GitError`."""
-    output = read_from(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
-    head, _, content = output.partition(b"\n")
-    words = head.split()
-    if len(words) != 3 or words[1] != b"commit":
-        return None
-    return Commit(words[0].decode(), _day(content[: int(words[2])]))
+    commit. Raises `GitError` if git does not end by itself."""
+    return _shown(
+        read_from(directory, ["log", "--no-walk", "--format=%H %cs", "--end-of-options", f"{name}^{{commit}}"])
+    )
 
 
 def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -> Commit:
@@ -125,10 +122,16 @@ def last_change(directory: GitDirectory, commit: Commit, paths: Iterable[str]) -
     such commit, for example because the history is missing."""
     asked = "\n".join([commit.oid, "--", *(path for path in paths if "\n" not in path), ""])
     try:
-        found = succeeded(read_from(directory, ["rev-list", "-1", "--stdin"], asked.encode())).decode().strip()
-        return (find_commit(directory, found) if found else None) or commit
+        return _shown(read_from(directory, ["log", "-1", "--format=%H %cs", "--stdin"], asked.encode())) or commit
     except GitError:
         return commit
+
+
+def _shown(ran: ProgramResult) -> Commit | None:
+    if not ran.ok and ran.ended == "exited":
+        return None
+    oid, _, day = succeeded(ran).decode().strip().partition(" ")
+    return Commit(oid, day if _DAY.fullmatch(day) else None) if oid else None
 
 
 def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
@@ -165,10 +168,9 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
     particular order. Raises `GitError`."""
     arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     with own_directory(directory) as own:
-        for name in ("index", *_shared_indexes(directory.folder)):
-            content = read_small(directory.folder / name, _MAX_INDEX)
-            if content is not None:
-                (own / name).write_bytes(content)
+        content = read_small(directory.folder / "index", _MAX_INDEX)
+        if content is not None:
+            (own / "index").write_bytes(content)
         (own / "info").mkdir()
         (own / "info" / "exclude").write_bytes(_excluded(directory))
         ran = run_git(arguments, own, folder=tree)
@@ -408,24 +410,6 @@ def _blobs(ran: ProgramResult) -> Iterator[bytes | None]:
             at += size + 1
         else:
             yield None
-
-
-def _day(commit: bytes) -> str | None:
-    """Returns the date in a commit's `committer` line."""
-    for line in commit.partition(b"\n\n")[0].split(b"\n"):
-        if match := re.fullmatch(rb"committer .*> (\d{1,12}) ([+-])(\d{2})(\d{2})", line):
-            away = timedelta(hours=int(match[3]), minutes=int(match[4])) * (-1 if match[2] == b"-" else 1)
-            try:
-                zone = timezone(away) if away else UTC
-                return datetime.fromtimestamp(int(match[1]), zone).date().isoformat()
-            except (ValueError, OverflowError, OSError):
-                return None
-    return None
-
-
-def _shared_indexes(folder: Path) -> list[str]:
-    with os.scandir(folder) as entries:
-        return [entry.name for entry in entries if re.fullmatch(r"sharedindex\.[0-9a-f]{40,64}", entry.name)][:4]
 
 
 def _excluded(directory: GitDirectory) -> bytes:

@@ -4,12 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Set
 from typing import NamedTuple
 
-from xkg.build.similarity.statements import Statement, called_parameters, statements, weight_of
+from xkg.build.similarity.statements import Statement, statements, weight_of
 
 _ALIKE = 0.6
 _CANDIDATES = 6
-# Within this distance of a matched statement, other statements in an excerpt most likely belong to the technique.
-_NEAR = 4
 
 
 class Unmatched(NamedTuple):
@@ -69,23 +67,17 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """Returns at most `most` statements of the excerpt without a counterpart in the implementation, in order. If
-    `scope` is given, only statements in `scope` are returned. Statements near matched statements are preferred,
-    especially those that compute a lot."""
+    """Returns the first `most` statements of the excerpt without a counterpart in the implementation. If `scope` is
+    given, only statements in `scope` are returned. A duplicate of a matched statement does not count as missing."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
-
-    def priority(i: int) -> tuple[bool, float, int]:
-        return not any(abs(i - j) <= _NEAR for j in matched), -reference[i].weight, i
-
-    # A duplicate of a matched statement does not count as missing.
-    matched_features = [reference[j].features for j in matched]
-    missing = [i for i in range(len(reference)) if i not in matched and reference[i].features not in matched_features]
-    return [Unmatched(reference[i].line, reference[i].text) for i in sorted(sorted(missing, key=priority)[:most])]
+    known = [reference[i].features for i in matched]
+    missing = [s for i, s in enumerate(reference) if i not in matched and s.features not in known]
+    return [Unmatched(s.line, s.text) for s in missing[:most]]
 
 
 def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[list[Statement], list[Statement]]:
-    own, reference = statements(implementation), statements(excerpt, called_parameters(implementation))
+    own, reference = statements(implementation), statements(excerpt)
     if scope is None:
         return own, reference
     first = [s for s in reference if s.line <= scope.excerpt_lines]

@@ -41,26 +41,13 @@ def weight_of(feature: str) -> float:
     return {"c": 1.5, "n": 1.0, "o": 0.5, "p": 0.5, "k": 0.5}[feature[0]]
 
 
-def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Statement]:
+def statements(source: str) -> list[Statement]:
     """Returns the statements in a program that compute something, in order. If the source does not parse as a whole (as
-    with file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped. A call to an attribute
-    whose name is in `callables` (`functions.loss(x)`) is treated as a call to a plain name (`loss(x)`)."""
+    with file excerpts), it is parsed in pieces; pieces that are not valid Python are skipped."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
-        _Reader(tree, source.split("\n"), first, results, callables).read()
+        _Reader(tree, source.split("\n"), first, results).read()
     return results
-
-
-def called_parameters(source: str) -> frozenset[str]:
-    """Returns the function parameters that a program calls, such as a loss function that was an attribute in the source
-    code."""
-    found: set[str] = set()
-    for _, tree in _pieces(source):
-        for function in (node for node in ast.walk(tree) if isinstance(node, Function | ast.Lambda)):
-            calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
-            called = {name.id for name in calls if isinstance(name, ast.Name)}
-            found |= called & _parameters(function.args)
-    return frozenset(found)
 
 
 # --- parsing incomplete modules
@@ -124,14 +111,13 @@ class _Reader:
         lines: Sequence[str],
         before: int,
         results: list[Statement],
-        callables: frozenset[str],
     ) -> None:
         self._tree = tree
         self._lines = lines
         self._before = before
         self._statements = results
         # The program's own names are arbitrary.
-        self._own = set(callables)
+        self._own = set[str]()
         for node in ast.walk(tree):
             if isinstance(node, Function | ast.ClassDef):
                 self._own.add(node.name)
@@ -194,11 +180,6 @@ class _Reader:
             end = max(line, min(end, self._before + body[0].lineno - 1))
         text = " ".join(part.strip() for part in self._lines[line - 1 : end])
         self._statements.append(Statement(line, text, found))
-
-
-def _parameters(arguments: ast.arguments) -> frozenset[str]:
-    given = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-    return frozenset(a.arg for a in given if a is not None) - {"self", "cls"}
 
 
 def _validates(node: ast.If) -> bool:

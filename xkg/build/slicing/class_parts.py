@@ -3,16 +3,15 @@ members that set attributes read by any of these. All other members are replaced
 signatures."""
 
 import ast
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.slicing.outlines import signature
 from xkg.build.slicing.scoping.bindings import Function
+from xkg.sandbox.evidence.python_ast import first_line
 
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _LONGEST = 160
-_LONG_TEXT = 3  # lines
 
 
 @dataclass(frozen=True)
@@ -69,22 +68,48 @@ def mentions(node: ast.AST, selves: Collection[str], foreign: Collection[str]) -
     return found
 
 
-class KeptLines(ABC):
-    """The part of a top-level class or function that is kept. If `whole` is set, the whole definition is kept;
-    otherwise, only the inner statements in `roots` and everything they need. `gaps` contains the omitted lines, in
-    order, and `mentions` the attributes that the kept part mentions."""
+class ClassParts:
+    """The part of a top-level class that is kept. If `whole` is set, the whole class is kept; otherwise, only the
+    members in `roots` and everything that they reach, except other members in `ready`. `gaps` contains the omitted
+    lines, in order, and `mentions` the attributes that the kept part mentions."""
 
-    def __init__(self, node: ast.stmt, roots: Collection[ast.stmt]) -> None:
+    def __init__(
+        self,
+        node: ast.ClassDef,
+        roots: Collection[ast.stmt],
+        lines: Sequence[str],
+        foreign: Collection[str],
+        ready: Collection[ast.stmt] = (),
+    ) -> None:
         self.node = node
         self.roots = set(roots)
         self.whole = False
         self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
         self.mentions = Mentions()
+        self._lines = lines
+        self._foreign = foreign
+        self._found: dict[ast.stmt, Mentions] = {}
+        self._by_name: dict[str, list[ast.stmt]] = {}
+        self._storing: dict[str, list[ast.stmt]] = {}
+        self._members = [member for member in node.body if member in self.roots or member not in ready]
+        for member in self._members:
+            for name in _bound(member):
+                self._by_name.setdefault(name, []).append(member)
+            for name in _stored(member, self._selves(member)) if isinstance(member, Function) else ():
+                self._storing.setdefault(name, []).append(member)
 
-    @abstractmethod
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
         """Keeps everything reached through the mentioned attributes, on objects of the slice's classes (`own`) or on
         any object (`other`). Returns whether the kept part has grown."""
+        before = self.retained_lines
+        kept = None if self.whole else self._reached(own, other)
+        if kept is None:
+            self.whole, self.gaps, self.mentions = True, (), Mentions()
+            for member in self.node.body:
+                self.mentions.add(self._mentions_of(member))
+        else:
+            self.gaps = tuple(self._left_out(kept))
+        return self.retained_lines > before
 
     @property
     def retained_lines(self) -> int:
@@ -99,57 +124,15 @@ class KeptLines(ABC):
         """Whether this line of the file is kept."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
-    def sets_up(self, _line: int) -> bool:
-        """Whether a line only sets up the code that is kept."""
-        return False
-
-    @property
-    def inherited(self) -> frozenset[int]:
-        """The ids of the name nodes in the class's bases."""
-        bases: list[ast.expr] = getattr(self.node, "bases", [])
-        return frozenset(id(n) for base in bases for n in ast.walk(base) if isinstance(n, ast.Name))
-
-
-class ClassParts(KeptLines):
-    """The requested members of a class and everything they reach, except other members in `ready`."""
-
-    def __init__(
-        self,
-        node: ast.ClassDef,
-        roots: Collection[ast.stmt],
-        lines: Sequence[str],
-        foreign: Collection[str],
-        ready: Collection[ast.stmt] = (),
-    ) -> None:
-        super().__init__(node, roots)
-        self.node: ast.ClassDef = node
-        self._lines = lines
-        self._foreign = foreign
-        self._found: dict[ast.stmt, Mentions] = {}
-        self._members = [member for member in node.body if member in self.roots or member not in ready]
-        self._by_name: dict[str, list[ast.stmt]] = {}
-        self._storing: dict[str, list[ast.stmt]] = {}
-        for member in self._members:
-            for name in _bound(member):
-                self._by_name.setdefault(name, []).append(member)
-            for name in _stored(member, self._selves(member)) if isinstance(member, Function) else ():
-                self._storing.setdefault(name, []).append(member)
-
-    def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        before = self.retained_lines
-        kept = None if self.whole else self._reached(own, other)
-        if kept is None:
-            self.whole, self.gaps, self.mentions = True, (), Mentions()
-            for member in self.node.body:
-                self.mentions.add(self._mentions_of(member))
-        else:
-            self.gaps = tuple(self._left_out(kept))
-        return self.retained_lines > before
-
     def sets_up(self, line: int) -> bool:
         """Whether a line only sets up the kept methods, because it is in a constructor that is not a root."""
         constructors = [m for m in self._members if _is_constructor(m) and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
+
+    @property
+    def inherited(self) -> frozenset[int]:
+        """The ids of the name nodes in the class's bases."""
+        return frozenset(id(n) for base in self.node.bases for n in ast.walk(base) if isinstance(n, ast.Name))
 
     def _reached(self, own: Collection[str], other: Collection[str]) -> set[ast.stmt] | None:
         """The members to keep, or None if a member accesses attributes by names computed at run time."""
@@ -192,8 +175,6 @@ class ClassParts(KeptLines):
     def _left_out(self, kept: Collection[ast.stmt]) -> Iterator[Gap]:
         body = self.node.body
         remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines)]
-        if not any(isinstance(m, Function) for m in remaining):  # only the class's name is used
-            remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:
             if member not in remaining:
@@ -202,8 +183,7 @@ class ClassParts(KeptLines):
                 first = self._above(first_line(member), before, "#")
                 first = self._above(first, before, "") if follows else first
                 alone = f"{indent}pass\n" if not remaining and member is body[-1] else ""
-                text = "its documentation" if _is_long_text(member) else _outline(member)
-                yield Gap(first, last_line(member), f"{alone}{indent}# left out: {text}")
+                yield Gap(first, last_line(member), f"{alone}{indent}# left out: {_outline(member)}")
             before, follows = last_line(member), member not in remaining
 
     def _above(self, first: int, before: int, mark: str) -> int:
@@ -212,12 +192,6 @@ class ClassParts(KeptLines):
         while first - 1 > before and self._lines[first - 2].strip()[:1] == mark:
             first -= 1
         return first
-
-
-def first_line(node: ast.stmt) -> int:
-    """The first line of a statement, including decorators."""
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(d.lineno for d in decorators)])
 
 
 def last_line(node: ast.stmt) -> int:
@@ -263,11 +237,6 @@ def _run_with_class(member: ast.stmt) -> Iterator[ast.Name]:
     elif isinstance(member, ast.ClassDef):
         parts = (*member.decorator_list, *member.bases)
     return (n for part in parts for n in ast.walk(part) if isinstance(n, ast.Name))
-
-
-def _is_long_text(member: ast.stmt) -> bool:
-    is_text = isinstance(member, ast.Expr) and isinstance(member.value, ast.Constant)
-    return is_text and last_line(member) - member.lineno >= _LONG_TEXT
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from xkg.build.slicing.class_parts import ClassParts, KeptLines, mentions
-from xkg.build.slicing.function_parts import FunctionParts
+from xkg.build.slicing.class_parts import ClassParts, mentions
 from xkg.build.slicing.scoping.bindings import ImportNode, Scope, Statement, bound_name, imported_module
 from xkg.build.slicing.scoping.name_resolution import (
     Builtin,
@@ -63,9 +62,8 @@ class Dependence:
     or `max_lines` is reached.
 
     `included` maps each statement to its references, and `cut` contains the definitions beyond the limit. Definitions
-    in `outlined` files are always cut. `parts` contains the kept lines of classes and functions; if `whole_classes` is
-    set, classes are kept whole. Definitions in `ready` and class members in `ready_members` are used but not
-    included."""
+    in `outlined` files are always cut. `parts` contains the kept lines of classes; if `whole_classes` is set, they are
+    kept whole. Definitions in `ready` and class members in `ready_members` are used but not included."""
 
     def __init__(
         self,
@@ -80,7 +78,7 @@ class Dependence:
         self.lines_left = max_lines
         self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
-        self.parts: dict[Place, KeptLines] = {}
+        self.parts: dict[Place, ClassParts] = {}
         self.nested: dict[Place, list[NestedImport]] = {}
         self.namespaces: dict[str, dict[str, Target]] = {}
         self.externals: dict[External, str] = {}
@@ -90,8 +88,6 @@ class Dependence:
         self.cut: dict[Definition, None] = {}
         self.ready: set[Definition] = set()
         self.ready_members: dict[Place, set[ast.stmt]] = {}
-        # The names needed from each block of imports.
-        self._needed_names: dict[Place, set[str]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
@@ -113,13 +109,12 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """Grows the slice from `seeds`, which maps statements to the inner statements that are needed; an empty value
+        """Grows the slice from `seeds`, which maps statements to the class members that are needed; an empty value
         means the whole statement. The most important seeds come first, and their dependencies are included first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
             if roots:
                 self.parts[seed] = self._new_parts(seed, roots)
-            self._needed_names[seed] = set(self.statement(seed).binds)
             self._include(seed, None, seed=True)
         while True:
             while self._queue:
@@ -131,7 +126,6 @@ class Dependence:
                     continue
                 for place in self._bindings(definition, position):
                     self._distance.setdefault(place, distance)
-                    self._need_name(place, position, definition.name)
                     if not self._include(place, position, strong=definition in self._strong):
                         self.cut[definition] = None
             grown = self._retain_reached() or self._include_set_ups()
@@ -139,28 +133,6 @@ class Dependence:
                 return
 
     # --- statements ---
-
-    def _need_name(self, place: Place, position: int | None, name: str) -> None:
-        """Records that a name in a statement is needed. If a block of imports binds the name, visits that block
-        again."""
-        names = self._needed_names.setdefault(place, set())
-        if name not in names:
-            names.add(name)
-            if place in self.included and self._is_import_block(place):
-                self._retain(place)
-                self._followed.discard((place, position))
-
-    def _is_import_block(self, place: Place) -> bool:
-        """Whether a statement is an `if` or `try` around imports, usually to support different versions of a
-        package."""
-        statement = self.statement(place)
-        return isinstance(statement.node, ast.Try | ast.If) and bool(statement.imports) and not statement.guarded
-
-    def _is_needed(self, place: Place, bound: str) -> bool:
-        """Whether a name bound by a statement is needed. In a block of imports, only used names are needed."""
-        if not self._is_import_block(place) or bound in self._needed_names.get(place, ()):
-            return True
-        return any(use.name == bound for use in self.statement(place).uses)
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
         """Includes a statement. Returns False if the limit excludes the statement."""
@@ -190,12 +162,10 @@ class Dependence:
             self._follow(place, position)
         return True
 
-    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> KeptLines:
-        lines = self.program.texts[place.path].split("\n")
-        node, foreign = self.statement(place).node, self._foreign_names(place.path)
-        if isinstance(node, ast.ClassDef):
-            return ClassParts(node, roots, lines, foreign, self.ready_members.get(place, ()))
-        return FunctionParts(node, roots, lines, foreign)
+    def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> ClassParts:
+        lines, node = self.program.texts[place.path].split("\n"), self.statement(place).node
+        assert isinstance(node, ast.ClassDef)
+        return ClassParts(node, roots, lines, self._foreign_names(place.path), self.ready_members.get(place, ()))
 
     def _foreign_names(self, path: str) -> frozenset[str]:
         """The names that a module imports from outside the repository."""
@@ -257,7 +227,7 @@ class Dependence:
         near = self._distance.get(place, 0)
         for bound in statement.binds | statement.globals_written | starred.keys():
             own = Definition(place.path, bound)
-            if self._is_needed(place, bound) and self.program.lookup(place.path, bound) == own:
+            if self.program.lookup(place.path, bound) == own:
                 self._need(own, position, place.path, strong=False, distance=near)
 
     def _need(self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1) -> None:
@@ -400,9 +370,6 @@ class Dependence:
                     inside = self.program.resolve(place.path, imported_module(node), "*")
                     starred = self.program.rebound_stars(place.path).get(place.index, {})
                     names.append(alias if inside is None else tuple(starred.items()))
-                    continue
-                if scope.kind == "module" and not self._is_needed(place, bound_name(alias)):
-                    names.append(())
                     continue
                 target = self.program.imported(place.path, node, alias)
                 names.append(self._planned(place, scope, bound_name(alias), target, alias))

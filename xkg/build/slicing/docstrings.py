@@ -1,36 +1,28 @@
 """Shortens docstrings in source code."""
 
 import ast
-import re
 from collections.abc import Callable, Collection, Iterator
 
 from xkg.build.code.languages.python import parse_ast
 
 _LONGEST = 5  # lines
-_BLANK = re.compile(r"\A\s*+\Z")
-_ANY = re.compile(r"")
-# Headings in numpy-, Google- and Sphinx-style docstrings. Nothing below these headings is part of the definition.
-_OUTSIDE = re.compile(
-    r"\A\s*+(?:>>>|(?:Examples?|See Also|References|Usage):{0,2}\s*+$|\.\. (?:seealso|rubric)::)", re.I
-)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def with_short_docstrings(code: str, whole: Collection[str]) -> str:
-    """The code with each docstring of more than five lines cut to its first paragraph. In docstrings for the qualified
-    names in `whole`, only examples and references to other code are removed. Code that does not parse is returned
-    unchanged."""
-    return _with_cut_docstrings(code, lambda name: _OUTSIDE if name in whole else _BLANK, _LONGEST)
+    """The code with each docstring of more than five lines cut to its first paragraph, except for the qualified names
+    in `whole`. Code that does not parse is returned unchanged."""
+    return _with_cut_docstrings(code, _LONGEST, whole, lambda line: not line.strip())
 
 
 def with_first_lines_of_docstrings(code: str) -> str:
     """The code with every docstring cut to its first line. Code that does not parse is returned unchanged."""
-    return _with_cut_docstrings(code, lambda _: _ANY, 1)
+    return _with_cut_docstrings(code, 1, (), lambda _: True)
 
 
-def _with_cut_docstrings(code: str, ends_at: Callable[[str], re.Pattern[str]], least: int) -> str:
-    """The code with each docstring of more than `least` lines cut before the first line, after the opening line, that
-    matches a pattern. `ends_at` returns the pattern for a qualified name."""
+def _with_cut_docstrings(code: str, least: int, whole: Collection[str], ends_at: Callable[[str], bool]) -> str:
+    """The code with each docstring of more than `least` lines cut before the first line, after the opening line, for
+    which `ends_at` returns true."""
     tree = parse_ast(code)
     if tree is None:
         return code
@@ -41,12 +33,12 @@ def _with_cut_docstrings(code: str, ends_at: Callable[[str], re.Pattern[str]], l
             continue
         first, last = text.lineno, text.end_lineno
         ends_line = len(node.body) == 1 or node.body[1].lineno > last
-        if last - first < least or not ends_line:
+        if last - first < least or not ends_line or name in whole:
             continue
         quote = (lines[last - 1] or "").rstrip()[-3:]
         if quote not in ('"""', "'''"):
             continue
-        end = next((n for n in range(first + 1, last) if ends_at(name).match(lines[n - 1] or "")), None)
+        end = next((n for n in range(first + 1, last) if ends_at(lines[n - 1] or "")), None)
         if end is None:
             continue
         while end > first + 1 and not (lines[end - 2] or "").strip():

@@ -14,17 +14,15 @@ from types import MappingProxyType
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.slicing.class_parts import KeptLines, first_line, last_line
+from xkg.build.slicing.class_parts import ClassParts, last_line
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
 from xkg.build.slicing.flat_names import NAMESPACE_TYPES, flat_names, undefined_names
-from xkg.build.slicing.function_parts import statements_on
 from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_module
 from xkg.build.slicing.scoping.name_resolution import (
     MODULE_NAMES,
     Definition,
-    External,
     Program,
     RepositoryModule,
     Target,
@@ -32,11 +30,10 @@ from xkg.build.slicing.scoping.name_resolution import (
 from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Symbol, symbol_id
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.python_ast import first_line
 from xkg.value import Value
 
 MAX_LINES = 1500
-_NOT_READ = "is not Python 3 code that this Python can parse"
 _PYTHON_2 = (
     "is Python 2, shown in Python 3 syntax: in Python 2, `/` floors the quotient of two integers (`//`), and range, "
     "map, filter, zip and keys() return lists"
@@ -51,8 +48,8 @@ class Slice(Value):
     with the requested symbols. `packages` lists top-level imports from outside the standard library.
 
     `missing` maps undefined names to reasons. `cut` lists the ids of dependencies beyond the length limit, and
-    `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included definitions, in order.
-    `notes` describes code that static slicing cannot follow."""
+    `outlines` lists their signatures. `gaps` maps paths to the lines omitted from included classes, in order. `notes`
+    describes code that static slicing cannot follow."""
 
     source: str
     derived_from: tuple[str, ...] = ()
@@ -79,8 +76,8 @@ def slice_symbols(
 
     A class is included whole if it is requested or if `whole_classes` is set. Otherwise, the module contains only the
     methods and attributes that are needed, with the signatures of all other members as comments. If the id of a module
-    or function is in `lines`, only the statements on those lines and their dependencies are included. Functions and
-    methods in `ready` are omitted unless they are requested.
+    is in `lines`, only the statements on those lines and their dependencies are included. Functions and methods in
+    `ready` are omitted unless they are requested.
 
     If the module would be longer than `max_lines`, the most distant dependencies are cut, but never the statements of
     the symbols themselves. Definitions in `outlined` files are always cut. Raises `UnknownIdError` for an id that is
@@ -141,17 +138,13 @@ class _Slicer:
             if language != "python":
                 return Slice(source="", refused=f"{symbol.path} is {language}, and only Python can be sliced")
             if self.program.scope(symbol.path) is None:
-                return Slice(source="", refused=f"{symbol.path} {_NOT_READ}")
+                return Slice(source="", refused=f"{symbol.path} is not Python 3 code that this Python can parse")
             found = self._seeds(symbol, lines.get(identity, ()))
             if not found:
-                why = (
-                    _NOT_READ
-                    if not _parses(self.codebase.module(symbol).text)
-                    else f"has no statement at line {symbol.start_line} that can stand alone"
-                )
-                return Slice(source="", refused=f"{symbol.path} {why}")
+                where = f"line {symbol.start_line} of {symbol.path}"
+                return Slice(source="", refused=f"{where} is not a statement that can stand alone in this Python")
             for place in found:
-                wanted = self._wanted(place, symbol, lines.get(identity, ()))
+                wanted = self._wanted(place, symbol)
                 whole = not wanted or (place in seeds and not seeds[place])
                 seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
         self.need.grow(seeds)
@@ -211,13 +204,8 @@ class _Slicer:
                 elif statement.first_line == symbol.start_line:
                     self.need.ready |= {Definition(symbol.path, name) for name in statement.binds}
 
-    def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
-        """The class members or function statements that a symbol, or its `lines`, requires. Returns an empty list if
-        the whole statement is required."""
-        node = self.need.statement(place).node
-        if isinstance(node, Function):
-            inside = statements_on([node], lines)
-            return [] if node in inside else inside
+    def _wanted(self, place: Place, symbol: Symbol) -> list[ast.stmt]:
+        """The class members that a symbol requires. Returns an empty list if the whole statement is required."""
         member, left_out = self._member(place, symbol), self.need.ready_members.get(place)
         if member is None and left_out:
             return [each for each in getattr(self.need.statement(place).node, "body", []) if each not in left_out]
@@ -239,55 +227,42 @@ class _Slicer:
             future |= dict.fromkeys(self.need.scope(place.path).future)
         lines = [f"from __future__ import {', '.join(future)}"] if future else []
         froms: dict[str, list[str]] = {}
+        loaded: list[str] = []
+        claimed = set(self.flat.values())
         for external in self.need.externals:
-            flat = self.flat[external]
+            flat, package = self.flat[external], ".".join(filter(None, [external.module, external.attribute]))
+            modules = self._imported(package)
+            if external.attribute is None and flat == external.alias == external.module:
+                lines += [f"import {module}" for module in modules or [package]]
+                continue
             if external.attribute is not None:
                 name = external.attribute
                 froms.setdefault(external.module, []).append(name if flat == name else f"{name} as {flat}")
-            elif flat == external.module.split(".")[0] == external.alias:
-                lines += [f"import {module}" for module in self._submodules(external)]
             else:
-                lines.append(f"import {external.module}" + (f" as {flat}" if flat != external.module else ""))
-                if external.module == external.alias:
-                    extra = [m for m in self._submodules(external) if m != external.module]
-                    lines += [f"import {m} as {flat}_{m.replace('.', '_')}" for m in extra]
+                lines.append(f"import {package}" + (f" as {flat}" if flat != package else ""))
+            # Submodules used through this name: `import scipy.sparse as spys; import scipy.sparse.linalg`.
+            for module in modules:
+                other = f" as {module.replace('.', '_')}" if module.partition(".")[0] in claimed else ""
+                loaded += [f"import {module}{other}"] if module != package else []
         for path in self.need.stars:
             lines += [f"from {module} import *" for module in self._star_modules(path)]
         if self.need.namespaces:
             lines.append("import types" if self._types() == "types" else f"import types as {self._types()}")
         lines += [f"from {module} import {', '.join(names)}" for module, names in froms.items()]
-        return list(dict.fromkeys([*lines, *self._loaded()]))
-
-    def _loaded(self) -> Iterator[str]:
-        """Imports of submodules that the included modules use through another name, such as `spys.linalg` after `import
-        scipy.sparse as spys; import scipy.sparse.linalg`."""
-        claimed = set(self.flat.values())
-        for external in self.need.externals:
-            package = external.module if external.attribute is None else f"{external.module}.{external.attribute}"
-            if external.attribute is None and external.alias == external.module:
-                continue  # `_submodules` covers these imports
-            top = package.partition(".")[0]
-            for module in self._imported(f"{package}."):
-                yield f"import {module}" + (f" as {module.replace('.', '_')}" if top in claimed else "")
+        return list(dict.fromkeys([*lines, *loaded]))
 
     def _types(self) -> str:
         return self.flat[NAMESPACE_TYPES]
 
-    def _submodules(self, external: External) -> list[str]:
-        """The modules in a package that the included modules import under its own name."""
-        found = [m for m in self._imported(external.module) if m.partition(".")[0] == external.module]
-        return found or [external.module]
-
-    def _imported(self, prefix: str) -> list[str]:
-        """Modules with this prefix that the included modules import without `as`, in order and without duplicates."""
+    def _imported(self, package: str) -> list[str]:
+        """The package and its submodules, if the included modules import them without `as`, in order."""
         found: dict[str, None] = {}
         for path in dict.fromkeys([*(p.path for p in self.need.included), *self.need.externals.values()]):
             for statement in self.need.scope(path).statements:
                 for node, scope in statement.imports:
                     if isinstance(node, ast.Import) and scope.kind == "module" and statement.is_import:
-                        for alias in node.names:
-                            if not alias.asname and alias.name.startswith(prefix):
-                                found[alias.name] = None
+                        names = (alias.name for alias in node.names if not alias.asname)
+                        found |= dict.fromkeys(name for name in names if f"{name}.".startswith(f"{package}."))
         return list(found)
 
     def _star_modules(self, path: str) -> Iterator[str]:
@@ -425,7 +400,7 @@ class _Slicer:
                         found[symbol.id] = None
         return tuple(found)
 
-    def _is_retained(self, symbol: Symbol, parts: KeptLines | None) -> bool:
+    def _is_retained(self, symbol: Symbol, parts: ClassParts | None) -> bool:
         """Whether a symbol in an included statement is itself in the slice, either as a whole statement or as a kept
         member of a class that is only partly included."""
         is_inner = "." in symbol.qualified_name
@@ -469,11 +444,3 @@ class _Slicer:
         ]
         notes += [f"{path} {_PYTHON_2}" for path in sorted({p.path for p in self.need.included} & self.program.python2)]
         return tuple(dict.fromkeys(notes))
-
-
-def _parses(source: str) -> bool:
-    try:
-        syntax_tree(source)
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    return True

@@ -1,6 +1,6 @@
 from tests.build.guided.drafts import draft_of
+from xkg.build.guided.checking.components import callable_components
 from xkg.build.guided.checking.edits import Edit, applied
-from xkg.build.guided.checking.insertion import callable_components
 from xkg.build.guided.draft import UsedComponent
 
 MEAN = UsedComponent(name="Mean", implementation="def mean(x):\n    return sum(x) / len(x)\n", proven=True)

@@ -1,7 +1,7 @@
 """What of a composite's module a reviewer reads."""
 
 from tests.build.guided.drafts import draft_of
-from xkg.build.guided.checking.own_module import own_code, own_module
+from xkg.build.guided.checking.components import own_code, own_module
 from xkg.build.guided.draft import Draft, UsedComponent
 
 _LINES = "\n".join(f"    total = total + {n} * values[{n}]" for n in range(300))
@@ -25,17 +25,3 @@ def test_the_code_of_a_proven_component_is_not_shown() -> None:
 
 def test_an_author_s_own_code_can_be_put_together_again() -> None:
     assert own_code(composite(COMPONENT, proven=False)) == f"import math\n\n\n{NEW}"
-
-
-def test_components_without_a_proof_are_shown_whole() -> None:
-    draft = composite(COMPONENT, proven=False)
-    assert own_module(draft) == draft.implementation
-
-
-def test_what_an_author_puts_under_a_component_s_heading_is_shown() -> None:
-    hidden = f"# --- component: Other\ndef other(values):\n    factor = values[0] * 17\n    return factor\n\n\n{NEW}"
-    shown = own_module(composite(COMPONENT, new=hidden))
-    assert "factor = values[0] * 17" in shown
-    changed = composite(COMPONENT)
-    changed = changed.model_copy(update={"implementation": changed.implementation.replace("+ 7 *", "- 7 *")})
-    assert "- 7 * values[7]" in own_module(changed)

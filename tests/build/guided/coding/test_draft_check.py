@@ -32,22 +32,14 @@ def faults_of(test: str) -> str:
         ("def f(:\n    return 1\n", "does not parse"),
         ("def f(x):\n    return y\n", "undefined: y"),
         ("from .other import g\n\ndef f(x):\n    return g(x)\n", "relative import of .other"),
-        ("from math import *\n\ndef f(x):\n    return exp(x)\n", "import by name"),
         (
             "import svgd\n\ndef f(x):\n    return svgd.f(x)\n",
             "svgd, which is not allowed (allowed packages: numpy, torch)",
         ),
-        ("import argparse\n\ndef f(x):\n    return argparse\n", "argparse, which is only for experiments"),
-        (
-            "import subprocess\n\ndef f(x):\n    return subprocess.run(x)\n",
-            "there is no network, and there are no files or programs to use",
-        ),
         ("def f(x):\n    return open(x).read()\n", "it calls open (line 2)"),
         ("import torch\n\ndef f(x):\n    return torch.load(x)\n", "it calls torch.load"),
         ("import torch\n\ndef f(x):\n    return x.from_pretrained('a')\n", "it calls x.from_pretrained"),
-        ("def f(x):\n    return x.cuda() + 1\n", "moves data to a GPU"),
         ("RATE = 3\n", "no public function or class"),
-        ("def _f(x):\n    return x + 1\n", "no public function or class"),
         ("def f(x):\n    return x + 1\n\ndef g(x):\n    pass\n", "g has no working body"),
         ("def f(x):\n    return x + 1\n\ndef g(x):\n    raise NotImplementedError\n", "g has no working body"),
     ],
@@ -62,7 +54,6 @@ def test_faults_of_an_implementation_are_reported(source: str, words: str) -> No
         "def open(x):\n    return x + 1\n\ndef f(x):\n    return open(x)\n",
         "class Base:\n    def f(self):\n        raise NotImplementedError\n\n"
         "class A(Base):\n    def f(self):\n        return 1 + 1\n",
-        "import torch\n\ndef f(x):\n    return x + torch.cuda.is_available()\n",
         "from abc import ABC, abstractmethod\n\n"
         "class A(ABC):\n    @abstractmethod\n    def f(self): ...\n    def g(self):\n        return 2 + 1\n",
     ],
@@ -78,22 +69,10 @@ def test_what_only_looks_wrong_is_let_through(source: str) -> None:
         ("assert Decay().at(1) == 1", "undefined: Decay; import the code under test from implementation"),
         ("assert 1 + 1 == 2", "imports nothing from implementation"),
         ("from implementation import Decay\n\nDecay().at(1)", "asserts nothing"),
-        ("from implementation import Decay\n\nDecay().at(1)\nassert True", "asserts nothing"),
         ("from implementation import Decay, Rise\n\nassert Decay().at(1) < Rise", "does not define Rise"),
-        ("from implementation import Decay, step\n\nassert Decay().at(1) < step", "does not define step"),
-        ("from implementation import *\n\nassert Decay().at(1) < 1", "import by name"),
         (
             "from implementation import Decay\n\ntry:\n    assert Decay().at(1) < 1\nexcept Exception:\n    pass",
             "catches exceptions",
-        ),
-        (
-            "import contextlib\nfrom implementation import Decay\n\nwith contextlib.suppress(Exception):\n"
-            "    assert Decay().at(1) < 1",
-            "suppresses exceptions",
-        ),
-        (
-            "from implementation import Decay\n\ndef test_it():\n    assert Decay().at(1) < 1\n",
-            "test_it is defined and never",
         ),
         ("import pytest\nfrom implementation import Decay\n\nassert Decay().at(1) == pytest", "imports pytest"),
         (

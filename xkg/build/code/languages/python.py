@@ -8,9 +8,10 @@ Offsets are in bytes, and lines are 1-based."""
 import ast
 import inspect
 import re
+import symtable
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import tree_sitter_python
@@ -21,19 +22,14 @@ from xkg.build.code.languages.cython import SUFFIXES as CYTHON
 from xkg.build.code.languages.cython import as_python
 from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, source_symbols
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 
-# Positions in which an identifier is not a use: (type of the parent node, field in the parent).
-_BINDS = {
-    ("parameters", None), ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
-    ("typed_default_parameter", "name"), ("list_splat_pattern", None), ("dictionary_splat_pattern", None),
-    ("tuple_pattern", None), ("list_pattern", None), ("pattern_list", None), ("splat_pattern", None),
-    ("assignment", "left"), ("for_statement", "left"), ("for_in_clause", "left"), ("as_pattern_target", None),
-    ("named_expression", "name"),
-}  # fmt: skip
-_NAMES = {("function_definition", "name"), ("class_definition", "name")}
+# Positions in which an identifier is not a name that the scope binds or uses: (type of the parent node, field).
 _NO_NAMES = {
     ("attribute", "attribute"), ("keyword_argument", "name"), ("keyword_pattern", None), ("nonlocal_statement", None),
+    ("global_statement", None), ("function_definition", "name"), ("class_definition", "name"), ("parameters", None),
+    ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
+    ("typed_default_parameter", "name"),
 }  # fmt: skip
 _IMPORTS = {"import_statement", "import_from_statement", "future_import_statement"}
 
@@ -41,6 +37,7 @@ _HOLDS_STATEMENTS = {
     "module", "block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause",
     "except_group_clause", "finally_clause", "with_statement", "for_statement", "while_statement", "ERROR",
 }  # fmt: skip
+_ANONYMOUS = frozenset(("lambda", "listcomp", "setcomp", "dictcomp", "genexpr"))  # scopes without a definition
 _LONGEST_CONSTANT = 200
 _LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is not a name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
@@ -52,11 +49,7 @@ _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fm
 
 @dataclass
 class _Definition(Definition):
-    """`bound` contains the names that the definition binds. A name bound anywhere in a function, including its
-    comprehensions, is treated as bound throughout the function."""
-
     guarded: bool = False
-    bound: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -71,8 +64,9 @@ class Analysis:
 
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
     """Returns the module with its symbols in line order; imports are not resolved. `broken` means that the grammar
-    found errors or this Python cannot parse the text. `wanted` lists module-level assignments that other files use;
-    these assignments also become constants. Does not raise errors for invalid text."""
+    found errors or this Python cannot parse the text; errors in Cython do not count. `wanted` lists module-level
+    assignments that other files use; these assignments also become constants. Does not raise errors for invalid text.
+    """
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -80,7 +74,7 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     leaves = _leaves(root)
     definitions = _definitions(root, source)
     imports = [i for node in leaves["import"] for i in _imports(node, source)]
-    uses, inside = _free_names(definitions, leaves, source)
+    uses, inside = _free_names(text, leaves, source)
     _attach_comments(definitions, leaves["comment"], source)
     module = Module(
         path=path,
@@ -88,7 +82,7 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
         language="cython" if _is_cython(path) else "python",
         imports=tuple(imports),
         symbols=source_symbols(path, repository, source, _worth_keeping(definitions, inside | wanted)),
-        broken=not complete or root.has_error or (not _is_cython(path) and parse_ast(text) is None),
+        broken=not complete or (not _is_cython(path) and (root.has_error or parse_ast(text) is None)),
     )
     return Analysis(module, uses, frozenset(d.name for d in definitions if d.kind == "constant"))
 
@@ -218,12 +212,9 @@ def _docstring(body: Node, source: bytes) -> str:
 
 
 def _leaves(root: Node) -> dict[str, list[Node]]:
-    """Groups nodes by role, in source order. The roles of identifiers are `use`, `bound`, `name` (of a definition) and
-    `global`; the other roles are `chain` (attribute access), `comment` and `import`. Identifiers without a role are
-    ignored."""
-    leaves: dict[str, list[Node]] = {
-        kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
-    }
+    """Groups nodes by role, in source order: `use` (identifiers), `chain` (attribute access), `comment` and
+    `import`."""
+    leaves: dict[str, list[Node]] = {kind: [] for kind in ("use", "chain", "comment", "import")}
     cursor = root.walk()
     above: list[str] = []
     while True:
@@ -232,14 +223,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
         if node is None:
             pass
         elif kind == "identifier":
-            place = (above[-1] if above else "", cursor.field_name)
-            if place in _NAMES:
-                leaves["name"].append(node)
-            elif place[0] == "global_statement":
-                leaves["global"].append(node)
-            elif place in _BINDS or (place[0] in ("tuple", "dotted_name") and _binds_in_pattern(node, above)):
-                leaves["bound"].append(node)
-            elif place not in _NO_NAMES:
+            if (above[-1] if above else "", cursor.field_name) not in _NO_NAMES:
                 leaves["use"].append(node)
         elif kind == "attribute":
             leaves["chain"].append(node)
@@ -285,13 +269,6 @@ def _chain_ends(chains: Iterable[Node], source: bytes) -> dict[int, int]:
         if ends.get(start, 0) < end <= start + _LONGEST_CHAIN and _DOTTED.fullmatch(source, start, end):
             ends[start] = end
     return ends
-
-
-def _binds_in_pattern(node: Node, above: list[str]) -> bool:
-    """Whether this node binds a name in `with … as (a, b)`, or as a lone name in `case`."""
-    if above[-1] == "tuple":
-        return above[-2:-1] == ["as_pattern_target"]
-    return above[-2:-1] == ["case_pattern"] and node.next_sibling is None and node.prev_sibling is None
 
 
 def _imports(node: Node, source: bytes) -> Iterator[Import]:
@@ -340,42 +317,28 @@ class _Owners:
         return index
 
 
-def _free_names(
-    definitions: list[_Definition], leaves: dict[str, list[Node]], source: bytes
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the dotted names that a file uses without an enclosing binding for their first part, and the first parts
-    used in each of its classes and functions."""
-    owner = _Owners(definitions)
+def _free_names(text: str, leaves: dict[str, list[Node]], source: bytes) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns the dotted names that a file uses and whose first part is a global name, and the first parts used in
+    functions and classes. If Python cannot parse the text, every name counts as global."""
     chains = _chain_ends(leaves["chain"], source)
-    for node in leaves["import"]:
-        if index := owner(node.start_byte):
-            definitions[index].bound.update(re.findall(r"[^\W\d]\w*", node_text(node, source)))
-    shared: dict[int, set[str]] = {}
-    for node in leaves["global"]:
-        shared.setdefault(owner(node.start_byte), set()).add(node_text(node, source))
-    around: list[set[str]] = [set()]
-    for definition in definitions[1:]:
-        above = definitions[definition.parent or 0]
-        if definition.kind != "constant" and above.kind in ("function", "method"):
-            above.bound.add(definition.name.rpartition(".")[2])
-    for node in leaves["bound"]:
-        index, name = owner(node.start_byte), node_text(node, source)
-        if index and name not in shared.get(index, ()):
-            definitions[index].bound.add(name)
-    for definition in definitions[1:]:
-        own = definition.bound if definition.kind in ("function", "method") else set()
-        around.append(own | around[definition.parent or 0])
-    free: set[str] = set()
+    starts = {node.start_byte: chains.get(node.start_byte, node.end_byte) for node in leaves["use"]}
+    names = {source[start:end].decode("utf-8", "replace") for start, end in starts.items()}
+    try:
+        with silently():
+            module = symtable.symtable(text, "module", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset(names), frozenset()
+    found = {symbol.get_name() for symbol in module.get_symbols() if symbol.is_referenced()}
     inside: set[str] = set()
-    for node in leaves["use"]:
-        at = node.start_byte
-        index = owner(at)
-        chain = source[at : chains.get(at, node.end_byte)].decode("utf-8", "replace")
-        head = chain.partition(".")[0]
-        if head not in around[index]:
-            free.add(chain)
-            inside |= {head} if index else set()
-    return frozenset(free), frozenset(inside)
+    waiting = [(table, False) for table in module.get_children()]
+    while waiting:
+        table, is_inside = waiting.pop()
+        is_inside = is_inside or table.get_name() not in _ANONYMOUS
+        waiting += [(inner, is_inside) for inner in table.get_children()]
+        used = {each.get_name() for each in table.get_symbols() if each.is_global() and each.is_referenced()}
+        found |= used
+        inside |= used if is_inside else set()
+    return frozenset(name for name in names if name.partition(".")[0] in found), frozenset(inside)
 
 
 def _attach_comments(definitions: list[_Definition], comments: list[Node], source: bytes) -> None:

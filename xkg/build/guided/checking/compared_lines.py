@@ -1,7 +1,8 @@
 """Removes lines that a prompt already shows elsewhere."""
 
+import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from xkg.build.guided.draft import Draft
 from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
@@ -33,41 +34,25 @@ def unrepeated(text: str, known: str, source: str) -> str:
     lines, others = text.rstrip("\n").split("\n"), with_first_lines_of_docstrings(known).split("\n")
     if len(lines) > _MOST_LINES or len(others) > _MOST_LINES:
         return text
-    places: dict[str, list[int]] = {}
-    for number, line in enumerate(others):
-        if line.strip():
-            places.setdefault(line.strip(), []).append(number)
-    written: list[str] = []
-    at = 0
-    while at < len(lines):
-        written.append(lines[at])
-        length = _longest_run(lines, at, others, places)
-        if length < _SHORTEST_RUN:
-            at += 1
-            continue
-        margin, last = lines[at][: _margin(lines[at])], lines[at + length - 1].strip()
-        written.append(f'{margin}# … {length - 1} lines of {source}, to "{last}"')
-        at += length
-    return "\n".join(written) + "\n"
+    matcher = difflib.SequenceMatcher(None, _with_steps(lines), _with_steps(others), autojunk=False)
+    for at, there, length in reversed(matcher.get_matching_blocks()):
+        if at and there and lines[at - 1].strip() == others[there - 1].strip():
+            at, length = at - 1, length + 1  # the first line of a run may be indented differently
+        if length >= _SHORTEST_RUN:
+            margin, last = lines[at][: _indentation(lines[at])], lines[at + length - 1].strip()
+            lines[at + 1 : at + length] = [f'{margin}# … {length - 1} lines of {source}, to "{last}"']
+    return "\n".join(lines) + "\n"
 
 
-def _longest_run(lines: Sequence[str], at: int, others: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
-    """Returns the number of lines, starting at `at`, that also occur in `others` in the same order; 0 if `others` lacks
-    the first line."""
-    longest = 0
-    for start in places.get(lines[at].strip(), ()) if not lines[at].startswith("# --- ") else ():
-        shift = _margin(lines[at]) - _margin(others[start])
-        length = 0
-        while at + length < len(lines) and start + length < len(others):
-            line, other = lines[at + length], others[start + length]
-            if line.strip() != other.strip() or (line.strip() and _margin(line) - _margin(other) != shift):
-                break
-            length += 1
-        while length and not lines[at + length - 1].strip():
-            length -= 1
-        longest = max(longest, length)
-    return longest
+def _with_steps(lines: Sequence[str]) -> list[tuple[str, int]]:
+    """Returns the lines without indentation, with the change in indentation since the previous line."""
+    found, before = list[tuple[str, int]](), 0
+    for line in lines:
+        after = _indentation(line) if line.strip() else before
+        found.append((line.strip(), after - before))
+        before = after
+    return found
 
 
-def _margin(line: str) -> int:
+def _indentation(line: str) -> int:
     return len(line) - len(line.lstrip())

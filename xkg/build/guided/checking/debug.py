@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from xkg.build.guided.checking.compared_lines import compared_lines
+from xkg.build.guided.checking.components import editable_module
 from xkg.build.guided.checking.edits import EditError, Repair, applied
-from xkg.build.guided.checking.own_module import editable_module
 from xkg.build.guided.checking.run_report import report, steady
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.guided.repair_guard.guard import complaint
@@ -26,8 +26,6 @@ proofs."""
 PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
 # No change to the code can repair these failures.
 HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
-# The source lines do not help with these failures.
-_OUTER = frozenset((Cause.REMOVED_API, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY, Cause.KILLED))
 _HINTS = {
     Cause.REMOVED_API: "A library no longer has this; use what its present version offers instead.",
     Cause.DOWNLOAD: "There is no network. Remove the need for it: small data or a small network made in the test.",
@@ -74,7 +72,7 @@ def debug(draft: Draft, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debu
             "failure": report(state.proof),
             "hint": _HINTS.get(state.proof.cause, "Find the cause before you change anything."),
             "tried": "\n".join(notes[-_REMEMBERED:]) or "nothing yet",
-            "sources": _sources(state),
+            "sources": compared_lines(state.draft, state.draft.test),
         }
         state, answer = ask_for_repair(state, "repair", inputs, ask, tried=tried)
         if answer is None:
@@ -164,10 +162,3 @@ def _is_worse(after: Proof, before: Proof) -> bool:
 
 def _failure(proof: Proof) -> str:
     return steady(proof.evidence.reason or proof.cause.value)[:300]
-
-
-def _sources(state: Debugged) -> str:
-    """Returns the source lines if they may help to find the cause."""
-    if state.rounds and state.proof.cause in _OUTER:
-        return "not shown: the failure has nothing to do with them"
-    return compared_lines(state.draft, state.draft.test)

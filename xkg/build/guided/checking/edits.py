@@ -1,11 +1,10 @@
 """A model's edits to a draft. Each edit contains only the text to replace and its replacement, which keeps answers
 short."""
 
-import itertools
 from collections.abc import Sequence
 from typing import Literal
 
-from xkg.build.guided.checking.insertion import with_called_components
+from xkg.build.guided.checking.components import with_called_components
 from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
 
@@ -58,14 +57,9 @@ def _replaced(text: str, edit: Edit, n: int) -> str:
     if len(places) == 1:
         i = places[0]
         return "\n".join([*lines[:i], *edit.replace.strip("\n").split("\n"), *lines[i + len(searched) :]])
-    first = " ".join(edit.search.strip().split("\n")[0].split())[:80]
-    before = text.split(edit.search)[:-1]
-    if before:
-        numbers = itertools.accumulate(part.count("\n") + edit.search.count("\n") for part in before[:5])
-        where = ", ".join(str(number - edit.search.count("\n") + 1) for number in numbers)
-        raise EditError(
-            f"edit {n}: `{first}` occurs {len(before)} times in the {edit.file} (lines {where}); search for more lines"
-        )
+    first, found = " ".join(edit.search.strip().split("\n")[0].split())[:80], text.count(edit.search)
+    if found:
+        raise EditError(f"edit {n}: `{first}` occurs {found} times in the {edit.file}; search for more lines")
     raise EditError(
         f"edit {n}: `{first}` does not occur in the {edit.file}; copy the text to search exactly, with its indentation"
     )

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
 from xkg.build.guided.checking.compared_lines import unrepeated
-from xkg.build.guided.checking.own_module import own_module
+from xkg.build.guided.checking.components import own_module
 from xkg.build.guided.code_answers import CodeAnswer, Compared, FaultFound, Shared, Verdict
 from xkg.build.guided.definition_statements import numbered, statements_of
 from xkg.build.guided.draft import Draft, prompt

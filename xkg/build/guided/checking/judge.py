@@ -6,18 +6,17 @@ from collections.abc import Mapping, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import each_of, waves
 from xkg.build.guided.checking.compared_lines import compared_lines
+from xkg.build.guided.checking.components import callable_components, own_code
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, with_old_test
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_of_change
-from xkg.build.guided.checking.insertion import callable_components
-from xkg.build.guided.checking.own_module import own_code
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.code_answers import Shared
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
 from xkg.build.similarity.statements import statements
-from xkg.build.slicing.compose import Part, compose
+from xkg.build.slicing.compose import compose
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import FAITHFUL_SHARE, Evidence, Fidelity, Level
@@ -80,7 +79,7 @@ def _refreshed(state: Debugged, done: Mapping[str, Checked], trial: Trial) -> De
     if all(new.get(c.name, c.implementation) == c.implementation for c in draft.components):
         return state
     components = [c.model_copy(update={"implementation": new.get(c.name, c.implementation)}) for c in draft.components]
-    composed = compose(own_code(draft), [Part(c.name, c.implementation) for c in components])
+    composed = compose(own_code(draft), [each.part for each in components])
     if composed.problem or not composed.used:
         return state
     update = {"implementation": composed.source, "components": tuple(components[i] for i in composed.used)}

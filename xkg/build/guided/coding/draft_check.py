@@ -21,17 +21,8 @@ _OUTSIDE = frozenset(
 )
 _REACHING = frozenset({"from_pretrained", "load_dataset", "load_state_dict_from_url", "urlopen", "urlretrieve"})
 _FILE_CALLS = frozenset(
-    f"{owner}.{name}"
-    for owner, names in (
-        ("torch", ("load", "save")),
-        ("torch.hub", ("load",)),
-        ("np", ("load", "save", "savez", "loadtxt", "savetxt")),
-        ("os", ("system", "makedirs", "mkdir", "remove", "listdir")),
-        ("pd", ("read_csv", "read_json")),
-        ("pickle", ("load", "dump")),
-        ("json", ("load", "dump")),
-    )
-    for name in names
+    "torch.load torch.save torch.hub.load np.load np.save np.savez np.loadtxt np.savetxt os.system os.makedirs "
+    "os.mkdir os.remove os.listdir pd.read_csv pd.read_json pickle.load pickle.dump json.load json.dump".split()
 )
 
 
@@ -45,10 +36,6 @@ def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str
     tree = syntax_tree(source)
     yield from _imports("implementation", tree, allowed)
     yield from _reaches_out("implementation", tree)
-    if any(
-        isinstance(n, ast.Attribute) and n.attr == "cuda" and not _owner(n).endswith("torch") for n in ast.walk(tree)
-    ):
-        yield "implementation: it moves data to a GPU (`.cuda`); leave devices out"
     if not stubs(source):
         yield "implementation: it has no public function or class with a working body"
     empty = [node.name for node in _functions(tree) if _is_stub(node)]
@@ -75,13 +62,8 @@ def script_faults(test: str, implementation: str, allowed: Collection[str]) -> I
         yield f"test: implementation does not define {', '.join(missing[:5])}"
     if any(isinstance(node, ast.Try) and node.handlers for node in ast.walk(tree)):
         yield "test: it catches exceptions; let them fail the test"
-    if any(isinstance(n, ast.Name | ast.Attribute) and _dotted(n).endswith("suppress") for n in ast.walk(tree)):
-        yield "test: it suppresses exceptions; let them fail the test"
     if not any(_asserts(node) for node in ast.walk(tree)):
         yield "test: it asserts nothing; compare the results with independently known values"
-    never = [node.name for node in _never_called(tree) if any(_asserts(inner) for inner in ast.walk(node))]
-    if never:
-        yield f"test: {', '.join(never[:5])} is defined and never called; the script must call its functions itself"
 
 
 def _imports(where: str, tree: ast.Module, allowed: Collection[str]) -> Iterator[str]:
@@ -116,7 +98,7 @@ def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
             called = _dotted(node.func)
             opens = called == "open" and "open" not in own
             if opens or called in _FILE_CALLS or called.rpartition(".")[2] in _REACHING - own:
-                yield (f"{where}: it calls {called} (line {node.lineno}), but it has no access to files or the network")
+                yield f"{where}: it calls {called} (line {node.lineno}), but it has no access to files or the network"
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -169,20 +151,7 @@ def _asserts(node: ast.AST) -> bool:
     return isinstance(node, ast.Raise) and node.exc is not None and "AssertionError" in ast.unparse(node.exc)
 
 
-def _never_called(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    if used & {"globals", "locals", "vars"}:
-        return
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in used:
-            yield node
-
-
 def _dotted(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return f"{_dotted(node.value)}.{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _owner(node: ast.Attribute) -> str:
-    return _dotted(node.value)

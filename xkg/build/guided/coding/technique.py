@@ -353,8 +353,7 @@ def _result(task: Task, written: Draft | Declined | str, checked: Checked | None
     if isinstance(written, str):
         return Coded(technique=identity, reason=f"its code could not be written: {written}", failed=written)
     if isinstance(written, Declined):
-        lines = "some of the lines" if written.left_out else "the lines"
-        where = f"in {lines} of {', '.join(written.shown)}"
+        where = f"in the lines shown of {', '.join(written.shown)}"
         return Coded(technique=identity, reason=f"the model found no code for the technique {where}: {written.reason}")
     if checked is None or context.trials is None:
         parsed = check_parsed(written.implementation)

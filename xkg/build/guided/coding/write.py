@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.guided.checking.component_use import uncalled
+from xkg.build.guided.checking.components import uncalled
 from xkg.build.guided.code_answers import CodeAnswer, Module, Origin, Shared
 from xkg.build.guided.coding.draft_check import PLUMBING, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
@@ -44,27 +44,23 @@ _DECLARED: Mapping[Origin, str] = {
 _NO_CODE = "A component that a technique is made of and that has no code of its own; write what the code here has of it"
 
 
-class Component(Value):
-    """A component's code, ready to be called. `proven` is true if the component's own test proves the code. `sources`
-    and `excerpt` come from the component's draft; `departures` list how the code differs from the paper."""
+class Component(UsedComponent):
+    """A technique's code, ready to be called. `excerpt` comes from the component's draft; `departures` list how the
+    code differs from the paper."""
 
-    name: str
     technique: str
-    implementation: str
     proven: bool = False
-    sources: tuple[str, ...] = ()
     excerpt: str = ""
     departures: tuple[Departure, ...] = ()
 
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` lists the names of the symbols
-    that the model saw. `left_out` is true if some of these symbols' lines were not shown."""
+    that the model saw."""
 
     technique: str
     reason: str
     shown: tuple[str, ...] = ()
-    left_out: bool = False
 
 
 class Task(Value):
@@ -85,7 +81,7 @@ class Task(Value):
 
     @property
     def parts(self) -> list[Part]:
-        return [Part(component.name, component.implementation) for component in self.components]
+        return [component.part for component in self.components]
 
 
 @dataclass(frozen=True)
@@ -117,16 +113,15 @@ def together(sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def size_of(task: Task, codebase: Codebase) -> int:
-    """Returns the size of a technique's located code in bytes. Raises `UnknownIdError` like `Writing`."""
+    """Returns the size of a technique's located code in bytes."""
     return located_size(codebase, task.located, narrowed(codebase, task.located, task.lines))
 
 
 class Writing:
     """A question that asks for the code for several techniques. A task comes after the tasks for its components. If an
     environment `installed` is given, only its packages can be imported. `made` is the code for components (technique →
-    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins with.
-
-    Raises `UnknownIdError` for a symbol that is not in the codebase."""
+    component) that are `inside` a task but not in this question. `shared` is the text that the review also begins
+    with."""
 
     def __init__(
         self,
@@ -148,7 +143,7 @@ class Writing:
         self.shared = Shared.of(
             found.code,
             [*found.remarks, *unavailable, *absent],
-            rendered([Part(component.name, component.implementation) for component in components]),
+            rendered([component.part for component in components]),
             [(task.technique.id, self._described(task, found)) for task in tasks],
         )
 
@@ -272,7 +267,7 @@ def _by_number(answer: CodeAnswer) -> dict[int, Module]:
 
 
 def _parts(task: Task, made: Mapping[str, Component]) -> list[Part]:
-    return [*task.parts, *(Part(made[i].name, made[i].implementation) for i in task.inside if i in made)]
+    return [*task.parts, *(made[i].part for i in task.inside if i in made)]
 
 
 def _add(task: Task, module: Module, made: dict[str, Component]) -> None:
@@ -287,7 +282,6 @@ def _declined(task: Task, answer: Module, own: Material) -> Declined:
         technique=task.technique.id,
         reason=" ".join((answer.declined or "").split()),
         shown=tuple(identity.rpartition(":")[2] for identity in own.used),
-        left_out=own.is_cut,
     )
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.repair_guard.loopholes import swallowed, tricks
-from xkg.build.guided.repair_guard.names import public_names
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.tampering import bound_names
 
@@ -44,6 +43,12 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
     except RecursionError:
         return "the repair is nested too deeply to be checked"
     return "; ".join(list(dict.fromkeys(found))[:_MOST_FAULTS]) or None
+
+
+def public_names(tree: ast.Module) -> set[str]:
+    """Returns the functions and classes that a test can import."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return {s.name for s in tree.body if isinstance(s, kinds) and not s.name.startswith("__")}
 
 
 def _shadowed(old_code: ast.Module, old_test: ast.Module, code: ast.Module, test: ast.Module) -> Iterator[str]:

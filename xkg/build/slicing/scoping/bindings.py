@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from xkg.sandbox.evidence.python_ast import first_line
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 ImportNode = ast.Import | ast.ImportFrom
 
@@ -55,8 +57,7 @@ class Statement:
 
     @property
     def first_line(self) -> int:
-        decorators: list[ast.expr] = getattr(self.node, "decorator_list", [])
-        return min([self.node.lineno, *(d.lineno for d in decorators)])
+        return first_line(self.node)
 
     @property
     def last_line(self) -> int:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.slicing.scoping.bindings import Statement
 from xkg.build.slicing.scoping.uses import NameVisitor
+from xkg.sandbox.evidence.python_ast import is_main_guard
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def module_scope(text: str) -> ModuleScope | None:
     )
     statements: list[Statement] = []
     for node in tree.body:
-        guarded = _is_main_guard(node)
+        guarded = is_main_guard(node) and isinstance(node, ast.If) and not node.orelse
         for inner in node.body if guarded and isinstance(node, ast.If) else [node]:
             statement = Statement(inner, len(statements), guarded)
             NameVisitor(statement, lazy_annotations="annotations" in future).run()
@@ -57,15 +58,6 @@ def module_scope(text: str) -> ModuleScope | None:
             identifiers.add(inside.arg)
     return ModuleScope(
         tuple(statements), {n: tuple(i) for n, i in bindings.items()}, future, _exported(tree), frozenset(identifiers)
-    )
-
-
-def _is_main_guard(node: ast.stmt) -> bool:
-    if not isinstance(node, ast.If) or node.orelse or not isinstance(node.test, ast.Compare):
-        return False
-    sides = [node.test.left, *node.test.comparators]
-    return any(isinstance(s, ast.Name) and s.id == "__name__" for s in sides) and any(
-        isinstance(s, ast.Constant) and s.value == "__main__" for s in sides
     )
 
 

@@ -35,14 +35,9 @@ def _root(node: ast.expr) -> str | None:
 
 @lru_cache(maxsize=100_000)
 def changed_names(statement: Statement) -> frozenset[str]:
-    """Names whose values a top-level statement changes, as in `changed_in`."""
-    return frozenset() if statement.is_import else frozenset(changed_in(statement.node))
-
-
-def changed_in(statement: ast.stmt) -> set[str]:
-    """Names whose values a statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
+    """Names whose values a top-level statement changes without rebinding them: `n[k] = …`, `n.a = …`, `n.append(…)`."""
     found: set[str] = set()
-    stack: list[ast.AST] = [statement]
+    stack: list[ast.AST] = [] if statement.is_import else [statement.node]
     while stack:
         node = stack.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
@@ -55,7 +50,7 @@ def changed_in(statement: ast.stmt) -> set[str]:
         if root:
             found.add(root)
         stack += ast.iter_child_nodes(node)
-    return found
+    return frozenset(found)
 
 
 _WRITES = {"append", "update", "add", "setdefault", "insert", "extend", "register"}

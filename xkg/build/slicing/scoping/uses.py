@@ -1,13 +1,10 @@
 """Finds the global names that a statement uses, according to Python's scoping rules (Language Reference, 4.2)."""
 
 import ast
-import typing
 from collections.abc import Iterable, Iterator, Sequence
 
 from xkg.build.slicing.scoping.bindings import Function, ImportNode, Scope, Statement, Use, bind, rebound_names
 from xkg.sandbox.evidence.python_ast import expression_tree
-
-_TYPING = frozenset(typing.__all__) - {"Literal", "Annotated"}
 
 
 class NameVisitor:
@@ -93,26 +90,6 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
-    # A type check is visited like an annotation, because it does not need a class's members.
-
-    def visit_Call(self, node: ast.Call) -> None:
-        match node:
-            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[value, classes]):
-                self.visit_all([node.func, value])
-                self.visit_types([classes])
-            case _:
-                self.visit_all([node.func, *node.args, *node.keywords])
-
-    def visit_Compare(self, node: ast.Compare) -> None:
-        is_type = isinstance(node.left, ast.Call) and getattr(node.left.func, "id", "") == "type"
-        self.visit(node.left)
-        (self.visit_types if is_type else self.visit_all)(node.comparators)
-
-    def visit_types(self, nodes: Iterable[ast.AST]) -> None:
-        before, self.annotating = self.annotating, True
-        self.visit_all(nodes)
-        self.annotating = before
-
     # scopes
 
     def visit_FunctionDef(self, node: Function) -> None:
@@ -197,12 +174,6 @@ class NameVisitor:
         self.visit(node.target)
         self.annotation(node.annotation)
         self.visit_all([node.value])
-
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        self.visit_all([node.value, node.slice])
-        name = node.value.attr if isinstance(node.value, ast.Attribute) else getattr(node.value, "id", "")
-        if name in _TYPING and not self.annotating:  # an alias: `Env = Union["Wrapper", Environment]`
-            self.annotation_strings(node)
 
     def annotation(self, node: ast.expr | None) -> None:
         """Visits an annotation and the quoted types in it. The annotation is treated as evaluated immediately unless
