@@ -36,7 +36,6 @@ from xkg.serve.http.request_log import Observed, observing
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.authority import ADMIN
 from xkg.serve.protocol.completion import add_completion
-from xkg.serve.protocol.jsonrpc import WrongMessageError, parsed_message
 from xkg.serve.protocol.mcp_server import add_all
 from xkg.serve.protocol.stdio import instructions
 from xkg.serve.protocol.tool_errors import PlainErrors
@@ -84,7 +83,7 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
     metrics = Metrics(service.state)
     server = _mcp_server(served, metrics)
     mcp: ASGIApp = server.session_manager.handle_request
-    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), LARGEST_BODY, http.request_seconds, _not_a_message)
+    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), LARGEST_BODY, http.request_seconds)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
     guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=metadata)
     routes: list[BaseRoute] = [
@@ -147,15 +146,6 @@ def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return server
-
-
-def _not_a_message(body: bytes) -> Response | None:
-    """Returns the JSON-RPC error if the body is not a valid message, otherwise None."""
-    try:
-        parsed_message(body)
-    except WrongMessageError as error:
-        return JSONResponse(error.answer.model_dump(exclude_none=True) | {"id": error.answer.id}, 400)
-    return None
 
 
 class _Guarded:

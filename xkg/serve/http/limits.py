@@ -87,16 +87,12 @@ async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> 
 
 class BodyLimit:
     """Buffers the whole body before passing the request on. Rejects bodies larger than `most` bytes with 413, and
-    requests that take longer than `seconds` to arrive with 408. `check` may return a response to send instead of
-    calling the app."""
+    requests that take longer than `seconds` to arrive with 408."""
 
-    def __init__(
-        self, app: ASGIApp, most: int, seconds: float, check: Callable[[bytes], ASGIApp | None] = lambda _: None
-    ) -> None:
+    def __init__(self, app: ASGIApp, most: int, seconds: float) -> None:
         self._app = app
         self._most = most
         self._seconds = seconds
-        self._check = check
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
@@ -117,9 +113,6 @@ class BodyLimit:
         if max(announced, len(body)) > self._most:
             words = f"the request is larger than {self._most // 1024} KiB; send a smaller one"
             await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
-            return
-        if (answer := self._check(bytes(body))) is not None:
-            await answer(scope, receive, send)
             return
         whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
 

@@ -75,9 +75,9 @@ class PlainErrors(MCPServer[Any]):
         self._listed: list[ListedTool] = []
 
     async def run_stdio_async(self) -> None:
-        from xkg.serve.protocol.jsonrpc import checked_stdio
+        from xkg.serve.protocol.jsonrpc import answering_stdio
 
-        async with checked_stdio() as (read, write):
+        async with answering_stdio() as (read, write):
             await self._lowlevel_server.run(read, write, self._lowlevel_server.create_initialization_options())
 
     def add_tool(self, fn: Callable[..., Any], *args: Any, **options: Any) -> None:
