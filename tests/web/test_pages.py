@@ -256,7 +256,7 @@ def test_a_paper_is_added_and_its_build_followed_where_that_is_allowed(browser: 
             "accept": "text/html",
         }
         wrong = server.client(builder, **own).post("/builds", content=b"paper=file%3A///etc/passwd")
-        assert (wrong.status_code, "is not an arXiv address" in wrong.text) == (400, True)
+        assert (wrong.status_code, "or use an arXiv id" in wrong.text) == (400, True)
         assert server.client(reader, **own).post("/builds", content=b"paper=1608.04471").status_code == 403
         assert "Add a paper" not in server.client(reader, **own).get("/builds").text
 

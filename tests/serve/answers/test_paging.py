@@ -44,7 +44,7 @@ def test_a_list_that_changed_is_no_longer_gone_on_with() -> None:
 def test_a_cursor_belongs_to_its_question() -> None:
     cursor = Page(None, "tool", "q", {"papers": ()}).after(["a"])
     for other in (("tool", "r", {"papers": ()}), ("tools", "q", {"papers": ()}), ("tool", "q", {"papers": ("p",)})):
-        with pytest.raises(InputError, match="another query"):
+        with pytest.raises(InputError, match="does not belong to this query"):
             Page(cursor, *other)
 
 

@@ -36,7 +36,6 @@ def test_callers_do_not_fill_the_memory() -> None:
         pass
     for number in range(MOST_CALLERS - 1):
         rates.take(str(number))
-    assert rates.wait("first") > 0
     rates.take("one more")
     assert rates.wait("first") == 0  # its bucket was dropped
 

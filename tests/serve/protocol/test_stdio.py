@@ -144,12 +144,6 @@ async def test_an_argument_that_a_tool_does_not_take_is_refused(
     assert words in str(result.content[0].text)  # type: ignore[union-attr]
 
 
-async def test_an_argument_that_a_prompt_does_not_take_is_refused(server: MCPServer) -> None:
-    async with Client(server) as client:
-        with pytest.raises(MCPError, match="replicate_paper: there is no argument 'repo'; use repository"):
-            await client.get_prompt("replicate_paper", {"paper": "x", "repo": "y"})
-
-
 async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:
     async with Client(server) as client:
         listed = (await ask(client, "graph_schema", detail="full"))["queries"]

@@ -2,8 +2,8 @@
 
 import functools
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
@@ -63,38 +63,32 @@ def fitted(
     """Returns the answer, cut to the budget for `detail`, or to `most` tokens.
 
     Content is cut in this order: long texts (all to the same length), lists, rows of the paged list, and finally code
-    (at line breaks). If cutting one kind frees more space than needed, the kinds before it are cut less. `more(n)`
-    returns the cursor after the first n rows, or None if no rows follow. `whole` is the address of the complete answer.
-    A full answer includes the address if anything was cut."""
+    (at line breaks). `more(n)` returns the cursor after the first n rows, or None if no rows follow. `whole` is the
+    address of the complete answer. A full answer includes the address if anything was cut."""
     most = most or TOKENS[detail]
-    leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
+    order = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
         return shown
-    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # longer values never fit and would slow things down
+    answer = _cut(answer, dict.fromkeys(order, 4 * most), {})  # longer values never fit and would slow things down
     cut_to = functools.partial(_pointing, answer, detail, more, whole)
-    limits: dict[Kind, int] = {}
-    for kind, least in leasts.items():
-        limits[kind] = least
-        if size(shown := cut_to(limits)) <= most:
-            break
-    for kind in reversed(limits):
-        tries = _tries(limits[kind], 4 * most)
-        excess = functools.partial(_excess, cut_to, limits, kind, most)
-        limits[kind] = tries[max(0, bisect_right(tries, 0, key=excess) - 1)]
-    return cut_to(limits)
-
-
-def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
-    """Returns the number of tokens over `most` with this limit on one kind, or 0 if the answer fits."""
-    return max(0, size(cut_to({**limits, kind: limit})) - most)
+    tries = _tries(tuple(order.items()), 4 * most)
+    first = bisect_left(tries, True, key=lambda limits: size(cut_to(limits)) <= most)
+    return cut_to(tries[min(first, len(tries) - 1)])
 
 
 @functools.cache
-def _tries(least: int, most: int) -> tuple[int, ...]:
-    tries = [least]
-    while tries[-1] < most:
-        tries.append(max(tries[-1] + 1, int(tries[-1] * _STEP)))
-    return tuple(tries)
+def _tries(order: Sequence[tuple[Kind, int]], most: int) -> Sequence[Limits]:
+    """Returns ever smaller limits. One kind after the other is cut to its minimum."""
+    tries: list[Limits] = []
+    limits: dict[Kind, int] = {}
+    for kind, least in order:
+        limit = most
+        while limit > least:
+            tries.append({**limits, kind: limit})
+            limit = max(least, min(limit - 1, int(limit / _STEP)))
+        limits[kind] = least
+        tries.append(dict(limits))
+    return tries
 
 
 def _pointing(

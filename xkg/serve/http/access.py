@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from mcp.server.auth.provider import AccessToken
+from starlette.types import Scope
 
 from xkg.errors import XkgError
 from xkg.serve.graphs import GRAPH_SCOPE, may_read
@@ -60,3 +61,10 @@ class Access:
         # The secret is not passed on.
         named = [f"{GRAPH_SCOPE}{graph}" for graph in known.graphs]
         return AccessToken(token="", client_id=known.name, scopes=[*known.scopes, *named])
+
+
+def bearer(scope: Scope) -> str:
+    """Returns the request's bearer token, or '' if there is none."""
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = header.decode("latin-1").partition(" ")
+    return token if kind.lower() == "bearer" else ""

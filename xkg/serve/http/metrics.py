@@ -1,9 +1,8 @@
 """Prometheus metrics: counts, durations and sizes, but no request contents or callers."""
 
 import os
-import struct
-import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,7 @@ SHARED = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable for the folder with the workers' shared counts. prometheus_client reads this variable on
 import."""
 
-BEGINNING = 40
-"""Maximum number of retries while a new worker has not written its counts yet."""
-
+_UP = "Whether the graph can be opened and contains a paper."
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
@@ -55,16 +52,8 @@ class Metrics:
             multiprocess.MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
         self._registry.register(_Graph(state))
 
-    def refuse(self, reason: str) -> None:
-        self.rejected.labels(reason).inc()
-
     def text(self) -> bytes:
         """Returns the metrics in Prometheus's text format. May open the graph, which can take a while."""
-        for _ in range(BEGINNING):
-            try:
-                return generate_latest(self._registry)
-            except struct.error:  # a new worker has created its file but not written to it yet
-                time.sleep(0.05)
         return generate_latest(self._registry)
 
 
@@ -73,14 +62,13 @@ class _Graph(Collector):
         self._state = state
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        try:
+        with suppress(XkgError):
             generation, papers = self._state()
-        except XkgError:
-            yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and contains a paper.", value=0)
+            yield GaugeMetricFamily("xkg_graph_up", _UP, value=1)
+            yield GaugeMetricFamily("xkg_generation", "Current generation of the graph.", value=generation)
+            yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
             return
-        yield GaugeMetricFamily("xkg_graph_up", "Whether the graph can be opened and contains a paper.", value=1)
-        yield GaugeMetricFamily("xkg_generation", "Current generation of the graph.", value=generation)
-        yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
+        yield GaugeMetricFamily("xkg_graph_up", _UP, value=0)
 
     def describe(self) -> list[Any]:
         return []  # called on registration, which must not open the graph

@@ -8,7 +8,6 @@ from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
-from mcp_types import CallToolResult
 from mcp_types.methods import SPEC_CLIENT_METHODS
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,21 +25,17 @@ _REASONS = {401: "token", 403: "scope"}
 """Reasons why the SDK rejects a request, by status code."""
 
 
-class Observed:
+def observed(app: ASGIApp, metrics: Metrics) -> ASGIApp:
     """Counts and logs requests. A request's id is its X-Request-ID if valid, otherwise a random id."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def observe(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         header = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
         request_id = header if _ID.fullmatch(header) else secrets.token_hex(8).encode()
         facts: dict[str, Any] = scope.setdefault("state", {})
-        status = 0
+        status = 499  # the caller has disconnected
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -50,30 +45,29 @@ class Observed:
             await send(message)
 
         started = time.perf_counter()
-        self._metrics.in_flight.inc()
+        metrics.in_flight.inc()
         try:
-            await self._app(scope, receive, answer)
+            await app(scope, receive, answer)
         finally:
-            self._metrics.in_flight.dec()
+            metrics.in_flight.dec()
             path = scope["path"] if scope["path"] in PATHS else "other"
-            self._metrics.requests.labels(path, str(status or 499)).inc()  # 499: the caller has disconnected
+            metrics.requests.labels(path, str(status)).inc()
             refused = facts.get("refused") or _REASONS.get(status)
-            if refused is not None and refused != "unready":
-                self._metrics.refuse(refused)
-            level = logging.DEBUG if path in QUIET else logging.INFO
-            if log.isEnabledFor(level):
-                line: dict[str, Any] = {
-                    "request_id": request_id.decode(),
-                    "method": scope["method"],
-                    "path": path,
-                    "status": status or 499,
-                    "ms": round(1000 * (time.perf_counter() - started), 1),
-                    "caller": caller(scope),
-                    **{name: facts[name] for name in ("call", "outcome") if name in facts},
-                }
-                if refused is not None:
-                    line["refused"] = refused
-                log.log(level, "request", extra={"facts": line})
+            if refused is not None:
+                metrics.rejected.labels(refused).inc()
+            line: dict[str, Any] = {
+                "request_id": request_id.decode(),
+                "method": scope["method"],
+                "path": path,
+                "status": status,
+                "ms": round(1000 * (time.perf_counter() - started), 1),
+                "caller": caller(scope),
+                **{name: facts[name] for name in ("call", "outcome") if name in facts},
+                **({} if refused is None else {"refused": refused}),
+            }
+            log.log(logging.DEBUG if path in QUIET else logging.INFO, "request", extra={"facts": line})
+
+    return observe
 
 
 def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
@@ -84,7 +78,7 @@ def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
     async def middleware(ctx: Any, call_next: Any) -> Any:
         if ctx.method != "tools/call":
             call = ctx.method if ctx.method in SPEC_CLIENT_METHODS else "other"
-            _record(ctx, call, "")
+            _record(ctx, call=call)
             return await call_next(ctx)
         if not known:
             known.update(tool.name for tool in await server.list_tools())
@@ -94,27 +88,17 @@ def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
         started = time.perf_counter()
         try:
             result = await call_next(ctx)
-            outcome = "error" if _is_error(result) else "ok"
+            failed = result.get("isError") if isinstance(result, dict) else getattr(result, "is_error", False)
+            outcome = "error" if failed else "ok"
             return result
         finally:
             metrics.seconds.labels(tool).observe(time.perf_counter() - started)
             metrics.calls.labels(tool, outcome).inc()
-            _record(ctx, tool, outcome)
+            _record(ctx, call=tool, outcome=outcome)
 
     return middleware
 
 
-def _record(ctx: Any, call: str, outcome: str) -> None:
+def _record(ctx: Any, **facts: str) -> None:
     if ctx.request is not None:
-        state = ctx.request.scope["state"]
-        state["call"] = call
-        if outcome:
-            state["outcome"] = outcome
-
-
-def _is_error(result: Any) -> bool:
-    match result:
-        case CallToolResult(is_error=True) | {"isError": True}:
-            return True
-        case _:
-            return False
+        ctx.request.scope["state"].update(facts)

@@ -171,8 +171,8 @@ class JobsAnswer(Value):
 
 
 def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
-    stages, at, calls, dollars = [], "", 0, 0.0
-    priced = True
+    stages: list[StageDone] = []
+    at, calls, dollars = "", 0, 0.0
     for event in jobs.events(row):
         match event:
             case {"event": "stage"}:
@@ -185,9 +185,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
                 at = f"{event['stage']} {event['done']}/{event['total']}"
             case {"event": "step"}:
                 at = f"step {event['number']} {event['action']}"
-        calls = event["calls"]
-        priced = event["dollars"] is not None
-        dollars = event["dollars"] or 0.0
+        calls, dollars = event["calls"], event["dollars"]
     return JobAnswer(
         job=row.id,
         kind=row.kind,
@@ -201,7 +199,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
         stages=tuple(stages),
         at=at if row.state == "running" else "",
         calls=calls,
-        dollars=dollars if priced else None,
+        dollars=dollars,
         result=_read(BuiltPaper, row.result) if row.kind == "build" else None,
         curated=_read(CuratedPapers, row.result) if row.kind == "curate" else None,
         implementation=_implemented(row.result, jobs.graph) if row.kind == "implement" else None,
@@ -222,14 +220,8 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
 
 def _brief(answer: JobAnswer) -> JobAnswer:
     """Returns a job without stages and results, for a list."""
-    left_out = {
-        "stages": (),
-        "result": None,
-        "curated": None,
-        "implementation": None,
-        "error": answer.error[:BRIEF_ERROR],
-    }
-    return answer.model_copy(update=left_out)
+    results = dict.fromkeys(("result", "curated", "implementation"))
+    return answer.model_copy(update={**results, "stages": (), "error": answer.error[:BRIEF_ERROR]})
 
 
 def _implemented(result: str, graph: Path) -> ImplementedMethod | None:

@@ -316,29 +316,27 @@ class Jobs:
         self._settle(row, state, why, build.code)
 
     def _started(self, row: Row) -> "_Build":
-        settings = self._settings
+        settings, excluded = self._settings, self._settings.serve.exclude
         if row.llm == CALLER:
             settings = settings.model_copy(update={"llm": LlmSettings(model=CALLER)})
         llm = settings.llm
-        command = [*self._command, f"--kg={self._settings.kg.absolute()}"]
         variables = dict(job_environment(settings))
-        excluded = self._settings.serve.exclude
-        if row.kind == "build":
-            command += ["build", f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
-            if excluded is not None:
-                command.append(f"--blacklist={excluded.absolute()}")
-        elif row.kind == "curate":
-            command += ["curate", row.paper, *([f"--blacklist={excluded.absolute()}"] if excluded is not None else [])]
-        else:
-            write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
-            command += ["implement", f"--task={self._task(row.id)}"]
-            if excluded is not None:  # the agent must see the same papers as clients
-                variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
-        command += ["--json", "--progress=json"]
-        if row.kind != "curate":
-            command += [f"--within={root}" for root in self._roots] or ["--within="]
+        blacklist = [] if excluded is None else [f"--blacklist={excluded.absolute()}"]
+        within = [f"--within={root}" for root in self._roots] or ["--within="]
+        match row.kind:
+            case "build":
+                repository = [f"--repo={row.repository}"] if row.repository else []
+                command = ["build", f"--paper={row.paper}", *repository, *blacklist, *within]
+            case "curate":
+                command = ["curate", row.paper, *blacklist]
+            case "implement":
+                write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
+                command = ["implement", f"--task={self._task(row.id)}", *within]
+                if excluded is not None:  # the agent must see the same papers as clients
+                    variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         # Pass the limits explicitly, because xkg.yaml may have changed since this server was started.
-        command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
+        command += ["--json", "--progress=json", f"--llm={llm.model}"]
+        command += [f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else []
         if llm.max_total_cost is not None:
             variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
         if row.llm == CALLER:
@@ -351,7 +349,7 @@ class Jobs:
             output.truncate(0)
             log.truncate(0)
             process = subprocess.Popen(
-                command,
+                [*self._command, f"--kg={settings.kg.absolute()}", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
@@ -367,27 +365,17 @@ class Jobs:
     def _settle(self, row: Row, state: State | None, error: str, code: int | None = None) -> None:
         result = _read(self._output(row.id))
         outcome = _object(result)
-        if outcome is None:
-            result = ""
         errors = [line for line in _read(self._log(row.id)).splitlines() if line.startswith("xkg: ")]
         last_error = errors[-1].removeprefix("xkg: ") if errors else ""
         if state is None and outcome is not None:
-            if row.kind == "implement":
-                whole = outcome.get("result") in ("A", "B")
-                why = str(outcome.get("stopped") or "; ".join(map(str, outcome.get("faults") or ())))
-            elif row.kind == "curate":
-                notes = outcome.get("notes") or ()
-                whole, why = bool(outcome.get("papers") or not notes), "; ".join(map(str, notes))
-            else:
-                whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
-            state, error = (
-                ("done", "") if whole else ("partial", why or "parts of the job failed; start the job again to retry")
-            )
+            whole, why = _verdict(row.kind, outcome)
+            why = why or last_error or "parts of the job failed; start the job again to retry"
+            state, error = ("done", "") if whole else ("partial", why)
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
             ended = f"its process ended without an error message{signalled}; start the job again to continue"
             state, error = "failed", last_error or ended
-        for forgotten in self._table.ended(row.id, state, result, error):
+        for forgotten in self._table.ended(row.id, state, result if outcome is not None else "", error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):
                 path.unlink(missing_ok=True)
 
@@ -399,6 +387,18 @@ class Jobs:
 
     def _output(self, job: int) -> Path:
         return self._folder / f"{job}.json"
+
+
+def _verdict(kind: Kind, outcome: Mapping[str, Any]) -> tuple[bool, str]:
+    """Returns whether a job has done all of its work, and why not, if its output says so."""
+    notes = "; ".join(map(str, outcome.get("faults" if kind == "implement" else "notes") or ()))
+    match kind:
+        case "implement":
+            return outcome.get("result") in ("A", "B"), str(outcome.get("stopped") or notes)
+        case "curate":
+            return bool(outcome.get("papers") or not notes), notes
+        case "build":
+            return outcome.get("state") == "complete" and not outcome.get("stopped"), ""
 
 
 class _Build:
@@ -424,17 +424,13 @@ class _Build:
     def end(self, grace: float) -> None:
         """Sends SIGINT, SIGTERM and finally SIGKILL to the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._signal(number)
-            if self._ends_within(grace):
+            if self._ends_within(grace, number):
                 break
-        self._signal(KILL)
-        self._ends_within(grace)
+        self._ends_within(grace, KILL)
 
-    def _signal(self, number: int) -> None:
+    def _ends_within(self, grace: float, number: int) -> bool:
         if self._pid is not None:
             signal_group(self._pid, number)
-
-    def _ends_within(self, grace: float) -> bool:
         until = time.monotonic() + grace
         while self.runs():
             if time.monotonic() > until:

@@ -1,5 +1,5 @@
-"""Completes the SDK's stdio transport: invalid messages are answered with an error, and requests are answered even if the
-client closes its input immediately. The SDK would drop the former and cancel the latter."""
+"""Completes the SDK's stdio transport: invalid messages are answered with an error, and requests are answered even if
+the client closes its input immediately. The SDK would drop the former and cancel the latter."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

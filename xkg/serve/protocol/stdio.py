@@ -4,7 +4,6 @@ Building the tools' schemas takes a tenth of the SDK's own startup time, so this
 
 import asyncio
 import threading
-from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
@@ -12,7 +11,6 @@ from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
 from xkg.serve.jobs.authority import Asked
-from xkg.serve.protocol.completion import add_completion
 from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.served import Served
 
@@ -57,18 +55,10 @@ def instructions(served: Served) -> str:
 PREPARE_AFTER_SECONDS = 0.02
 
 
-def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
-    """Returns the server. The server's tools are registered no later than the first message after `initialize`. If
-    `client_roots` is set, `locate` also accepts the client's folders."""
-    folders = list(served.roots)
-    served = replace(served, roots=folders)
+def make_server(served: Served) -> MCPServer:
+    """Returns the server. The server's tools are registered no later than the first message after `initialize`."""
     server = PlainErrors(instructions=instructions(served))
-    add_completion(server, served.service)
     server.middleware.append(_preparing(server, served))
-    if client_roots:
-        from xkg.serve.protocol.client_roots import following
-
-        server.middleware.append(following(folders))
     return server
 
 

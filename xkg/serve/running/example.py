@@ -10,8 +10,8 @@ _MOST_NAMES = 12
 
 
 def example(code: Code, name: str) -> str:
-    """Returns the code's test, which shows how to call it. If there is no test, returns a call to the last public
-    function or class with `...` for required arguments."""
+    """Returns the code's test, which shows how to call it. If there is no test, returns the signatures of the public
+    functions and classes, and a call to the last one with `...` for its arguments."""
     head = [f"# {one_line(name)}: the code's names are already defined, as if by `from implementation import *`."]
     if code.test.strip():
         return "\n".join([*head, "# This is its stored test.", code.test.strip(), ""])
@@ -22,36 +22,15 @@ def example(code: Code, name: str) -> str:
     ]
     if not defined:
         return "\n".join([*head, "# It does not define any functions or classes:", "sorted(vars(implementation))", ""])
-    head += [f"#   {_signature(node)}" for node in defined[-_MOST_NAMES:]]
-    call = _call(defined[-1])
-    head += ["# Replace `...` with values."] if "..." in call else []
-    return "\n".join([*head, call, ""])
+    signatures = [f"#   {node.name}({_arguments(node)})" for node in defined[-_MOST_NAMES:]]
+    call = f"{defined[-1].name}({'...' if _arguments(defined[-1]) else ''})"
+    hint = ["# Replace `...` with values."] if "..." in call else []
+    return "\n".join([*head, *signatures, *hint, call, ""])
 
 
-def _signature(node: ast.FunctionDef | ast.ClassDef) -> str:
-    arguments = _arguments(node)
-    kind = "class " if isinstance(node, ast.ClassDef) else ""
-    return f"{kind}{node.name}({'' if arguments is None else ast.unparse(arguments)})"
-
-
-def _call(node: ast.FunctionDef | ast.ClassDef) -> str:
-    arguments = _arguments(node)
-    if arguments is None:
-        return f"{node.name}()"
-    positional = [*arguments.posonlyargs, *arguments.args]
-    needed = [f"{each.arg}=..." for each in positional[: len(positional) - len(arguments.defaults)]]
-    needed = ["..." if number < len(arguments.posonlyargs) else each for number, each in enumerate(needed)]
-    keywords = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    needed += [f"{each.arg}=..." for each, default in keywords if default is None]
-    return f"{node.name}({', '.join(needed)})"
-
-
-def _arguments(node: ast.FunctionDef | ast.ClassDef) -> ast.arguments | None:
-    """Returns the arguments of a function or constructor without `self`, or None if the class has no `__init__`."""
+def _arguments(node: ast.FunctionDef | ast.ClassDef) -> str:
+    """Returns the arguments of a function or constructor, without `self`."""
     if isinstance(node, ast.FunctionDef):
-        return node.args
-    for each in node.body:
-        if isinstance(each, ast.FunctionDef) and each.name == "__init__":
-            first = "posonlyargs" if each.args.posonlyargs else "args"
-            return ast.arguments(**{**dict(ast.iter_fields(each.args)), first: getattr(each.args, first)[1:]})
-    return None
+        return ast.unparse(node.args)
+    made = (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    return "".join(ast.unparse(each.args).partition(", ")[2] for each in made)

@@ -16,7 +16,7 @@ from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer, offered,
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind, Row
 from xkg.serve.served import Served
-from xkg.serve.tools.tool_decorator import Tool, registering
+from xkg.serve.tools.tool_decorator import Strings, Tool, registering
 
 LISTED = 5
 
@@ -118,7 +118,7 @@ def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:
         job: Annotated[int, Field(ge=1, description="number of a job that you started with llm=caller")],
         k: Annotated[int, Field(ge=1, le=20, description="maximum questions")] = 4,
         known: Annotated[
-            list[str],
+            Strings,
             Field(
                 max_length=200,
                 description="marks of data that you still have from earlier questions, such as 1a2b3c4d for "
@@ -190,14 +190,14 @@ def _add_implement(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]
         ] = None,
         pseudocode: Annotated[str | None, Field(max_length=20_000, description="pseudocode for the method")] = None,
         related: Annotated[
-            list[str] | None,
+            Strings | None,
             Field(
                 max_length=50,
                 description="files or folders to read as part of the method, in the starter or under the roots",
             ),
         ] = None,
         protect: Annotated[
-            list[str] | None,
+            Strings | None,
             Field(
                 max_length=50, description="other parts of the evaluation that must not change (file or file::function)"
             ),

@@ -10,7 +10,7 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from xkg.errors import XkgError
 from xkg.serve.answer_text import text_for_agents
@@ -38,6 +38,8 @@ Cursor = Annotated[
     ),
 ]
 PAPER = "id (arxiv:2006.10726), title or its beginning, or method name (tent)"
+Strings = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+"""Also accepts a single string, because some models send one."""
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

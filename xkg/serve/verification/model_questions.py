@@ -65,7 +65,6 @@ class Questions:
         self._opening = threading.Lock()
         self._opened: LanguageModel | None = None
         self._last_call = threading.local()
-        self._under_way = 0
         self._threads: set[threading.Thread] = set()
         self._waiting = 0
         self._closed = False
@@ -97,31 +96,19 @@ class Questions:
                 answer.set_result(Answered(stored, model_of(self._settings, prompt.role)))
                 return answer
             with self._turn:
-                if self._under_way >= MOST_OPEN:
+                if len(self._threads) >= MOST_OPEN:
                     raise ModelUnavailableError(f"{MOST_OPEN} questions are already open; try again later")
-                self._under_way += 1
-        except MissingKeyError:
-            answer.set_exception(ModelUnavailableError(_NO_KEY))
-            return answer
         except XkgError as error:
-            answer.set_exception(error)
+            answer.set_exception(ModelUnavailableError(_NO_KEY) if isinstance(error, MissingKeyError) else error)
             return answer
-
-        def ask() -> Answered[A]:
-            try:
-                asking = model.for_paper(f"serve {datetime.now(UTC).date()}")
-                return Answered(asking(prompt, kind, inputs, about=about, check=check), self._last_call.model)
-            finally:
-                with self._turn:
-                    self._under_way -= 1
 
         def work() -> None:
             try:
-                answered = ask()
+                asking = model.for_paper(f"serve {datetime.now(UTC).date()}")
+                given = asking(prompt, kind, inputs, about=about, check=check)
+                answer.set_result(Answered(given, self._last_call.model))
             except BaseException as error:  # re-raised by the waiting caller
                 answer.set_exception(error)
-            else:
-                answer.set_result(answered)
             finally:
                 with self._turn:
                     self._threads.discard(threading.current_thread())

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import XkgError
-from xkg.serve.http.access import Access
+from xkg.serve.http.access import Access, bearer
 from xkg.serve.http.limits import RateLimit, refuse, too_often
 from xkg.serve.jobs.authority import Caller, caller_of
 from xkg.web.access.sessions import Sessions
@@ -41,13 +41,12 @@ class Guard:
 
     def is_cheap(self, request: Request) -> bool:
         """Whether a request's credentials can be checked without a rate limit."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        return self._access.is_cheap(token) if kind.lower() == "bearer" else self.cookie in request.cookies
+        token = bearer(request.scope)
+        return self._access.is_cheap(token) if token else self.cookie in request.cookies
 
     async def caller(self, request: Request) -> AccessToken | None:
         """Returns the caller, or None if the caller may not see pages."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and token:
+        if token := bearer(request.scope):
             found = await self._access.verify_token(token)
         elif secret := request.cookies.get(self.cookie):
             try:
@@ -79,55 +78,48 @@ class Guard:
         return response
 
 
-class Guarded:
+def guarded_pages(app: ASGIApp, guard: Guard, per_minute: int) -> ASGIApp:
     """Protects an app with the guard and a per-caller rate limit. Browsers without a token are redirected to the
     sign-in page."""
 
-    def __init__(self, app: ASGIApp, guard: Guard, per_minute: int) -> None:
-        self._guard = guard
-        self._app = app
-        self._limited = RateLimit(self._known, per_minute)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._guard.required():
-            request = Request(scope)
-            if (wait := self._limited.wait(scope)) and not self._guard.is_cheap(request):
-                await too_often(scope, receive, send, wait)
-                return
-            if (found := await self._guard.caller(request)) is not None:
-                scope["user"] = AuthenticatedUser(found)
-        await self._limited(scope, receive, send)
-
-    async def _known(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._guard.required() and "user" not in scope:
+    async def known(scope: Scope, receive: Receive, send: Send) -> None:
+        if guard.required() and "user" not in scope:
             await _turned_away(Request(scope))(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
+
+    limited = RateLimit(known, per_minute)
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if guard.required():
+            request = Request(scope)
+            if (wait := limited.wait(scope)) and not guard.is_cheap(request):
+                await too_often(scope, receive, send, wait)
+                return
+            if (found := await guard.caller(request)) is not None:
+                scope["user"] = AuthenticatedUser(found)
+        await limited(scope, receive, send)
+
+    return guarded
 
 
-class OwnPostsOnly:
+def own_posts_only(app: ASGIApp) -> ASGIApp:
     """Rejects POST requests that do not come from this server's own pages (cross-site request forgery), and limits each
     IP address's request rate."""
+    limited = RateLimit(app, _ATTEMPTS)
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = RateLimit(app, _ATTEMPTS)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST" and not is_own(Request(scope)):
-            await refuse(
-                scope,
-                receive,
-                send,
-                403,
-                "origin",
-                "forms from other sites are not accepted; use the form on this site",
-            )
-            return
-        await self._app(scope, receive, send)
+            words = "forms from other sites are not accepted; use the form on this site"
+            await refuse(scope, receive, send, 403, "origin", words)
+        else:
+            await limited(scope, receive, send)
+
+    return checked
 
 
 def page_caller(request: Request) -> Caller:
-    """Returns the caller for a request behind `Guarded`, identified by token or session."""
+    """Returns the caller for a request behind `guarded_pages`, identified by token or session."""
     user = request.scope.get("user")
     return caller_of(user.access_token if isinstance(user, AuthenticatedUser) else None)
 
