@@ -209,7 +209,7 @@ class KnowledgeGraph(GraphChanges):
         >>> with xkg.open("storage/default") as kg:
         ...     answer = kg.context("arxiv:1608.04471", budget_tokens=1500, view="implementation", code="raw")
         >>> answer.left_out
-        'Left out: 3 of 8 pairs.'
+        'Left out: 1 of 8 pairs: `#svgd` (1,930 tokens).'
         """
         folder = None if repository is None else Path(repository)
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)

@@ -7,8 +7,6 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from mcp import Client
 from mcp.server import MCPServer
 from mcp_types import CallToolResult
@@ -79,19 +77,6 @@ async def test_odd_text_is_answered_or_refused(server: MCPServer, query: str) ->
             assert answer is not None
             assert answer.get("searched") or answer.get("rows") or tool not in ("search_techniques", "locate")
         assert not (await client.call_tool("get_technique", {"id": STEAM})).is_error
-
-
-@given(query=st.text(st.characters(codec="utf-8"), max_size=60))
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
-    async def ask() -> None:
-        async with Client(server) as client:
-            for tool in ("search_techniques", "get_technique"):
-                result = await client.call_tool(tool, {TEXT_ARGUMENT[tool]: query})
-                if result.is_error:
-                    in_one_line(result)
-
-    anyio.run(ask)
 
 
 @pytest.mark.parametrize("k", [-1, 0, 51, 10**30, 1.5, "five", [5]])

@@ -1,6 +1,5 @@
 """Answers about code of others: claimed, until a key counts that attests it."""
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import closing
@@ -112,14 +111,6 @@ def test_cypher_has_what_is_claimed_and_by_whom(service: Service) -> None:
     assert (level, claimed, sorted(keys)) == ("claimed", "executed", sorted([LAB.key.fingerprint, UNI.key.fingerprint]))
     others = service.cypher("MATCH (c:Code {level: 'parsed'}) RETURN c.claimed, c.attested_by", {}, 10).rows
     assert [(claimed, list(keys or ())) for claimed, keys in others] == [(None, [])]
-
-
-def test_what_is_stored_says_nothing_of_trust(service: Service, embedder: OnnxEmbedder) -> None:
-    trust.add(LAB.key, "LAB")
-    with closing(EmbeddedStore(service.folder, lambda: embedder)) as store, store.snapshot() as snapshot:
-        [code] = snapshot.bundle("title:bread/ovens").code
-    assert (code.level, code.attested) == (Level.CLAIMED, "")
-    assert LAB.key.fingerprint not in json.dumps(code.evidence[-1].model_dump(mode="json"))
 
 
 def test_pages_say_who_attests_and_a_name_is_no_markup(service: Service) -> None:

@@ -28,10 +28,9 @@ from xkg.serve.excluded import query_refused
 from xkg.serve.generation import Generation
 from xkg.serve.search.calibration import FITS
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.query_encoder import QueryEncoder
+from xkg.serve.search.query_encoder import QueryEncoder, SharedModel
 from xkg.serve.search.related import RelatedAnswer, related_papers
 from xkg.serve.search.search import EVERYTHING, search
-from xkg.serve.shared_model import SharedModel
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import embedded_schema
 from xkg.store.graph_store import GraphStore, Snapshot

@@ -184,26 +184,6 @@ def test_the_end_of_the_server_ends_its_build_and_leaves_the_rest_waiting(tmp_pa
         second.close()
 
 
-def test_a_list_that_cannot_be_read_for_a_while_stops_no_build_for_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(jobs_module, "_PAUSE_SECONDS", 0.05)
-    real, failures = JobTable.next, iter([True])
-
-    def next_once_it_works(table: JobTable) -> Row | None:
-        if next(failures, False):
-            raise StoreError("the disk is full: free space")
-        return real(table)
-
-    monkeypatch.setattr(JobTable, "next", next_once_it_works)
-    jobs = Jobs(settings_in(tmp_path), STAND_IN)
-    try:
-        assert ended(jobs, jobs.ask("fine", None, OPERATOR)[0].id).state == "done"
-    finally:
-        jobs.close()
-    assert "the disk is full" in caplog.text
-
-
 ENDING = """
 import os, signal, sys, threading
 from xkg.commands.serve import end_with_process

@@ -30,8 +30,8 @@ async def test_papers_are_resources_page_by_page(service: Service, monkeypatch: 
 
 async def test_over_a_pipe_a_client_hears_of_progress_and_how_long_to_keep_a_list(graph: Path) -> None:
     start = (
-        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.serve.protocol import progress; "
-        "progress.EVERY_SECONDS = 0.002; from xkg.cli.main import main; main()"
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.serve.protocol import tool_errors; "
+        "tool_errors.EVERY_SECONDS = 0.002; from xkg.cli.main import main; main()"
     )
     server = StdioServerParameters(
         command=sys.executable, args=["-c", start, "--kg", str(graph), "serve"], env=dict(os.environ)

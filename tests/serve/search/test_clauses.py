@@ -1,7 +1,7 @@
 """A long query is searched in its clauses too, and encoded by those that say most."""
 
 from xkg.embeddings.base import Passage
-from xkg.serve.search.clauses import ENCODED_PIECES, parts, passage, pieces
+from xkg.serve.search.candidates import ENCODED_PIECES, parts, passage, pieces
 
 LONG = (
     "Standardise the frames with running statistics, then clip them, and divide the bonus by a running spread "

@@ -12,16 +12,12 @@ from mcp import Client
 
 from tests.command import run
 from xkg.build.code.repository import parse_repository
-from xkg.build.grounding.ground import ground
-from xkg.build.grounding.working_copy import WorkingCopy
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
-from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.protocol.stdio import make_server
-from xkg.serve.search.locate import as_technique, locate
 from xkg.serve.served import Served
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
@@ -99,10 +95,6 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLE, tmp_path / "copy"))
 
 
-def no_graph(text: str, _: int) -> SearchAnswer:
-    raise AssertionError(f"without a graph, no graph is searched for {text}")
-
-
 def push_down(file: Path, lines: int = 3) -> None:
     file.write_text("# pushed down\n" * lines + file.read_text())
 
@@ -176,29 +168,6 @@ def test_a_text_has_the_places_of_the_technique_that_it_means_first_with_and_wit
     )
     assert (moved.symbol, moved.technique, moved.source) == ("median_bandwidth", f"{PAPER}#method/bandwidth", "moved")
     assert len(service.locate(text, copy, 50).locations) > 5
-
-
-def test_a_build_stores_the_places_that_are_found_by_searching(copy: Path, embedder: OnnxEmbedder) -> None:
-    codebase = parse_repository(fetch_repository(str(copy), Path("unused")))
-    text = "Median heuristic: the kernel's bandwidth is set by the median distance"
-    stored = ground([as_technique(text)], codebase, embedder).locations
-    found = locate(None, text, 20, WorkingCopy(copy, codebase), no_graph, lambda: embedder)
-    assert [(p.symbol, p.score, p.confidence) for p in found.locations] == [
-        (codebase.symbols()[at.symbol].symbol.qualified_name, at.score, at.confidence)
-        for at in stored
-        if codebase.symbols()[at.symbol].symbol.qualified_name
-    ]
-
-
-def test_a_text_in_the_graph(service: Service) -> None:
-    answer = service.locate("how the kernel's bandwidth is set from the median distance")
-    assert [(p.symbol, p.source, p.technique) for p in answer.locations] == [
-        ("median_bandwidth", "stored", f"{PAPER}#method/bandwidth")
-    ]
-    assert 0 < answer.locations[0].score <= 0.7
-    nothing = service.locate("consensus by leader election in replicated logs")
-    assert nothing.locations == ()
-    assert nothing.note
 
 
 def test_ids_that_are_not_here_and_folders_that_hold_nothing(service: Service, tmp_path: Path) -> None:
@@ -295,13 +264,3 @@ def test_a_copy_needs_no_graph(tmp_path: Path, copy: Path) -> None:
         service.locate("RBF kernel")
     assert not (tmp_path / "none").exists()
     service.close()
-
-
-def test_the_first_clause_of_a_text_is_its_name() -> None:
-    for text, name in (
-        ("Median heuristic: the bandwidth is the median distance", "Median heuristic"),
-        ("Update rule v1.2", "Update rule v1.2"),
-        ("one " * 30, " ".join(["one"] * 12)),
-    ):
-        assert as_technique(text.strip()).name == name
-        assert (as_technique(text.strip()).definition == "") == (name == text)

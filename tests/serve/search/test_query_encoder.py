@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xkg.embeddings.base import EncodedText
-from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.search.query_encoder import QueryEncoder
 
 
@@ -34,12 +33,3 @@ def test_each_text_goes_through_the_model_once() -> None:
         found = list(threads.map(vectors, [["b"], ["cc", "b"], ["ddd", "b", "ddd"], ["cc"]] * 5))
     assert [rows(each) for each in found[:2]] == [[[1, 98]], [[2, 99], [1, 98]]]
     assert sorted(model.asked) == ["b", "cc", "ddd"]
-
-
-def test_texts_that_are_asked_for_together_are_read_as_alone() -> None:
-    model = OnnxEmbedder()
-    texts = ["", "a", "KL penalty", "low-rank factorisation of a weight matrix", "keep it " * 300, "學習率"]
-    for found, alone in zip(QueryEncoder(lambda: model)(texts), model.encode(texts), strict=True):
-        assert np.abs(found.vector - alone.vector).max() < 1e-6
-        assert found.words == alone.words
-        assert np.bitwise_count(found.codes ^ alone.codes).sum() <= 2  # a number about 0 has either sign

@@ -10,7 +10,6 @@ from tests.llm_endpoint import Answer, ScriptedEndpoint, asked
 from tests.serve.verification.test_verifier import SCORING, STEAM, service, verdict
 from xkg.errors import InputError
 from xkg.serve.answer_text import text
-from xkg.serve.verification.find_implementations import CODE_CHARACTERS
 
 TASK = "Bake a loaf with a soft crust: cut the dough before the oven, keep the crust soft, and keep the bees calm."
 STEPS = [
@@ -63,20 +62,13 @@ def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(gra
     assert "nothing fits: write this part yourself" in said
 
 
-def test_in_full_it_holds_the_code_of_its_rows_as_far_as_it_fits(
-    graph_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert CODE_CHARACTERS > 1000
+def test_in_full_it_holds_the_code_of_its_rows(graph_copy: Path) -> None:
     with ScriptedEndpoint(model) as endpoint:
         with_model = service(graph_copy, endpoint.url)
         full = with_model.find_implementations(TASK, 2, full=True)
         steam = full.parts[1].rows[0]
         assert [code.code for code in full.implementations] == [steam.code]
         assert full.implementations[0].implementation == with_model.code(STEAM).implementation
-        monkeypatch.setattr("xkg.serve.verification.find_implementations.CODE_CHARACTERS", 10)
-        short = with_model.find_implementations(TASK, 2, full=True)
-        assert short.implementations == ()
-        assert f"code of {steam.code}: get_code has it" in short.cut
         with_model.close()
 
 
@@ -110,21 +102,3 @@ def test_without_a_model_a_task_gets_no_less_than_a_search_for_it(graph: Path, m
     assert searched.union(row.id for row in answer.nearest) >= {SCORING, STEAM}
     assert len({row.id for row in rows}) == len(rows)
     without.close()
-
-
-def test_steps_that_cannot_be_used_are_asked_again(graph_copy: Path) -> None:
-    wrong: list[Answer] = [steps(), steps("knead", " knead")]
-
-    def answers(body: dict[str, Any]) -> Answer:
-        if "<<<candidates" in body["messages"][1]["content"]:
-            return model(body)
-        return wrong.pop(0) if wrong else steps(STEPS[1])
-
-    with ScriptedEndpoint(answers) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
-        answer = with_model.find_implementations("soften the crust", 1)
-        with_model.close()
-        complaints = [asked(body) for body in endpoint.requests if len(body["messages"]) > 2]
-    assert [part.step for part in answer.parts] == [STEPS[1]]
-    assert "give 1 to 6 steps" in complaints[0]
-    assert "no two are equal" in complaints[1]

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.serve.verification.task_steps import by_structure
+from xkg.serve.verification.find_implementations import by_structure
 
 
 @pytest.mark.parametrize(

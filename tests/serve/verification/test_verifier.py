@@ -245,36 +245,6 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         assert not first.is_alive()
 
 
-def test_of_the_later_candidates_only_those_that_are_kept_need_a_judgement(
-    tmp_path: Path, embedder: OnnxEmbedder
-) -> None:
-    paper = "title:loaves"
-    loaves = [technique(paper, f"loaf-{n}", f"Loaf {n}", f"Bake loaf number {n} with a soft crust.") for n in range(9)]
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish([PaperBundle(paper=Paper(id=paper, title="Loaves", origin="import"), techniques=tuple(loaves))])
-    store.close()
-    complaints: list[str] = []
-
-    def answers(body: dict[str, Any]) -> Answer:
-        if len(body["messages"]) > 2:
-            complaints.append(asked(body))
-        opening = {**body, "messages": body["messages"][:2]}
-        names = {number: name for name, number in candidates(opening).items()}
-        found = verdict(opening, names["8"])
-        needed = {"1", "2", "3", "4", "5", "6", "8"} - ({"6"} if not complaints else set())
-        found["judgements"] = [one for one in found["judgements"] if one["candidate"] in needed]
-        return found
-
-    with ScriptedEndpoint(answers) as endpoint:
-        with_model = service(tmp_path / "kg", endpoint.url)
-        answer = with_model.search("bake a loaf with a soft crust", 5, verify=True)
-        with_model.close()
-    assert len(answer.rows) == 1
-    assert answer.verified == "by gpt-x: 1 of 9 candidates kept"
-    assert (len(answer.dropped), answer.cut) == (3, "5 more that were dropped")
-    assert "give a judgement for each of 1 to 6" in complaints[0]
-
-
 def test_answers_without_use_leave_the_answer_of_the_search(graph_copy: Path) -> None:
     with ScriptedEndpoint(lambda _: "I would take the second one.") as endpoint:
         with_model = service(graph_copy, endpoint.url)

@@ -126,19 +126,13 @@ class PaperList:
         return [" ".join((line.title, line.id, *line.authors)).casefold() for line in self.lines]
 
     def _ordered(self, order: Order) -> Sequence[int]:
-        if order not in self._orders:
-            keys = {
-                "title": lambda n: (self.lines[n].title.casefold(), n),
-                "year": lambda n: (-(self.lines[n].year or 0), n),
-                "techniques": lambda n: (-self.lines[n].techniques, n),
-                "proven": lambda n: (-proven(self.lines[n]), -at_least(self.lines[n], Level.PARSED), n),
-            }
-            self._orders[order] = sorted(range(len(self.lines)), key=keys[order])
-        return self._orders[order]
-
-    @cached_property
-    def _orders(self) -> dict[Order, Sequence[int]]:
-        return {}
+        keys = {
+            "title": lambda n: (self.lines[n].title.casefold(), n),
+            "year": lambda n: (-(self.lines[n].year or 0), n),
+            "techniques": lambda n: (-self.lines[n].techniques, n),
+            "proven": lambda n: (-proven(self.lines[n]), -at_least(self.lines[n], Level.PARSED), n),
+        }
+        return sorted(range(len(self.lines)), key=keys[order])
 
 
 def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> PapersAnswer:

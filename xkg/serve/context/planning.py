@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from xkg.model import Finding, Resource, Technique
 from xkg.serve.answers.quoting import one_line, quoted
 from xkg.serve.answers.types import short
-from xkg.serve.context.fitting import Step, document, reach, room
-from xkg.serve.context.parts import Chosen, first_words, indent, inline, quoted_below, span
+from xkg.serve.context.parts import Chosen, Step, document, first_words, indent, inline, quoted_below, reach, room, span
 from xkg.serve.search.related import RelatedAnswer
 from xkg.text.plural import plural
 

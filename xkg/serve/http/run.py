@@ -1,6 +1,5 @@
 """Runs the HTTP server: binds an address, starts one or more worker processes, and shuts down gracefully."""
 
-import asyncio
 import functools
 import logging
 import multiprocessing
@@ -38,11 +37,8 @@ SHUTDOWN_SECONDS = 10
 SPARE_FILES = 256
 """Number of file descriptors reserved for the graph and its indexes."""
 
-LAST_SECONDS = 2.0
-"""How long after `SHUTDOWN_SECONDS` a running call is aborted."""
-
-CLOSING_SECONDS = 60.0
-"""How long the server may take to close if no call is running. Closing indexes and models can be slow on a busy
+CLOSING_SECONDS = 20.0
+"""How long the server may take to close after `SHUTDOWN_SECONDS`. Closing indexes and models can be slow on a busy
 machine."""
 
 
@@ -162,49 +158,29 @@ def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: 
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
     share_one_heap()
-    return _Process(make_app(settings, host, url), logs.start())
+    app, stop_tracing = make_app(settings, host, url), logs.start()
 
-
-class _Process:
-    """Kills the process if an uncancellable call is still running after the app has shut down."""
-
-    def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
-        self._app = app
-        self._stop_tracing = stop_tracing
-        self._calls = 0
-        self._cancelled = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, self._ending(receive), send)
-            self._stop_tracing()
-            return
-        self._calls += 1
-        try:
-            await self._app(scope, receive, send)
-        except asyncio.CancelledError:
-            self._cancelled = True  # the call's thread may still be running
-            raise
-        finally:
-            self._calls -= 1
-
-    def _ending(self, receive: Receive) -> Receive:
-        async def receive_and_watch() -> Message:
+    async def process(scope: Scope, receive: Receive, send: Send) -> None:
+        async def watched() -> Message:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
-                threading.Thread(target=self._end_in_time, name="end", daemon=True).start()
+                threading.Thread(target=_end_in_time, name="end", daemon=True).start()
             return message
 
-        return receive_and_watch
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        await app(scope, watched, send)
+        stop_tracing()
 
-    def _end_in_time(self) -> None:
-        time.sleep(LAST_SECONDS)
-        if self._calls or self._cancelled:
-            log.warning("a call in progress was aborted")
-        else:
-            time.sleep(CLOSING_SECONDS)
-            log.warning("the server did not close in time")
-        os._exit(0)
+    return process
+
+
+def _end_in_time() -> None:
+    """Ends the process even if a call that cannot be cancelled is still running."""
+    time.sleep(CLOSING_SECONDS)
+    log.warning("the server did not close in time")
+    os._exit(0)
 
 
 def _end_with(parent: Any) -> None:

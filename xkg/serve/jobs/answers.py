@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
@@ -40,6 +40,8 @@ class StageDone(Value):
     """A finished stage, with its wall-clock time, a summary, and whether its output was reused from an earlier
     build."""
 
+    head: ClassVar[str] = "{name}: {summary}, {seconds:.1f} s"
+
     name: str
     seconds: float
     reused: bool
@@ -72,6 +74,8 @@ class FoundPaper(Printed):
     """A paper that is worth building, with its own repository. `origin` is `reference` if the target cites the paper,
     `search` if it was found in an index, or `model` if it was found by a model's web search."""
 
+    head: ClassVar[str] = "arxiv:{arxiv_id} {title}"
+
     title: str
     arxiv_id: str | None
     origin: str
@@ -87,6 +91,8 @@ class FoundPaper(Printed):
 
 class LeftOutPaper(Printed):
     """A paper that is not worth building or cannot be built, with the reason."""
+
+    head: ClassVar[str] = "{title}: {dropped}"
 
     title: str
     dropped: str
@@ -116,6 +122,8 @@ class ImplementedMethod(Printed):
     - `doubts`: the reasons why class A or B is unproven
     - `patch`: all changes to the starter code, for `git apply`. A long patch is cut off at the end"""
 
+    head: ClassVar[str] = "run {run}: class {result}"
+
     run: str
     result: Literal["A", "B", "C", "D"]
     metric_before: float | None
@@ -142,6 +150,8 @@ class JobAnswer(Value):
     - `implementation`: set once an agent has finished
     - `error`: if the job failed, one line that says what to do"""
 
+    head: ClassVar[str] = "job {job}: {state}, {kind}: {paper}"
+
     job: int
     kind: Kind
     state: State
@@ -165,6 +175,8 @@ class JobAnswer(Value):
 class JobsAnswer(Value):
     """Unfinished jobs, followed by finished jobs, newest first. Stages and results are omitted. `cut` describes
     everything that was omitted."""
+
+    nothing: ClassVar[tuple[str, str]] = ("jobs", "There are no jobs.")
 
     jobs: tuple[JobAnswer, ...]
     cut: str

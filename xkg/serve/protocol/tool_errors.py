@@ -4,7 +4,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import anyio
 from mcp.server import CacheHint, MCPServer
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.shared.exceptions import MCPError
@@ -14,7 +16,6 @@ from mcp_types.methods import CacheableMethod
 from pydantic import ValidationError
 
 from xkg.serve.answers.quoting import LONGEST_ERROR, one_line, refusal
-from xkg.serve.protocol.progress import reporting
 from xkg.serve.protocol.published_schemas import published
 from xkg.version import __version__
 
@@ -122,3 +123,40 @@ def _argument(tool: str, wrong: ValidationError) -> str:
     problem: Mapping[str, Any] = wrong.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in problem["loc"]) or "arguments"
     return f"{tool}: {place}: {one_line(str(problem['msg']))[:LONGEST_ERROR]}"
+
+
+EVERY_SECONDS = 2.0
+
+
+def reporting() -> ServerMiddleware[Any]:
+    """Returns middleware that reports every two seconds how long a tool has been running, if the client sent a progress
+    token."""
+
+    async def middleware(ctx: Any, call_next: Any) -> Any:
+        if ctx.method != "tools/call" or "progress_token" not in (ctx.meta or {}):
+            return await call_next(ctx)
+        failure: Exception | None = None
+        async with anyio.create_task_group() as beside:
+            beside.start_soon(_report, ctx, str((ctx.params or {}).get("name")))
+            try:
+                result = await call_next(ctx)
+            except Exception as error:  # re-raised below, because the task group would wrap the error
+                failure = error
+            beside.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return result
+
+    return middleware
+
+
+async def _report(ctx: Any, name: str) -> None:
+    count = 0
+    while True:
+        await anyio.sleep(EVERY_SECONDS)
+        count += 1
+        seconds = count * EVERY_SECONDS
+        try:
+            await ctx.session.report_progress(seconds, None, f"{name} has been running for {seconds:.0f} s")
+        except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return  # the client has disconnected

@@ -1,8 +1,6 @@
 """Tools that build papers and implement methods, registered only if the operator allows it. `xkg.serve.jobs.authority`
 decides which callers may use these tools."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from mcp.server import MCPServer
@@ -16,7 +14,7 @@ from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer, offered,
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind, Row
 from xkg.serve.served import Served
-from xkg.serve.tools.tool_decorator import Strings, Tool, registering
+from xkg.serve.tools.tool_decorator import Strings, registering
 
 LISTED = 5
 
@@ -53,20 +51,15 @@ def _asking(served: Served, kind: Kind) -> Caller:
     return caller
 
 
+def _note(row: Row, new: bool) -> str:
+    known = "" if new else "This job was started by an earlier request."
+    return f"{known} You answer the job's questions; call `questions` with job={row.id}.".strip() if row.llm else known
+
+
 def add(server: MCPServer, served: Served, jobs: Jobs) -> None:
     tool, roots = registering(server, served.service), tuple(served.roots)
-    if "build" in jobs.kinds:
-        _add_build(tool, served, jobs, roots)
-    if "curate" in jobs.kinds:
-        _add_curate(tool, served, jobs, roots)
-    if "implement" in jobs.kinds:
-        _add_implement(tool, served, jobs, roots)
-    _add_questions(tool, served, jobs)
-    _add_jobs(tool, served, jobs)
 
-
-def _add_build(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -> None:
-    @tool("Build a paper", annotations=_BUILDS)
+    @tool("Build a paper", annotations=_BUILDS, offered="build" in jobs.kinds)
     def build(
         paper: _Paper,
         repository: Annotated[
@@ -92,9 +85,7 @@ def _add_build(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) ->
         row, new = jobs.ask(named, source, caller, llm)
         return job_answer(jobs, row, _note(row, new))
 
-
-def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -> None:
-    @tool("Find papers around a paper", annotations=_RUNS)
+    @tool("Find papers around a paper", annotations=_RUNS, offered="curate" in jobs.kinds)
     def curate(paper: _Paper, llm: _Llm = None) -> JobAnswer:
         """Finds at most ten papers with code that are worth building around a paper, including papers that it does not
         cite. Returns a job immediately; jobs take minutes. When the job is done, curated lists the papers with their
@@ -106,13 +97,93 @@ def _add_curate(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -
         row, new = jobs.ask(paper_named(paper, roots), None, caller, llm, kind="curate")
         return job_answer(jobs, row, _note(row, new))
 
+    @tool("Implement a method", annotations=_RUNS, offered="implement" in jobs.kinds)
+    def implement(
+        method: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=100_000,
+                description="the method's text, the id of a paper or technique in the graph, or a file under the "
+                "server's roots (optionally with #section)",
+            ),
+        ],
+        starter: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=1000,
+                description="https URL of the starter code (optionally with @commit, on a host that the server "
+                "allows), or a folder under its roots",
+            ),
+        ],
+        run: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=1000,
+                description="command that trains and evaluates, such as python train.py",
+            ),
+        ],
+        metric: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=500,
+                description="where to find the metric's value and which direction is better: "
+                "'test acc: ([0-9.]+):max', json:FILE#PATH:min or csv:FILE#COLUMN:max",
+            ),
+        ],
+        evaluate: Annotated[
+            str | None,
+            Field(max_length=1000, description="command that measures the output of run without using the edited code"),
+        ] = None,
+        pseudocode: Annotated[str | None, Field(max_length=20_000, description="pseudocode for the method")] = None,
+        related: Annotated[
+            Strings | None,
+            Field(
+                max_length=50,
+                description="files or folders to read as part of the method, in the starter or under the roots",
+            ),
+        ] = None,
+        protect: Annotated[
+            Strings | None,
+            Field(
+                max_length=50,
+                description="other parts of the evaluation that must not change (file or file::function)",
+            ),
+        ] = None,
+        data: Annotated[
+            dict[str, str] | None,
+            Field(max_length=20, description="maps paths in the starter to read-only folders under the roots"),
+        ] = None,
+        llm: _Llm = None,
+    ) -> JobAnswer:
+        """Lets an agent implement a method in starter code, run it in a sandbox and check it. Returns a job
+        immediately; jobs run one at a time and take minutes to hours, so call job_status occasionally, not in a loop.
+        When the job is done, implementation contains the class of the result (A error-free and better than the
+        starter, B error-free, C erroneous, D nothing), the metric before and after, and the patch. The starter code
+        itself is not changed.
 
-def _note(row: Row, new: bool) -> str:
-    known = "" if new else "This job was started by an earlier request."
-    return f"{known} You answer the job's questions; call `questions` with job={row.id}.".strip() if row.llm else known
+        The same request returns the running job, or resumes an ended job. The operator limits the language model's
+        cost."""
+        caller = _asking(served, "implement")
+        named = method_named(method, roots)
+        code = repository_named(starter, roots, jobs.hosts)
+        task: dict[str, object] = {
+            "method": named,
+            "starter": code,
+            "run": run,
+            "metric": metric,
+            **({"evaluate": evaluate} if evaluate else {}),
+            "pseudocode": pseudocode or "",
+            "related": related_named(related or [], roots),
+            "protect": protect or [],
+            "data": data_named(data or {}, roots),
+        }
+        row, new = jobs.ask(" ".join(named.split())[:200], code, caller, llm, kind="implement", task=task)
+        return job_answer(jobs, row, _note(row, new))
 
-
-def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:
     @tool("Questions of a job", annotations=_ANSWERS, waits=True)
     def questions(
         job: Annotated[int, Field(ge=1, description="number of a job that you started with llm=caller")],
@@ -147,94 +218,6 @@ def _add_questions(tool: Tool, served: Served, jobs: Jobs) -> None:
         reason. If the job finds an answer wrong, it asks the question again and says what is wrong."""
         return taken(jobs, job, question, answer, served.caller())
 
-
-def _add_implement(tool: Tool, served: Served, jobs: Jobs, roots: Sequence[Path]) -> None:
-    @tool("Implement a method", annotations=_RUNS)
-    def implement(
-        method: Annotated[
-            str,
-            Field(
-                min_length=1,
-                max_length=100_000,
-                description="the method's text, the id of a paper or technique in the graph, or a file under the "
-                "server's roots (optionally with #section)",
-            ),
-        ],
-        starter: Annotated[
-            str,
-            Field(
-                min_length=1,
-                max_length=1000,
-                description="https URL of the starter code (optionally with @commit, on a host that the server "
-                "allows), or a folder under its roots",
-            ),
-        ],
-        run: Annotated[
-            str,
-            Field(
-                min_length=1, max_length=1000, description="command that trains and evaluates, such as python train.py"
-            ),
-        ],
-        metric: Annotated[
-            str,
-            Field(
-                min_length=1,
-                max_length=500,
-                description="where to find the metric's value and which direction is better: "
-                "'test acc: ([0-9.]+):max', json:FILE#PATH:min or csv:FILE#COLUMN:max",
-            ),
-        ],
-        evaluate: Annotated[
-            str | None,
-            Field(max_length=1000, description="command that measures the output of run without using the edited code"),
-        ] = None,
-        pseudocode: Annotated[str | None, Field(max_length=20_000, description="pseudocode for the method")] = None,
-        related: Annotated[
-            Strings | None,
-            Field(
-                max_length=50,
-                description="files or folders to read as part of the method, in the starter or under the roots",
-            ),
-        ] = None,
-        protect: Annotated[
-            Strings | None,
-            Field(
-                max_length=50, description="other parts of the evaluation that must not change (file or file::function)"
-            ),
-        ] = None,
-        data: Annotated[
-            dict[str, str] | None,
-            Field(max_length=20, description="maps paths in the starter to read-only folders under the roots"),
-        ] = None,
-        llm: _Llm = None,
-    ) -> JobAnswer:
-        """Lets an agent implement a method in starter code, run it in a sandbox and check it. Returns a job
-        immediately; jobs run one at a time and take minutes to hours, so call job_status occasionally, not in a loop.
-        When the job is done, implementation contains the class of the result (A error-free and better than the
-        starter, B error-free, C erroneous, D nothing), the metric before and after, and the patch. The starter code
-        itself is not changed.
-
-        The same request returns the running job, or resumes an ended job. The operator limits the language model's
-        cost."""
-        caller = _asking(served, "implement")
-        named = method_named(method, roots)
-        code = repository_named(starter, roots, jobs.hosts)
-        task: dict[str, object] = {
-            "method": named,
-            "starter": code,
-            "run": run,
-            "metric": metric,
-            **({"evaluate": evaluate} if evaluate else {}),
-            "pseudocode": pseudocode or "",
-            "related": related_named(related or [], roots),
-            "protect": protect or [],
-            "data": data_named(data or {}, roots),
-        }
-        row, new = jobs.ask(" ".join(named.split())[:200], code, caller, llm, kind="implement", task=task)
-        return job_answer(jobs, row, _note(row, new))
-
-
-def _add_jobs(tool: Tool, served: Served, jobs: Jobs) -> None:
     @tool("Job status", annotations=_LOOKS)
     def job_status(
         job: Annotated[

@@ -49,10 +49,10 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 class Tool(Protocol):
     """Registers a function that takes the client's arguments and returns an answer. The docstring becomes the tool's
     description. `waits` means that the tool waits for something other than the graph. Calls of such a tool are
-    abandoned if the client disconnects or the server shuts down."""
+    abandoned if the client disconnects or the server shuts down. If `offered` is false, nothing is registered."""
 
     def __call__(
-        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, offered: bool = True
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
 
 
@@ -62,9 +62,11 @@ def registering(server: MCPServer, service: Service) -> Tool:
     graphs = tuple(graphs_of(service))
 
     def tool(
-        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, offered: bool = True
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
+            if not offered:
+                return ask
             titled = annotations.model_copy(update={"title": title})
             rendered = with_graph(_as_tool(ask), graphs)
             server.add_tool(
