@@ -32,24 +32,17 @@ TEXT_ARGUMENT = {
 }
 QUERIES = {
     "empty": "",
-    "blank": " \t\n ",
     "huge": "steam " * 600,
     "larger than allowed": "steam " * 100_000,
-    "one endless word": "x" * 3999,
     "binary": "\x00\x01\x02\xff\x1b[2J\x7f",
-    "no characters": "\ufffe\uffff\ufdd0",
     "Chinese": "注意力机制的实现",
-    "Arabic": "آلية الانتباه في الشبكات",
-    "Hindi": "ध्यान तंत्र",
     "emoji": "🍞🔥👩🏽\u200d🍳",
     "overrides": "\u202esteam\u2066",
     "tags": "".join(chr(0xE0000 + ord(c)) for c in "steam"),
     "syntax of searches": '+steam -"water OR (title:* AND [a TO b]) ~2 ^9 \\',
-    "syntax of statements": "'); DROP TABLE Technique; --",
     "a path": "../../../../etc/passwd",
     "an address": "xkg://paper/title%3Abread%2Fovens",
     "an id of nothing": "title:#",
-    "half an id": "title:bread/ovens#",
     "only a mark": "@000000000000",
 }
 
@@ -92,16 +85,12 @@ async def test_odd_counts_are_refused(server: MCPServer, k: Any) -> None:
     [
         {},
         {"query": 5},
-        {"query": ["steam"]},
         {"query": "steam", "papers": 5},
         {"query": "steam", "papers": ["x"] * 51},
         {"query": "steam", "exclude": [STEAM] * 501},
-        {"query": "steam", "first_year": "last"},
         {"query": "steam", "detail": "short"},
         {"query": "steam", "cursor": "AAAA"},
-        {"query": "steam", "cursor": "../../x"},
         {"query": "steam", "cursor": "x" * 5000},
-        {"query": "steam", "cursor": 7},
     ],
 )
 async def test_odd_arguments_are_refused(server: MCPServer, arguments: dict[str, Any]) -> None:

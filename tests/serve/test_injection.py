@@ -203,25 +203,7 @@ async def test_prompts_and_errors_hold_nothing_of_it(server: MCPServer) -> None:
 
 
 def test_what_came_of_a_build_is_quoted() -> None:
-    job = JobAnswer(
-        job=1,
-        kind="build",
-        state="failed",
-        paper="p",
-        repository="",
-        asked_by="me",
-        asked_at="now",
-        started_at=None,
-        ended_at=None,
-        stages=(),
-        at="",
-        calls=0,
-        dollars=None,
-        result=None,
-        implementation=None,
-        curated=None,
-        error="no technique <<<x>>>",
-        note="",
-    )
+    known: dict[str, Any] = dict.fromkeys(JobAnswer.model_fields) | {"stages": (), "error": "no <<<x>>>"}
+    job = JobAnswer.model_construct(**known)
     assert "<<<end of data" in text_for_agents(job)
     assert "<<<" not in text_for_agents(job.model_copy(update={"error": ""}))

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx2
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -36,7 +35,6 @@ ADDRESSES = [
     "/cypher",
     "/cypher?name=papers-by-year",
     f"/cypher?name=component-tree&p.paper={PAPER}",
-    f"/cypher?name=component-tree&p.paper={PAPER}&view=graph",
     "/builds",
     "/builds?by=stage",
     "/sign-in",
@@ -60,9 +58,6 @@ def test_a_walk_from_the_map_to_a_mutant_that_survived(browser: Browser, pages: 
     with looking(browser, pages.base) as page:
         page.goto("/")
         page.get_by_role("link", name=re.compile("A Short Account of Stein")).first.click()
-        panel = page.get_by_role("complementary", name="Neighbours")
-        expect(panel).to_contain_text("Techniques")
-        panel.get_by_role("link", name="A Short Account of Stein").click()
         expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("A Short Account of Stein"))
         page.locator(".tree").get_by_role("link", name="repulsive force").click()
         expect(page.locator("mark")).to_contain_text("pushes particles away from one another")
@@ -146,7 +141,7 @@ def test_search_shows_what_agents_get(browser: Browser, pages: Running) -> None:
         expect(page.get_by_role("heading", name="No technique here does this")).to_be_visible()
 
 
-def test_cypher_as_table_graph_and_file(browser: Browser, pages: Running) -> None:
+def test_cypher_as_table_and_file(browser: Browser, pages: Running) -> None:
     with looking(browser, pages.base) as page:
         page.goto("/cypher")
         page.get_by_label("Find a query").fill("component")
@@ -159,12 +154,6 @@ def test_cypher_as_table_graph_and_file(browser: Browser, pages: Running) -> Non
         lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
         assert lines[0].startswith("position,depth,technique")
         assert len(lines) == 9
-        pairs = "MATCH (p:Paper)-[:PROPOSES]->(t:Technique) RETURN p.id, t.id"
-        page.goto(f"/cypher?statement={quote(pairs)}&view=graph")
-        expect(page.locator(".map .node.paper")).to_have_count(3)
-        page.locator(".map .node.technique").first.click()
-        page.get_by_role("complementary", name="Neighbours").get_by_role("link").first.click()
-        page.wait_for_url("**/technique/**")
 
 
 def test_a_statement_is_completed_and_remembered(browser: Browser, pages: Running) -> None:
@@ -258,21 +247,6 @@ def test_a_paper_is_added_and_its_build_followed_where_that_is_allowed(browser: 
         assert (wrong.status_code, "or use an arXiv id" in wrong.text) == (400, True)
         assert server.client(reader, **own).post("/builds", content=b"paper=1608.04471").status_code == 403
         assert "Add a paper" not in server.client(reader, **own).get("/builds").text
-
-
-def test_an_address_that_is_no_page_leads_back(browser: Browser, pages: Running) -> None:
-    context = browser.new_context(base_url=pages.base)
-    page = context.new_page()
-    answer = page.goto("/nope/<b>x")
-    assert answer is not None
-    assert answer.status == 404
-    expect(page.locator("main")).to_contain_text("There is no page at /nope/<b>x")
-    page.get_by_role("link", name="The map", exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Map")
-    context.close()
-    program = httpx2.get(f"{pages.base}/nope", headers={"accept": "application/json"})
-    assert (program.status_code, program.text) == (404, "Not Found")
-    assert httpx2.get(f"{pages.base}/mcp", headers={"accept": "text/html"}).status_code == 405
 
 
 def test_an_empty_graph_says_how_to_fill_it(browser: Browser, tmp_path: Path) -> None:

@@ -24,8 +24,7 @@ from xkg.serve.answers.query_parameters import with_paper_ids
 from xkg.serve.answers.references import short_ids, short_paper
 from xkg.serve.context.context import KINDS, ContextAnswer, View, paper_context
 from xkg.serve.context.parts import CodeForm, Kind
-from xkg.serve.excluded import query_refused
-from xkg.serve.generation import Generation
+from xkg.serve.generation import Generation, query_refused
 from xkg.serve.search.calibration import FITS
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.query_encoder import QueryEncoder, SharedModel

@@ -8,24 +8,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qs
 
 import anyio.to_thread
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Match, Route
-from starlette.types import Scope
+from starlette.routing import BaseRoute, Route
 
 from xkg.config import Settings
 from xkg.errors import InputError, XkgError
 from xkg.serve.graphs import graphs_of, may_read, of_graph
 from xkg.serve.http.access import Access
-from xkg.serve.http.app import MCP_PATH, Beside
+from xkg.serve.http.app import Beside
 from xkg.serve.http.limits import body_limit, gate
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.served import Served
-from xkg.web.access.guard import SIGN_IN, Guard, guarded_pages, own_posts_only, page_caller
-from xkg.web.access.sessions import Sessions
-from xkg.web.pages import builds, cypher, graph_map, neighbours, paper, papers, search, technique
+from xkg.web.access.guard import SIGN_IN, Guard, Sessions, guarded_pages, own_posts_only, page_caller
+from xkg.web.pages import builds, cypher, graph_map, paper, papers, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
 
 log = logging.getLogger(__name__)
@@ -40,7 +37,6 @@ _PAGES: dict[str, Handler] = {
     "/papers": papers.show,
     "/paper/{id:path}": paper.show,
     "/technique/{id:path}": technique.show,
-    "/near/{id:path}": neighbours.show,
     "/search": search.show,
     "/cypher": cypher.show,
     "/cypher.csv": cypher.csv_file,
@@ -86,27 +82,8 @@ def pages(settings: Settings, served: Served, access: Access) -> Beside:
         Route(SIGN_IN, _form(site, _sign_in), methods=["GET", "POST"], middleware=form),
         Route("/sign-out", _form(site, _sign_out), methods=["POST"], middleware=form),
         Route("/static/{name}", _static, methods=["GET"]),
-        _Elsewhere("/{path:path}", _in_thread(sites, _no_page), methods=["GET"], middleware=guarded),
     ]
     return Beside(routes, functools.partial(_warm, site))
-
-
-class _Elsewhere(Route):
-    """Handles browser requests for any other URL. Clients other than browsers get the same response as if there were no
-    pages."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if (
-            scope["type"] == "http"
-            and scope["path"] != MCP_PATH
-            and "text/html" in Headers(scope=scope).get("accept", "")
-        ):
-            return super().matches(scope)
-        return Match.NONE, {}
-
-
-def _no_page(site: Site, request: Request) -> Response:
-    return site.render(request, "error.html", 404, message=f"There is no page at {request.url.path}.", empty=False)
 
 
 def _warm(site: Site) -> None:

@@ -3,8 +3,9 @@
 import pytest
 
 from xkg.errors import UnknownIdError
+from xkg.model import Code, Departure, Evidence, Fidelity, Level
 from xkg.serve.answer_text import text
-from xkg.serve.answers.lookup import code_answer, paper_answer, technique_answer
+from xkg.serve.answers.lookup import _proven, code_answer, paper_answer, technique_answer
 from xkg.store.graph_store import Snapshot
 
 STEAM = "title:bread/ovens#baking/steam"
@@ -64,3 +65,12 @@ def test_a_hidden_technique_is_shown_with_the_reason(snapshot: Snapshot) -> None
     top = technique_answer(snapshot, "title:bread/ovens#baking")
     assert top.without_code == ("Scoring", "Kneading")
     assert "components without code: Scoring" in text(top)
+
+
+def test_departures_from_the_paper_are_said() -> None:
+    departure = Departure(kind="absent", statement="It is scaled.", remark="no factor")
+    fidelity = Fidelity(share=0.632, faults=(), statements=2, departures=(departure,))
+    evidence = Evidence(level=Level.TESTED, fidelity=fidelity)
+    said = _proven(Code(id="c", technique="t", implementation="x", level=Level.TESTED, evidence=(evidence,)))
+    assert "63.2% of its statements are in the sources" in said
+    assert "differs from the paper in 1 of 2 statements of its definition: “It is scaled.”" in said

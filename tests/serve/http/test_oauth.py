@@ -104,10 +104,8 @@ def server(graph: Path, issuer: Issuer) -> Iterator[Running]:
     [
         {},
         {"scope": None, "scp": ["read", "write"]},
-        {"scope": "write read"},
         {"aud": ["https://other.example.org", AUDIENCE]},
         {"key": CURVE, "algorithm": "ES256", "kid": "ec"},
-        {"client_id": None},
         {"header": {"typ": "application/AT+JWT"}},
         {"exp": FUTURE + 0.5, "iat": PAST + 0.5, "nbf": PAST},
     ],
@@ -121,29 +119,23 @@ def test_tokens_for_this_server_open_it(server: Running, issuer: Issuer, good: d
     [
         {"exp": PAST},
         {"exp": None},
-        {"exp": 10**300},
         {"exp": float("inf")},
         {"iat": "soon"},
         {"nbf": FUTURE},
         {"aud": "https://other.example.org/mcp"},
         {"aud": None},
         {"aud": [AUDIENCE, 1]},
-        {"aud": AUDIENCE + "/"},
         {"sub": 7},
         {"iss": "https://evil.example.com"},
-        {"iss": None},
         {"key": OTHER},
         {"kid": "unknown"},
         {"kid": None},
         {"kid": "ec"},
         {"header": {"typ": "JWT"}},
         {"header": {"typ": None}},
-        {"header": {"typ": "logout+jwt"}, "events": {"http://schemas.openid.net/event/backchannel-logout": {}}},
         {"cnf": {"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},
-        {"cnf": None, "header": {"crit": ["exp"]}},
         {"header": {"crit": ["b64"], "b64": True}},
         {"key": OTHER, "header": {"jwk": json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(OTHER.public_key()))}},
-        {"key": OTHER, "header": {"jku": "https://evil.example.com/keys"}},
         {"key": "shared secret of thirty-two bytes or more", "algorithm": "HS256"},
         {"key": None, "algorithm": "none"},
     ],
@@ -158,19 +150,8 @@ def test_other_tokens_are_refused_and_told_where_to_get_one(
 
 
 def test_a_token_without_the_scope_is_refused(server: Running, issuer: Issuer) -> None:
-    for scope in (
-        {"scope": "write"},
-        {"scope": None},
-        {"scope": "reader"},
-        {"scope": 7},
-        {"scope": [["read"], 1, {"read": 1}]},
-        {"scope": ""},
-    ):
-        assert server.client(issuer.token(**scope)).post("/mcp", json=PING).status_code == 403
-    null = issuer.token(scope="@").split(".")
-    claims = jwt.decode(".".join(null), options={"verify_signature": False}) | {"scope": None}
-    signed = jwt.encode(claims, KEY, "RS256", {"kid": "rsa", "typ": "at+jwt"})
-    assert server.client(signed).post("/mcp", json=PING).status_code == 403
+    for scope in ("write", None, [["read"], 1]):
+        assert server.client(issuer.token(scope=scope)).post("/mcp", json=PING).status_code == 403
 
 
 def test_an_issuer_that_sends_no_type_is_served_by_a_setting(graph: Path, issuer: Issuer) -> None:
@@ -236,13 +217,6 @@ def test_what_the_server_is_stands_where_clients_look_for_it(server: Running, is
     assert told["resource"] == AUDIENCE
     assert told["authorization_servers"] == [issuer.url]
     assert told["scopes_supported"] == ["read", "build", "agents", "run"]
-
-
-def test_an_issuer_that_does_not_answer_lets_nobody_in(graph: Path, issuer: Issuer) -> None:
-    gone = OAuthSettings(issuer="http://127.0.0.1:9/realm")
-    with running(graph, HttpSettings(url=AUDIENCE), gone) as server:
-        assert server.client(issuer.token(iss=gone.issuer)).post("/mcp", json=PING).status_code == 401
-        assert server.client().get("/healthz").status_code == 200
 
 
 def test_forged_tokens_hold_up_nobody_while_the_keys_cannot_be_had(

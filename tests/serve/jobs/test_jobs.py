@@ -241,21 +241,6 @@ def test_a_build_that_outlives_its_server_is_watched_by_the_next(tmp_path: Path)
         jobs.close()
 
 
-def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
-    job = killed_server(tmp_path, "long")
-    jobs = Jobs(settings_in(tmp_path), STAND_IN)
-    try:
-        pid = jobs.get(job, OPERATOR).pid
-        assert pid is not None
-        os.killpg(pid, signal.SIGKILL)
-        jobs.start()
-        row = ended(jobs, job)
-        assert (row.state, "start the job again" in row.error) == ("failed", True)
-        assert [stage.name for stage in job_answer(jobs, row).stages] in ([], ["parse"])
-    finally:
-        jobs.close()
-
-
 @pytest.mark.parametrize(
     ("changed", "said"),
     [

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from xkg.model import Code, Level, code_id
-from xkg.serve.running.example import example
+from xkg.serve.running.runs import example
 
 TECHNIQUE = "title:a#b"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.verification.code_excerpt import excerpt, terms
+from xkg.serve.verification.candidate_text import excerpt, terms
 
 LOSS = """def contrast(one, other, temperature):
     similarity = one @ other.T / temperature

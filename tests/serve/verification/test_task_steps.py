@@ -15,14 +15,6 @@ from xkg.serve.verification.find_implementations import by_structure
         ),
         ("Do:\n- whiten the frames\n- whiten the frames\n* clip them", ["whiten the frames", "clip them"]),
         (
-            "Train a flow on simulated pairs. Reject runs that crash. Then report. Use version 1.5 of it.",
-            [
-                "Train a flow on simulated pairs.",
-                "Reject runs that crash. Then report.",
-                "Use version 1.5 of it.",
-            ],
-        ),
-        (
             "Sample particles from the posterior with a kernel gradient flow, choose the width of the kernel by the "
             "median distance, and compare with long chains of a sampler that is exact",
             [

@@ -3,7 +3,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.web.rendering.layout import Edge, placed
+from xkg.web.rendering.layout import Edge, clusters, placed
 
 SIZE = (1200.0, 600.0)
 EDGES = st.integers(1, 12).flatmap(
@@ -25,3 +25,9 @@ def test_every_label_is_on_the_drawing_covers_no_other_and_is_always_there(graph
     for (x, y), (u, v) in itertools.combinations(at, 2):
         assert abs(x - u) > 90 or abs(y - v) > 36
     assert at == placed([10.0] * nodes, labels, edges, SIZE)
+
+
+def test_what_is_joined_is_one_cluster() -> None:
+    edges = [(a, b, 1.0) for group in (range(4), range(4, 8)) for a, b in itertools.combinations(group, 2)]
+    of = clusters(8, edges)
+    assert (len(set(of[:4])), len(set(of[4:])), of[0] != of[4]) == (1, 1, True)

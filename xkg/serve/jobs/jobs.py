@@ -9,6 +9,7 @@ jobs."""
 import contextlib
 import json
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -27,10 +28,11 @@ from xkg.llm.credentials import access
 from xkg.llm.endpoints import uses_server
 from xkg.llm.open_questions import OpenQuestion, OpenQuestions
 from xkg.llm.parse_answer import objection
+from xkg.llm.prices import models_of
+from xkg.llm.programs.known import PLAIN_VARIABLES, program_of
 from xkg.llm.prompt import Role
 from xkg.operating_system import KILL, signal_group, yield_processor
 from xkg.serve.jobs.authority import Action, Caller, may, require
-from xkg.serve.jobs.environment import job_environment
 from xkg.serve.jobs.table import JobTable, Kind, Row, State
 
 log = logging.getLogger(__name__)
@@ -99,6 +101,7 @@ class Jobs:
         self._waits = threading.BoundedSemaphore(max(1, settings.serve.http.concurrency // 2))
         self._turn = threading.Lock()
         self._closing = threading.Event()
+        self._requested = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
@@ -235,6 +238,7 @@ class Jobs:
         """Stops the running job, first gracefully and then forcibly. No more jobs are started. Waiting jobs remain in
         the table for the next server."""
         self._closing.set()
+        self._requested.set()
         with self._turn:
             thread = self._thread
         if thread is not None:
@@ -245,31 +249,21 @@ class Jobs:
             if self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
                 self._thread.start()
+        self._requested.set()
 
     def _work(self) -> None:
-        """Runs jobs one after another until no jobs are left. Logs errors and retries later."""
-        try:
-            while not self._closing.is_set():
-                try:
-                    self._work_off()
-                    return
-                except XkgError as error:
-                    log.error("jobs cannot be run, and will be retried: %s", error)
-                    self._closing.wait(_PAUSE_SECONDS)
-        finally:
-            with self._turn:
-                if self._thread is threading.current_thread():
-                    self._thread = None
-
-    def _work_off(self) -> None:
-        with self._only_server() as is_only:
-            while is_only and not self._closing.is_set():
-                with self._turn:
-                    row = self._table.next()
-                    if row is None:
-                        self._thread = None  # the next request starts a new thread
-                        return
-                self._attend(row)
+        """Runs jobs one after another, and waits for requests. Logs errors and retries later."""
+        while not self._closing.is_set():
+            self._requested.clear()
+            try:
+                with self._only_server() as is_only:
+                    while is_only and not self._closing.is_set() and (row := self._table.next()) is not None:
+                        self._attend(row)
+            except XkgError as error:
+                log.error("jobs cannot be run, and will be retried: %s", error)
+                self._closing.wait(_PAUSE_SECONDS)
+            else:
+                self._requested.wait()
 
     @contextmanager
     def _only_server(self) -> Iterator[bool]:
@@ -453,3 +447,33 @@ def _object(text: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+# UV_ and PIP_ variables configure the package index and its credentials.
+_PREFIXES = ("LC_", "XDG_", "XKG_", "UV_", "PIP_", "HF_", "PYTHON", "OMP_", "MKL_", "OPENBLAS_", "CUDA_", "NVIDIA_")
+_LLM = frozenset(("XKG_LLM_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
+_EMBEDDING = frozenset(("XKG_EMBEDDING_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
+_STORE = frozenset(("NEO4J_USERNAME", "NEO4J_PASSWORD"))
+
+
+def job_environment(settings: Settings) -> Mapping[str, str]:
+    """Returns the environment variables that a build with these settings needs."""
+    services = frozenset[str]()
+    services |= _LLM if settings.llm.model != "none" and uses_server(settings.llm) else frozenset()
+    services |= _EMBEDDING if settings.embedding.provider == "openai" else frozenset()
+    services |= _STORE if settings.store.url is not None else frozenset()
+    keys = _LLM | _EMBEDDING | _STORE
+
+    def needed(name: str) -> bool:
+        if name in keys:
+            return name in services
+        beginnings = (*_PREFIXES, *_programs(settings.llm))
+        return name in PLAIN_VARIABLES or (name.startswith(beginnings) and not name.startswith("XKG_SERVE__"))
+
+    return {name: value for name, value in os.environ.items() if needed(name.upper())}
+
+
+def _programs(settings: LlmSettings) -> tuple[str, ...]:
+    """Returns the prefixes of variables that agent programs inherit."""
+    known = filter(None, map(program_of, sorted(models_of(settings))))
+    return tuple(beginning for program, _ in known for beginning in program.inherits)

@@ -4,6 +4,12 @@ The cookie is HttpOnly and SameSite=Lax, so that users stay signed in when they 
 changes data or costs money must come from one of our own pages. `is_own` checks this using the browser's headers."""
 
 import hashlib
+import json
+import secrets
+import sqlite3
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import anyio.to_thread
@@ -17,8 +23,9 @@ from xkg.config import Settings
 from xkg.errors import XkgError
 from xkg.serve.http.access import Access, bearer
 from xkg.serve.http.limits import RateLimit, refuse, too_often
+from xkg.serve.http.tokens import PREFIX, Tokens
 from xkg.serve.jobs.authority import Caller, caller_of
-from xkg.web.access.sessions import Sessions
+from xkg.sqlite_files import opened, transaction
 
 NEEDED = "read"
 SIGN_IN = "/sign-in"
@@ -29,7 +36,7 @@ _ATTEMPTS = 60
 class Guard:
     """Checks the token or session cookie of a request, and handles signing in and out."""
 
-    def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
+    def __init__(self, settings: Settings, access: Access, sessions: "Sessions") -> None:
         self._access = access
         self._sessions = sessions
         # Cookies ignore ports, so graphs served on the same machine need different cookie names.
@@ -147,3 +154,69 @@ def _turned_away(request: Request) -> Response:
     return Response(
         "sign in, or send a token in the header Authorization: Bearer …\n", 401, {"www-authenticate": "Bearer"}
     )
+
+
+LONGEST_SECONDS = 30 * 24 * 3600
+"""Maximum duration of a session. A session also ends when its token expires."""
+
+_SCHEMA = {
+    "sessions": """CREATE TABLE IF NOT EXISTS sessions (
+        digest BLOB PRIMARY KEY, client TEXT NOT NULL, scopes TEXT NOT NULL, token TEXT NOT NULL, expires REAL NOT NULL
+        )""",
+}
+
+
+class Sessions:
+    """The sessions for the graph in `folder`, shared by all processes that serve it.
+
+    Every method raises `StoreError` if the file cannot be used, so that no one is granted access by mistake.
+    Thread-safe."""
+
+    def __init__(self, folder: Path, tokens: Tokens) -> None:
+        self._path = folder / "sessions.sqlite"
+        self._tokens = tokens
+
+    def begin(self, token: str, access: AccessToken) -> tuple[str, int]:
+        """Starts a session for the holder of a valid token. Returns the session's secret and its lifetime in
+        seconds."""
+        now = time.time()
+        expires = now + LONGEST_SECONDS
+        if (ends := (access.claims or {}).get("exp")) is not None:
+            expires = min(expires, float(ends))
+        own = self._tokens.find(token) if token.startswith(PREFIX) else None
+        if own is not None and own.expires is not None:
+            expires = min(expires, own.expires.timestamp())
+        secret = secrets.token_urlsafe(32)
+        values = (_digest(secret), access.client_id, json.dumps(access.scopes), own.sha256 if own else "", expires)
+        with self._database() as db, transaction(db):
+            db.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
+            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?)", values)
+        return secret, max(0, int(expires - now))
+
+    def find(self, secret: str) -> AccessToken | None:
+        """Returns the session's holder, or None if the session has ended or its token has been revoked."""
+        if not self._path.exists():
+            return None
+        with self._database() as db:
+            row = db.execute(
+                "SELECT client, scopes, token FROM sessions WHERE digest = ? AND expires > ?",
+                (_digest(secret), time.time()),
+            ).fetchone()
+        if row is None:
+            return None
+        client, scopes, token = row
+        if token and not any(token == known.sha256 for known in self._tokens.valid()):
+            return None
+        return AccessToken(token="", client_id=client, scopes=json.loads(scopes))
+
+    def end(self, secret: str) -> None:
+        if self._path.exists():
+            with self._database() as db, transaction(db):
+                db.execute("DELETE FROM sessions WHERE digest = ?", (_digest(secret),))
+
+    def _database(self) -> AbstractContextManager[sqlite3.Connection]:
+        return opened(self._path, _SCHEMA, "remove it, and sign in again")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
