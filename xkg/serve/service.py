@@ -86,24 +86,21 @@ class Service:
         model, the answer contains the verifier's question for the reader."""
         if not query.strip():
             raise InputError("the query is empty; give a technique's name, or describe what the code should do")
-        chosen = filters or Filters()
-        if not verify:
-            with self.snapshot() as snapshot:
-                return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self.ablations(snapshot))
-        from xkg.serve.verification import verifier
+        chosen, why = filters or EVERYTHING, ""
+        if verify:
+            from xkg.serve.verification import verifier
 
+            if not (why := self.questions().unavailable):
+                begun = verifier.begin(self.questions(), self.snapshot, self._seek, query, k, chosen)
+                answer = verifier.finish(self.questions(), begun, time.monotonic() + self.questions().wait_seconds)
         with self.snapshot() as snapshot:
-            ablations = self.ablations(snapshot)
-        questions = self.questions()
-        if why := questions.unavailable:
-            with self.snapshot() as snapshot:
+            if not verify or why:
                 answer = self._cached_search(snapshot, query, k, chosen)
+            if why:
                 question, candidates = verifier.for_reader(snapshot, answer.rows, answer.query)
-            told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
-            return rows_with_measured(answer.model_copy(update=told), ablations)
-        begun = verifier.begin(questions, self.snapshot, self._seek, query, k, chosen)
-        answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
-        return rows_with_measured(answer, ablations)
+                told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
+                answer = answer.model_copy(update=told)
+            return rows_with_measured(answer, self.ablations(snapshot))
 
     def find_implementations(
         self, task: str, k: int = 1, *, filters: Filters | None = None, full: bool = False
@@ -372,16 +369,9 @@ class Service:
             return self._questions
 
     def _seek(
-        self,
-        snapshot: Snapshot,
-        query: str,
-        k: int,
-        filters: Filters | None = None,
-        *,
-        bar: float | None = None,
+        self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
     ) -> types.SearchAnswer:
-        chosen, least = filters or EVERYTHING, FITS if bar is None else bar
-        return search(snapshot, self._read, query, k, chosen, bar=least)
+        return search(snapshot, self._read, query, k, filters, bar=bar)
 
     def _cached_model(self) -> Embedder:
         """Returns the embedding model with a cache, so that a repository is embedded only once. The cache is in the

@@ -16,13 +16,13 @@ from starlette.routing import BaseRoute, Route
 from xkg.config import Settings
 from xkg.errors import InputError, XkgError
 from xkg.serve.graphs import graphs_of, may_read, of_graph
-from xkg.serve.http.access import Access
 from xkg.serve.http.app import Beside
 from xkg.serve.http.limits import body_limit, gate
+from xkg.serve.http.oauth import Access
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.served import Served
 from xkg.web.access.guard import SIGN_IN, Guard, Sessions, guarded_pages, own_posts_only, page_caller
-from xkg.web.pages import builds, cypher, graph_map, paper, papers, search, technique
+from xkg.web.pages import builds, cypher, graph_map, paper, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "
 
 _PAGES: dict[str, Handler] = {
     "/": graph_map.show,
-    "/papers": papers.show,
+    "/papers": graph_map.show_list,
     "/paper/{id:path}": paper.show,
     "/technique/{id:path}": technique.show,
     "/search": search.show,

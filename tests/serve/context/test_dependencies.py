@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from tests.serve.conftest import code, technique
 from xkg.model import Code, Level, Technique
-from xkg.serve.context.dependencies import build_order, uses
+from xkg.serve.context.parts import build_order, uses
 
 PAPER = "title:p"
 

@@ -235,7 +235,7 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         with_model = Service(Settings(kg=graph_copy, llm=llm, serve=serving))
         first = threading.Thread(target=lambda: with_model.search(QUERY, 5, verify=True))
         first.start()
-        until(lambda: with_model._questions is not None and with_model._questions.waiting)
+        until(lambda: endpoint.requests)
         second = with_model.search("blow smoke into the hive to calm the bees", 5, verify=True)
         third = with_model.search("cut the dough with a blade before it enters the oven", 5, verify=True)
         assert "too many other callers are waiting" in second.verified

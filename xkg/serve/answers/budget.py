@@ -1,6 +1,14 @@
-"""Fits answers into a token budget by shortening long fields, with notes on where to find the full text."""
+"""Fits answers into a token budget: shortens ids and long fields, with notes on where to find the full text, and pages
+lists.
 
+A cursor is self-contained, so any process can continue from it without a session. It is bound to its question and the
+rows already returned. For a list with a stable order, the cursor contains a single digest of these rows. Otherwise, it
+contains a short digest of each row, and the next page contains only unseen rows, even if the graph has changed."""
+
+import base64
+import binascii
 import functools
+import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -8,9 +16,10 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from xkg.errors import InputError
 from xkg.llm.prices import tokens
 from xkg.serve.answers.json import structured
-from xkg.serve.answers.types import PROSE, SOURCE, UNCUT, CypherAnswer, LocateAnswer
+from xkg.serve.answers.types import MORE_ROWS, PROSE, SOURCE, UNCUT, CypherAnswer, Listing, LocateAnswer, Relative
 from xkg.value import Value, fields_of
 
 Detail = Literal["concise", "full"]
@@ -175,3 +184,180 @@ def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
     """Returns a model's fields, paired with the names that select their limits."""
     paged = getattr(model, "paged", "")
     return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))
+
+
+A = TypeVar("A", bound=Value)
+ShortIds = Callable[[Sequence[str]], Mapping[str, str]]
+"""Returns short ids for techniques or papers (`xkg.serve.answers.references`)."""
+
+_FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own", "other", "paper"))
+"""Fields that contain ids."""
+
+_WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
+"""Types whose values are ids only in the fields in `_FIELDS`."""
+
+
+def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:
+    """Returns the answer with short ids for all techniques and code. The answer's own id stays unchanged. Relatives are
+    reduced to an id and relation. A code id is shortened to `@` and its digest. `short_papers`, if given, also shortens
+    paper ids."""
+    return _replaced(answer, _short(answer, short_ids, short_papers), brief=True)
+
+
+def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
+    """Returns the answer for a person, with short ids for all papers, techniques and code. The answer's own id stays
+    unchanged."""
+    return _replaced(answer, _short(answer, short_ids, short_papers), brief=False)
+
+
+def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) -> Callable[[str], str]:
+    """Returns a function that shortens the ids of the answer's techniques, code and papers."""
+    nodes: dict[str, str] = {}
+    _replaced(answer, lambda node: nodes.setdefault(node, node), brief=False)
+    papers = [node for node in nodes if node.startswith("title:") and "#" not in node] if short_papers else []
+    within = [node for node in nodes if "#" in node]
+    short = short_ids(list(dict.fromkeys(map(_technique, within)))) if within else {}
+    nodes |= {node: short[_technique(node)] + node[len(_technique(node)) :] for node in within}
+    nodes |= short_papers(papers) if short_papers and papers else {}
+    return nodes.__getitem__
+
+
+def _replaced(answer: A, short: Callable[[str], str], *, brief: bool) -> A:
+    """Returns the answer with all ids shortened except its own."""
+
+    def replaced(value: Any, name: str) -> Any:
+        match value:
+            case str() if brief and name == "code" and "#" in value:
+                return value[value.rfind("@") :]
+            case str():
+                return short(value) if name in _FIELDS else value
+            case Relative() if brief:
+                return Relative(id=short(value.id), relation=value.relation)
+            case BaseModel():
+                return value.model_copy(update=inside(value))
+            case tuple():
+                return tuple([replaced(item, name) for item in value]) if value else value
+            case _:
+                return value
+
+    def inside(value: BaseModel) -> dict[str, Any]:
+        fields = value.__dict__.items()
+        return {
+            name: replaced(item, name) for name, item in fields if name in _FIELDS or type(item) not in _WITHOUT_IDS
+        }
+
+    return answer.model_copy(update={name: value for name, value in inside(answer).items() if name != "id"})
+
+
+def _technique(node: str) -> str:
+    return node[: node.rfind("@")] if "@" in node.rpartition("/")[2] else node
+
+
+MOST_SEEN = 300
+"""Maximum number of search rows recorded in a cursor."""
+
+MOST_CHARACTERS = 4000
+"""Maximum length of a cursor."""
+
+A = TypeVar("A", bound=Listing)
+
+_QUESTION, _PLACE, _ROW = 6, 8, 5
+
+
+class Page:
+    """A page of the list that `tool` returns for `question`. The first page if there is no `cursor`. Raises
+    `InputError` if the cursor is invalid or belongs to a different question."""
+
+    def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
+        self._question = _digest([tool, *question], _QUESTION)
+        self._before = b"" if cursor is None else _read(cursor, self._question)
+
+    def start(self, keys: Sequence[str]) -> int:
+        """Returns the number of rows before the page in a list with these row keys. Raises `InputError` if the list has
+        changed since the cursor was issued."""
+        if not self._before:
+            return 0
+        offset = int.from_bytes(self._before[_PLACE:], "big")
+        if len(self._before) != _PLACE + 4 or offset > len(keys) or _digest(keys[:offset], _PLACE) != self._place:
+            raise InputError("the list has changed since the cursor was issued; start again without a cursor")
+        return offset
+
+    def after(self, keys: Sequence[str]) -> str:
+        """Returns the cursor that follows the rows with these keys."""
+        return self._written(_digest(keys, _PLACE) + len(keys).to_bytes(4, "big"))
+
+    def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
+        """Returns a function that maps n to the cursor after the page's first n rows, or to None if no rows follow.
+        `keys` contains the keys for the whole list. `further` means that the graph has more rows than the list."""
+        start = self.start(keys)
+        return lambda n: self.after(keys[: start + n]) if start + n < len(keys) or further else None
+
+    @property
+    def reached(self) -> int:
+        """Number of rows before the page, if the cursor contains a digest of the list."""
+        return int.from_bytes(self._before[_PLACE : _PLACE + 4], "big")
+
+    @property
+    def seen(self) -> int:
+        """Number of rows recorded in the cursor."""
+        return len(self._before) // _ROW
+
+    def unseen(self, keys: Sequence[str]) -> list[int]:
+        """Returns the positions of the rows not recorded in the cursor."""
+        seen = {self._before[at : at + _ROW] for at in range(0, len(self._before), _ROW)}
+        return [place for place, key in enumerate(keys) if _digest(key, _ROW) not in seen]
+
+    def beyond(self, keys: Sequence[str]) -> str | None:
+        """Returns the cursor extended with these rows, or None if there are too many."""
+        if self.seen + len(keys) > MOST_SEEN:
+            return None
+        return self._written(self._before + b"".join(_digest(key, _ROW) for key in keys))
+
+    @property
+    def _place(self) -> bytes:
+        return self._before[:_PLACE]
+
+    def _written(self, before: bytes) -> str:
+        return base64.urlsafe_b64encode(self._question + before).rstrip(b"=").decode()
+
+
+def on_page(
+    answer: A,
+    page: Page,
+    detail: Detail,
+    short_ids: ShortIds,
+    *,
+    short_papers: ShortIds | None = None,
+    further: bool | None = None,
+) -> A:
+    """Returns as many of the page's rows as fit, with the cursor for the next page. `further` means that the graph has
+    more rows than the answer. By default, `further` is derived from `cut`. Raises the same errors as `Page.start`."""
+    rows = getattr(answer, answer.paged)
+    keys = [_key(row) for row in rows]
+    rest = answer.model_copy(update={answer.paged: rows[page.start(keys) :]})
+    shown = concise(rest, short_ids, short_papers) if detail == "concise" else rest
+    more = page.more(keys, further=MORE_ROWS in getattr(answer, "cut", "") if further is None else further)
+    return fitted(shown, detail, more=more)
+
+
+def _key(row: Any) -> str:
+    """Returns a row's id, or the whole row as JSON if the row has no id."""
+    if isinstance(row, Value):
+        return str(getattr(row, "id", None) or row.model_dump_json())
+    return json.dumps(row, default=str)
+
+
+def _read(cursor: str, question: bytes) -> bytes:
+    given = cursor.strip()
+    try:
+        packed = base64.b64decode(given + "=" * (-len(given) % 4), b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        packed = b""
+    if packed[:_QUESTION] != question:
+        raise InputError("the cursor does not belong to this query; copy it exactly, or start again without a cursor")
+    return packed[_QUESTION:]
+
+
+def _digest(value: Any, length: int) -> bytes:
+    encoded = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(encoded.encode()).digest()[:length]

@@ -1,7 +1,7 @@
 """Shared parts of both views: the chosen nodes, and inline quoting."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -11,7 +11,6 @@ from xkg.model import Code, PaperBundle, Technique
 from xkg.serve.answers.measured import Ablations
 from xkg.serve.answers.quoting import NOTICE, one_line, quoted
 from xkg.serve.answers.types import short
-from xkg.serve.context.dependencies import build_order, uses
 from xkg.store.index_entries import Entry, entries, hidden_techniques
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
@@ -191,3 +190,76 @@ def document(steps: Sequence[Step], last: str) -> str:
     """Returns the document made up of the steps and a last line."""
     placed = {step.place: step.text for step in steps}
     return "\n".join([*(placed[place] for place in sorted(placed)), last])
+
+
+_DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+([^\W\d_]\w*)", re.M)
+
+
+def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str, tuple[str, ...]]:
+    """Maps each technique's id to the ids of the techniques that it uses directly. A technique's components come first,
+    followed by the techniques whose code is part of its own code. Indirect uses are not listed, and a technique never
+    uses a technique above it in the hierarchy. `code` is keyed by technique."""
+    above = _ancestors(techniques)
+    used: dict[str, list[str]] = {t.id: [] for t in techniques}
+    for technique in techniques:
+        if technique.parent in used:
+            used[technique.parent].append(technique.id)
+    holders = _holders([t.id for t in techniques], code)
+    contained: dict[str, list[str]] = {t: [] for t in used}
+    for other, by in holders.items():
+        for holder in by:
+            if other not in above[holder] and holder not in above[other]:
+                contained[holder].append(other)
+    for holder, others in contained.items():
+        through = set(others)
+        used[holder] += [
+            other
+            for other in others
+            if not through & above[other] and not any(h in through or holder in above[h] for h in holders[other])
+        ]
+    return {t: tuple(others) for t, others in used.items()}
+
+
+def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, set[str]]:
+    """Maps each technique to the techniques whose code contains a proper superset of its code's definitions."""
+    names = {t: frozenset(_DEFINED.findall(code[t].implementation)) for t in techniques if t in code}
+    defining: dict[str, set[str]] = {}
+    for technique, own in names.items():
+        for name in own:
+            defining.setdefault(name, set()).add(technique)
+    return {
+        technique: {t for t in set.intersection(*(defining[name] for name in own)) if len(names[t]) > len(own)}
+        for technique, own in names.items()
+        if own
+    }
+
+
+def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns all techniques so that each comes after the techniques it uses. Cycles are broken in the order of
+    `used`."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for start in used:
+        stack = [(start, iter(used[start]))] if start not in seen else []
+        seen.add(start)
+        while stack:
+            technique, rest = stack[-1]
+            if (following := next((t for t in rest if t not in seen), None)) is None:
+                order.append(technique)
+                stack.pop()
+            else:
+                seen.add(following)
+                stack.append((following, iter(used[following])))
+    return order
+
+
+def _ancestors(techniques: Sequence[Technique]) -> dict[str, frozenset[str]]:
+    ids = {technique.id for technique in techniques}
+    return {each: frozenset(ids.intersection(_above(each))) for each in ids}
+
+
+def _above(technique: str) -> Iterator[str]:
+    """Yields the ids of a technique's ancestors, including hidden ones."""
+    while (cut := technique.rfind("/")) > technique.rfind("#"):
+        technique = technique[:cut]
+        yield technique

@@ -26,11 +26,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import EmptyGraphError, XkgError
-from xkg.serve.http.access import Access, bearer
 from xkg.serve.http.hosts import known_hosts, reached_by_others
 from xkg.serve.http.limits import RateLimit, body_limit, gate, too_often
 from xkg.serve.http.metrics import Metrics, observed, observing
-from xkg.serve.http.oauth import issuer_of
+from xkg.serve.http.oauth import Access, bearer, issuer_of
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.authority import ADMIN
 from xkg.serve.protocol.mcp_server import add_all

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from xkg.errors import XkgError
 from xkg.serve.answer_text import text_for_agents
-from xkg.serve.answers import budget, paging
+from xkg.serve.answers import budget
 from xkg.serve.answers.budget import LONGEST_ID
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.quoting import one_line, refusal
@@ -33,7 +33,7 @@ Detail = Annotated[
 Cursor = Annotated[
     str | None,
     Field(
-        max_length=paging.MOST_CHARACTERS,
+        max_length=budget.MOST_CHARACTERS,
         description="from the previous answer; keep the other arguments",
     ),
 ]

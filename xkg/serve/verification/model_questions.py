@@ -60,13 +60,12 @@ class Questions:
         self.wait_seconds, self.call_seconds = wait_seconds, settings.seconds
         self._settings = settings
         self._folder = folder
-        self._most_waiting = waiting
+        self._patient = threading.BoundedSemaphore(waiting)
         self._turn = threading.Lock()
         self._opening = threading.Lock()
         self._opened: LanguageModel | None = None
         self._last_call = threading.local()
         self._threads: set[threading.Thread] = set()
-        self._waiting = 0
         self._closed = False
 
     @property
@@ -119,17 +118,10 @@ class Questions:
             thread.start()
         return answer
 
-    @property
-    def waiting(self) -> int:
-        """Number of callers waiting for an answer."""
-        return self._waiting
-
     def wait(self, answer: "Future[T]", until: float) -> T:
         """Returns the future's result if it is available by `until` (`time.monotonic`). Otherwise, raises
         `ModelUnavailableError`. Also raises any `XkgError` from asking the question."""
-        with self._turn:
-            patient = self._waiting < self._most_waiting
-            self._waiting += 1
+        patient = self._patient.acquire(blocking=False)
         left = max(0.0, until - time.monotonic())
         try:
             return answer.result(left if patient else min(left, BUSY_SECONDS))
@@ -140,8 +132,8 @@ class Questions:
                 "the model keeps working in the background; repeat the request in a minute"
             ) from None
         finally:
-            with self._turn:
-                self._waiting -= 1
+            if patient:
+                self._patient.release()
 
     def close(self) -> None:
         """Aborts running questions, which raise `ModelUnavailableError`. No more questions can be asked."""

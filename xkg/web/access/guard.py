@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import XkgError
-from xkg.serve.http.access import Access, bearer
 from xkg.serve.http.limits import RateLimit, refuse, too_often
+from xkg.serve.http.oauth import Access, bearer
 from xkg.serve.http.tokens import PREFIX, Tokens
 from xkg.serve.jobs.authority import Caller, caller_of
 from xkg.sqlite_files import opened, transaction
