@@ -86,17 +86,19 @@ class Service:
         model, the answer contains the verifier's question for the reader."""
         if not query.strip():
             raise InputError("the query is empty; give a technique's name, or describe what the code should do")
-        chosen, why = filters or EVERYTHING, ""
-        if verify:
-            from xkg.serve.verification import verifier
+        chosen = filters or EVERYTHING
+        if not verify:
+            with self.snapshot() as snapshot:
+                return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self.ablations(snapshot))
+        from xkg.serve.verification import verifier
 
-            if not (why := self.questions().unavailable):
-                begun = verifier.begin(self.questions(), self.snapshot, self._seek, query, k, chosen)
-                answer = verifier.finish(self.questions(), begun, time.monotonic() + self.questions().wait_seconds)
+        questions = self.questions()
+        if not (why := questions.unavailable):
+            begun = verifier.begin(questions, self.snapshot, self._seek, query, k, chosen)
+            answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
         with self.snapshot() as snapshot:
-            if not verify or why:
-                answer = self._cached_search(snapshot, query, k, chosen)
             if why:
+                answer = self._cached_search(snapshot, query, k, chosen)
                 question, candidates = verifier.for_reader(snapshot, answer.rows, answer.query)
                 told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
                 answer = answer.model_copy(update=told)

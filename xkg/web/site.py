@@ -83,7 +83,6 @@ class Site:
                 theme=_theme(request),
                 signed_in=self.guard.required(),
                 page=name.removesuffix(".html"),
-                notices=values.get("notices", ()),
             )
         )
         # A paper may contain a lone surrogate, which cannot be encoded.

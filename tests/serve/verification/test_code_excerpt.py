@@ -48,12 +48,6 @@ def test_the_nearest_function_is_shown_and_the_others_are_named() -> None:
     assert lines[-1] == "… 10 more lines: def parse_arguments, def fit"
 
 
-def test_what_fits_stands_in_the_order_of_the_source_without_what_computes_nothing() -> None:
-    shown = "\n".join(excerpt(MODULE, terms("fit data in a step; contrast temperature"), 400))
-    assert shown.index("class Trainer(nn.Module):") < shown.index("def fit") < shown.index("def contrast")
-    assert all(text not in shown for text in ("import", "one pass", "Holds a model", "__main__"))
-
-
 @pytest.mark.parametrize("source", ["", "import os\n", "function f(x) {\n  return x;\n}\n", "def f(:\n", "x" * 300_000])
 def test_any_source_gives_an_excerpt(source: str) -> None:
     assert sum(map(len, excerpt(source, WANTED, 500))) < 1000

@@ -1,6 +1,4 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from xkg.serve.verification.find_implementations import by_structure
 
@@ -27,12 +25,3 @@ from xkg.serve.verification.find_implementations import by_structure
 )
 def test_a_task_falls_into_the_parts_that_its_text_has(task: str, steps: list[str]) -> None:
     assert by_structure(task) == steps
-
-
-@settings(max_examples=20)
-@given(st.text(min_size=1, max_size=400).filter(str.strip))
-def test_any_text_has_parts_that_say_something(task: str) -> None:
-    steps = by_structure(task)
-    assert steps
-    assert all(step == " ".join(step.split()) and step for step in steps)
-    assert len(set(steps)) == len(steps)

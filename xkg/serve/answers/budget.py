@@ -186,7 +186,6 @@ def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
     return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))
 
 
-A = TypeVar("A", bound=Value)
 ShortIds = Callable[[Sequence[str]], Mapping[str, str]]
 """Returns short ids for techniques or papers (`xkg.serve.answers.references`)."""
 
@@ -259,7 +258,7 @@ MOST_SEEN = 300
 MOST_CHARACTERS = 4000
 """Maximum length of a cursor."""
 
-A = TypeVar("A", bound=Listing)
+L = TypeVar("L", bound=Listing)
 
 _QUESTION, _PLACE, _ROW = 6, 8, 5
 
@@ -322,14 +321,14 @@ class Page:
 
 
 def on_page(
-    answer: A,
+    answer: L,
     page: Page,
     detail: Detail,
     short_ids: ShortIds,
     *,
     short_papers: ShortIds | None = None,
     further: bool | None = None,
-) -> A:
+) -> L:
     """Returns as many of the page's rows as fit, with the cursor for the next page. `further` means that the graph has
     more rows than the answer. By default, `further` is derived from `cut`. Raises the same errors as `Page.start`."""
     rows = getattr(answer, answer.paged)

@@ -151,17 +151,13 @@ def observed(app: ASGIApp, metrics: Metrics) -> ASGIApp:
 def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
     """Measures tool calls. Stores the method or tool and the outcome in the HTTP request's state."""
 
-    known: set[str] = set()
-
     async def middleware(ctx: Any, call_next: Any) -> Any:
         if ctx.method != "tools/call":
             call = ctx.method if ctx.method in SPEC_CLIENT_METHODS else "other"
             _record(ctx, call=call)
             return await call_next(ctx)
-        if not known:
-            known.update(tool.name for tool in await server.list_tools())
         named = (ctx.params or {}).get("name")
-        tool = named if isinstance(named, str) and named in known else "unknown"
+        tool = named if isinstance(named, str) and server._tool_manager.get_tool(named) is not None else "unknown"
         outcome = "failed"
         started = time.perf_counter()
         try:
