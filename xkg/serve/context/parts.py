@@ -204,7 +204,8 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
     for technique in techniques:
         if technique.parent in used:
             used[technique.parent].append(technique.id)
-    holders = _holders([t.id for t in techniques], code)
+    names = {t.id: frozenset(_DEFINED.findall(code[t.id].implementation)) for t in techniques if t.id in code}
+    holders = {other: {t for t in names if names[other] < names[t]} for other in names if names[other]}
     contained: dict[str, list[str]] = {t: [] for t in used}
     for other, by in holders.items():
         for holder in by:
@@ -218,20 +219,6 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
             if not through & above[other] and not any(h in through or holder in above[h] for h in holders[other])
         ]
     return {t: tuple(others) for t, others in used.items()}
-
-
-def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, set[str]]:
-    """Maps each technique to the techniques whose code contains a proper superset of its code's definitions."""
-    names = {t: frozenset(_DEFINED.findall(code[t].implementation)) for t in techniques if t in code}
-    defining: dict[str, set[str]] = {}
-    for technique, own in names.items():
-        for name in own:
-            defining.setdefault(name, set()).add(technique)
-    return {
-        technique: {t for t in set.intersection(*(defining[name] for name in own)) if len(names[t]) > len(own)}
-        for technique, own in names.items()
-        if own
-    }
 
 
 def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
