@@ -37,7 +37,7 @@ def serve_stdio(settings: "Settings") -> None:
     runs = _runs(settings, service)
     try:
         served = Served(service, roots, jobs, planner(service, roots), runs)
-        make_server(served).run("stdio")
+        make_server(served, client_roots=settings.serve.roots is None).run("stdio")
     finally:
         if jobs is not None:
             jobs.close()

@@ -15,12 +15,18 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
     Raises `ConfigError` if a configured root is not a folder."""
     if configured is None:
         started = Path.cwd().resolve()
-        return () if Path.home().resolve().is_relative_to(started) else (started,)
+        return (started,) if may_be_opened(started) else ()
     roots = tuple(root.expanduser().resolve() for root in configured)
     for root in roots:
         if not root.is_dir():
             raise ConfigError(f"serve.roots: {root} is not a folder; correct it in xkg.yaml or the environment")
     return roots
+
+
+def may_be_opened(folder: Path) -> bool:
+    """Whether a folder may be opened without being listed in the settings. The file system's root and folders that
+    contain the home folder must be listed."""
+    return not Path.home().resolve().is_relative_to(folder)
 
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:

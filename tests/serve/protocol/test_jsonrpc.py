@@ -22,7 +22,7 @@ def test_every_line_on_stdio_is_answered_also_after_the_end_of_the_input(graph: 
     ]
     served = subprocess.run(
         [sys.executable, "-m", "xkg.commands.serve", "--kg", str(graph)],
-        input=b"\n".join([*(json.dumps(line).encode() for line in lines[:2]), *WRONG,
+        input=b"\xef\xbb\xbf" + b"\n".join([*(json.dumps(line).encode() for line in lines[:2]), *WRONG,
                           *(json.dumps(line).encode() for line in lines[2:])]),
         capture_output=True,
         check=True,

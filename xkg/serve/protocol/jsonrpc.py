@@ -1,9 +1,10 @@
 """Completes the SDK's stdio transport: invalid messages are answered with an error, and requests are answered even if
 the client closes its input immediately. The SDK would drop the former and cancel the latter."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, TextIO
 
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
@@ -20,9 +21,10 @@ _INVALID = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=PARSE_ERROR
 @asynccontextmanager
 async def answering_stdio() -> AsyncIterator[tuple["_Messages", "_Answers"]]:
     """Yields the SDK's streams for standard input and output."""
-    async with stdio_server() as (read, write):
-        requests: set[str | int] = set()
-        yield _Messages(read, write, requests), _Answers(write, requests)
+    with _private_stdin() as stdin:
+        async with stdio_server(stdin=anyio.wrap_file(stdin)) as (read, write):
+            requests: set[str | int] = set()
+            yield _Messages(read, write, requests), _Answers(write, requests)
 
 
 class _Answers(ObjectSendStream[SessionMessage]):
@@ -71,3 +73,18 @@ class _Messages(ObjectReceiveStream[SessionMessage]):
 
     async def aclose(self) -> None:
         await self._read.aclose()
+
+
+@contextmanager
+def _private_stdin() -> Iterator[TextIO]:
+    """Yields standard input for the server's exclusive use, without the byte order mark that some Windows clients send.
+    Programs that the server starts get empty input."""
+    private = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    try:
+        # This stream is never closed, because a thread may still be reading from it when the server exits.
+        yield open(private, encoding="utf-8-sig", errors="replace", closefd=False)  # noqa: SIM115
+    finally:
+        os.dup2(private, 0)

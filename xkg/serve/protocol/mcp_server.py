@@ -9,7 +9,7 @@ from xkg.serve.tools import nodes, search
 
 
 def add_all(server: MCPServer, served: Served) -> None:
-    """Registers the tools, resources and prompts."""
+    """Registers the tools, resources and prompts. `locate` reads the list of roots on each call."""
     search.add(server, served.service, served.roots)
     nodes.add(server, served.service)
     if served.jobs is not None:

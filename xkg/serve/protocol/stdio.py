@@ -4,6 +4,7 @@ Building the tools' schemas takes a tenth of the SDK's own startup time, so this
 
 import asyncio
 import threading
+from dataclasses import replace
 from typing import Any
 
 import anyio.to_thread
@@ -55,10 +56,17 @@ def instructions(served: Served) -> str:
 PREPARE_AFTER_SECONDS = 0.02
 
 
-def make_server(served: Served) -> MCPServer:
-    """Returns the server. The server's tools are registered no later than the first message after `initialize`."""
+def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
+    """Returns the server. The server's tools are registered no later than the first message after `initialize`. If
+    `client_roots` is set, `locate` also accepts the client's folders."""
+    folders = list(served.roots)
+    served = replace(served, roots=folders)
     server = PlainErrors(instructions=instructions(served))
     server.middleware.append(_preparing(server, served))
+    if client_roots:
+        from xkg.serve.protocol.client_roots import following
+
+        server.middleware.append(following(folders))
     return server
 
 

@@ -133,7 +133,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
             Field(
                 min_length=1,
                 max_length=4000,
-                description="folder with a working copy, under the server's roots; default: the graph",
+                description="folder with a working copy, under your or the server's roots; default: the graph",
             ),
         ] = None,
         k: Annotated[int, Field(ge=1, le=50, description="maximum places")] = 10,
