@@ -93,16 +93,16 @@ class Service:
         from xkg.serve.verification import verifier
 
         questions = self.questions()
-        if not (why := questions.unavailable):
-            begun = verifier.begin(questions, self.snapshot, self._seek, query, k, chosen)
-            answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
         with self.snapshot() as snapshot:
-            if why:
+            ablations = self.ablations(snapshot)
+            if why := questions.unavailable:
                 answer = self._cached_search(snapshot, query, k, chosen)
                 question, candidates = verifier.for_reader(snapshot, answer.rows, answer.query)
                 told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
-                answer = answer.model_copy(update=told)
-            return rows_with_measured(answer, self.ablations(snapshot))
+                return rows_with_measured(answer.model_copy(update=told), ablations)
+        begun = verifier.begin(questions, self.snapshot, self._seek, query, k, chosen)
+        answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
+        return rows_with_measured(answer, ablations)
 
     def find_implementations(
         self, task: str, k: int = 1, *, filters: Filters | None = None, full: bool = False
