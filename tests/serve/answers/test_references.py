@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.serve.conftest import published, snapshot_of
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, Technique, code_id, slug
@@ -11,7 +12,6 @@ from xkg.serve.answers.lookup import code_answer
 from xkg.serve.answers.references import paper_id, short_ids, short_paper, technique_id
 from xkg.serve.search.search import search
 from xkg.store.graph_store import Snapshot
-from xkg.store.local.store import EmbeddedStore
 
 HIVES = "title:calm-hives-smoke-and-sugar-water"
 HONEY = "title:calm-hives-of-honey-without-smoke"
@@ -39,18 +39,14 @@ def bundle(paper: str, title: str, *paths: tuple[str, ...], code: tuple[str, ...
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
-    store = EmbeddedStore(tmp_path_factory.mktemp("references") / "kg", lambda: embedder)
     smoking = ("Hive Smoking (HS)", "Cool Smoke")
-    store.publish(
-        [
-            bundle(HIVES, "Calm Hives: Smoke and Sugar Water", smoking[:1], smoking, ("Cool Smoke",), ("Sugar Syrup",)),
-            bundle(HONEY, "Calm Hives of Honey Without Smoke", ("Hive Singing",), ("Hive Singing", "Sugar Syrup")),
-            bundle("arxiv:2001.00001", "Wax", ("Wax Moulding",), ("Wax Moulding", "Melt"), code=("wax-moulding/melt",)),
-        ]
+    papers = (
+        bundle(HIVES, "Calm Hives: Smoke and Sugar Water", smoking[:1], smoking, ("Cool Smoke",), ("Sugar Syrup",)),
+        bundle(HONEY, "Calm Hives of Honey Without Smoke", ("Hive Singing",), ("Hive Singing", "Sugar Syrup")),
+        bundle("arxiv:2001.00001", "Wax", ("Wax Moulding",), ("Wax Moulding", "Melt"), code=("wax-moulding/melt",)),
     )
-    with store.snapshot() as snapshot:
+    with snapshot_of(published(tmp_path_factory.mktemp("references"), embedder, *papers), embedder) as snapshot:
         yield snapshot
-    store.close()
 
 
 def everything(snapshot: Snapshot) -> list[str]:

@@ -11,16 +11,15 @@ import pytest
 from mcp import Client
 
 from tests.command import run
+from tests.serve.conftest import opened, published
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
-from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.served import Served
 from xkg.serve.service import Service
-from xkg.store.local.store import EmbeddedStore
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "svgd" / "code"
 PAPER = "title:moving-particles"
@@ -76,18 +75,13 @@ def symbol(name: str) -> Symbol:
 
 @pytest.fixture(scope="module")
 def kg(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Path:
-    folder = tmp_path_factory.mktemp("locate") / "kg"
-    store = EmbeddedStore(folder, lambda: embedder)
-    store.publish([bundle()])
-    store.close()
-    return folder
+    return published(tmp_path_factory.mktemp("locate"), embedder, bundle())
 
 
 @pytest.fixture(scope="module")
 def service(kg: Path) -> Iterator[Service]:
-    service = Service(Settings(kg=kg, embedding=EmbeddingSettings(threads=1)))
-    yield service
-    service.close()
+    with opened(kg) as service:
+        yield service
 
 
 @pytest.fixture
@@ -252,9 +246,8 @@ def test_a_technique_without_a_place_of_its_own_has_those_of_its_components(serv
 
 
 def test_a_copy_needs_no_graph(tmp_path: Path, copy: Path) -> None:
-    service = Service(Settings(kg=tmp_path / "none", embedding=EmbeddingSettings(threads=1)))
-    assert service.locate("RBF kernel", copy).locations[0].symbol == "rbf_kernel"
-    with pytest.raises(StoreError, match="xkg build"):
-        service.locate("RBF kernel")
+    with opened(tmp_path / "none") as service:
+        assert service.locate("RBF kernel", copy).locations[0].symbol == "rbf_kernel"
+        with pytest.raises(StoreError, match="xkg build"):
+            service.locate("RBF kernel")
     assert not (tmp_path / "none").exists()
-    service.close()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.serve.conftest import published, snapshot_of
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Technique, code_id
 from xkg.serve.answer_text import text
@@ -15,7 +16,6 @@ from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.search import search
 from xkg.store.graph_store import Snapshot
-from xkg.store.local.store import EmbeddedStore
 
 Ask = Callable[..., SearchAnswer]
 
@@ -59,13 +59,9 @@ def test_code_is_found_by_code_with_other_names(tmp_path: Path, embedder: OnnxEm
         Code(id=code_id(t.id, text, ""), technique=t.id, implementation=text)
         for t, text in zip((one, other), texts, strict=True)
     )
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish(
-        [PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=(one, other), code=codes)]
-    )
-    with store.snapshot() as snapshot:
+    paper = PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=(one, other), code=codes)
+    with snapshot_of(published(tmp_path, embedder, paper), embedder) as snapshot:
         answer = search(snapshot, embedder.encode, "torch.where(diff > 0, tau, 1 - tau) * diff**2")
-    store.close()
     assert [row.name for row in answer.rows] == ["Rounding"]
 
 

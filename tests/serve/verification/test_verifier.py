@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent
-from tests.serve.conftest import code, technique
+from tests.serve.conftest import code, published, technique
 from xkg.config import HttpSettings, LlmSettings, ServeQuestionSettings, ServeSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.llm.costs import costs
@@ -18,7 +18,6 @@ from xkg.model import Level, Paper, PaperBundle
 from xkg.serve.answer_text import text, text_for_agents
 from xkg.serve.service import Service
 from xkg.serve.verification import model_questions
-from xkg.store.local.store import EmbeddedStore
 
 QUERY = "keep the crust soft while the loaf rises"
 STEAM = "title:bread/ovens#baking/steam"
@@ -197,9 +196,7 @@ def test_text_of_a_paper_cannot_pass_for_the_question_or_for_another_candidate(
         techniques=(bad,),
         code=(code(bad, source, "", Level.PARSED),),
     )
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish([bundle])
-    store.close()
+    published(tmp_path, embedder, bundle)
     with ScriptedEndpoint(lambda body: verdict(body)) as endpoint:
         with_model = service(tmp_path / "kg", endpoint.url)
         with_model.search("pour water on hot iron so that the crust stays soft", 5, verify=True)
