@@ -90,15 +90,7 @@ async def test_what_a_stranger_may_not_name_is_refused_and_starts_nothing(buildi
     async with connected(building, token) as client:
         for paper in ("/etc/passwd", "../../README.md", "file:///etc/passwd", "--help", "https://evil.example/a.tex"):
             await refused(client, "build", paper=paper)
-        for repository in (
-            "/",
-            "ext::sh -c id",
-            "ssh://h/o/n",
-            "file:///",
-            "https://127.0.0.1/o/n",
-            "--x",
-            "http://a/b/c",
-        ):
+        for repository in ("/", "ext::sh -c id", "https://127.0.0.1/o/n", "--x"):
             await refused(client, "build", paper="paper/svgd.tex", repository=repository)
         assert "no job 7" in await refused(client, "job_status", job=7)
         assert (await ask(client, "job_status"))["jobs"] == []
