@@ -14,17 +14,14 @@ from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer, offered,
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind, Row
 from xkg.serve.served import Served
-from xkg.serve.tools.tool_decorator import Strings, registering
+from xkg.serve.tools.tool_decorator import Strings, filled, registering
 
 LISTED = 5
 
 _Paper = Annotated[
     str,
-    Field(
-        min_length=1,
-        max_length=1000,
-        description="arXiv id or URL (such as arxiv:1608.04471 or 1608.04471v2), or a file or folder under the "
-        "server's roots",
+    filled(
+        1000, "arXiv id or URL (such as arxiv:1608.04471 or 1608.04471v2), or a file or folder under the server's roots"
     ),
 ]
 _Llm = Annotated[
@@ -64,10 +61,9 @@ def add(server: MCPServer, served: Served, jobs: Jobs) -> None:
         paper: _Paper,
         repository: Annotated[
             str | None,
-            Field(
-                min_length=1,
-                max_length=1000,
-                description="https URL of the paper's repository (optionally with @commit, on a host that the "
+            filled(
+                1000,
+                "https URL of the paper's repository (optionally with @commit, on a host that the "
                 "server allows), or a folder under its roots; if omitted, techniques have no code",
             ),
         ] = None,
@@ -101,36 +97,26 @@ def add(server: MCPServer, served: Served, jobs: Jobs) -> None:
     def implement(
         method: Annotated[
             str,
-            Field(
-                min_length=1,
-                max_length=100_000,
-                description="the method's text, the id of a paper or technique in the graph, or a file under the "
+            filled(
+                100_000,
+                "the method's text, the id of a paper or technique in the graph, or a file under the "
                 "server's roots (optionally with #section)",
             ),
         ],
         starter: Annotated[
             str,
-            Field(
-                min_length=1,
-                max_length=1000,
-                description="https URL of the starter code (optionally with @commit, on a host that the server "
+            filled(
+                1000,
+                "https URL of the starter code (optionally with @commit, on a host that the server "
                 "allows), or a folder under its roots",
             ),
         ],
-        run: Annotated[
-            str,
-            Field(
-                min_length=1,
-                max_length=1000,
-                description="command that trains and evaluates, such as python train.py",
-            ),
-        ],
+        run: Annotated[str, filled(1000, "command that trains and evaluates, such as python train.py")],
         metric: Annotated[
             str,
-            Field(
-                min_length=1,
-                max_length=500,
-                description="where to find the metric's value and which direction is better: "
+            filled(
+                500,
+                "where to find the metric's value and which direction is better: "
                 "'test acc: ([0-9.]+):max', json:FILE#PATH:min or csv:FILE#COLUMN:max",
             ),
         ],
@@ -211,7 +197,7 @@ def add(server: MCPServer, served: Served, jobs: Jobs) -> None:
     @tool("Answer a question", annotations=_ANSWERS)
     def answer(
         job: Annotated[int, Field(ge=1, description="number of the job")],
-        question: Annotated[str, Field(min_length=1, max_length=40, description="id of the question")],
+        question: Annotated[str, filled(40, "id of the question")],
         answer: Annotated[dict[str, Any], Field(description="the JSON object that answer_schema asks for")],
     ) -> TakenAnswer:
         """Answers a question from a job. An answer that does not match the question's schema is rejected with the

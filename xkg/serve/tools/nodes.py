@@ -23,7 +23,7 @@ from xkg.serve.answers.types import (
 )
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
+from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, filled, registering
 
 MOST_ROWS = 10_000
 
@@ -119,12 +119,7 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Cypher")
     def cypher(
         query: Annotated[
-            str,
-            Field(
-                min_length=1,
-                max_length=20_000,
-                description="name of a query listed by graph_schema, or one read-only openCypher statement",
-            ),
+            str, filled(20_000, "name of a query listed by graph_schema, or one read-only openCypher statement")
         ],
         parameters: Annotated[
             dict[str, Any],

@@ -17,7 +17,7 @@ from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, LocateAnsw
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, Strings, registering
+from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, Strings, filled, registering
 
 Papers = Annotated[Strings, Field(max_length=50, description="only these papers, by id or title (empty: all)")]
 WithCode = Annotated[bool, Field(description="only techniques with code")]
@@ -35,10 +35,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
 
     @tool("Search techniques", waits=True)
     def search_techniques(
-        query: Annotated[
-            str,
-            Field(min_length=1, max_length=4000, description="a name, a need in your own words, or code"),
-        ],
+        query: Annotated[str, filled(4000, "a name, a need in your own words, or code")],
         k: Annotated[int, Field(ge=1, le=50, description="maximum rows")] = 5,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
@@ -81,9 +78,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
 
     @tool("Find implementations", waits=True)
     def find_implementations(
-        task: Annotated[
-            str, Field(min_length=1, max_length=20_000, description="what to implement, in your own words")
-        ],
+        task: Annotated[str, filled(20_000, "what to implement, in your own words")],
         k: Annotated[int, Field(ge=1, le=5, description="maximum rows per part")] = 1,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
@@ -121,20 +116,10 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
     @tool("Locate")
     def locate(
         technique: Annotated[
-            str,
-            Field(
-                min_length=1,
-                max_length=4000,
-                description="a technique's id (short or full) or name, or what the code should do, in words",
-            ),
+            str, filled(4000, "a technique's id (short or full) or name, or what the code should do, in words")
         ],
         repository: Annotated[
-            str | None,
-            Field(
-                min_length=1,
-                max_length=4000,
-                description="folder with a working copy, under your or the server's roots; default: the graph",
-            ),
+            str | None, filled(4000, "folder with a working copy, under your or the server's roots; default: the graph")
         ] = None,
         k: Annotated[int, Field(ge=1, le=50, description="maximum places")] = 10,
         cursor: Cursor = None,

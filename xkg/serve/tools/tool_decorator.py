@@ -4,7 +4,7 @@ messages."""
 import base64
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Annotated, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -41,6 +41,12 @@ PAPER = "id (arxiv:2006.10726), title or its beginning, or method name (tent)"
 Strings = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
 """Also accepts a single string, because some models send one."""
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
+
+
+def filled(most: int, description: str) -> Any:
+    """Describes a text argument that may not be empty."""
+    return Field(min_length=1, max_length=most, description=description)
+
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 """Hints for tools that only read the graph."""
