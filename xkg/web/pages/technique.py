@@ -19,8 +19,8 @@ from xkg.serve.running.answer import RunAnswer
 from xkg.store.graph_store import Snapshot, TechniqueView
 from xkg.web.access.guard import page_caller
 from xkg.web.paper_sources import PaperSources
-from xkg.web.rendering.measured import shown
-from xkg.web.rendering.source_lines import Line, highlighted, lines
+from xkg.web.rendering.measured import diff_lines, shown
+from xkg.web.rendering.source_lines import Line, lines
 from xkg.web.site import SECURITY, Site
 
 PLACES = 3
@@ -203,19 +203,7 @@ def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
     before, after = own.implementation.splitlines(), other.implementation.splitlines()
     if max(len(before), len(after)) > _LONGEST_DIFF:
         return ()
-    found: list[Line] = []
-    removed, added = highlighted(own.implementation, own.language), highlighted(other.implementation, other.language)
-    groups = difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(_CONTEXT)
-    for number, group in enumerate(groups):
-        if number:
-            found.append(Line(None, highlighted("", "text")[0], "gap"))
-        for kind, i1, i2, j1, j2 in group:
-            if kind == "equal":
-                found += [Line(i + 1, removed[i]) for i in range(i1, min(i2, len(removed)))]
-                continue
-            found += [Line(i + 1, removed[i], "removed") for i in range(i1, min(i2, len(removed)))]
-            found += [Line(j + 1, added[j], "added") for j in range(j1, min(j2, len(added)))]
-    return found
+    return diff_lines(list(difflib.unified_diff(before, after, lineterm="", n=_CONTEXT))[2:])
 
 
 def _above(by_id: dict[str, Technique], technique: Technique) -> list[Technique]:

@@ -54,7 +54,7 @@ def shown(ablations: Sequence[Ablation]) -> list[Shown]:
                 ablation,
                 _bar(ablation, least, scale),
                 anchor(ablation),
-                _lines(lines[:_MOST_LINES]),
+                diff_lines(lines[:_MOST_LINES]),
                 max(0, len(lines) - _MOST_LINES),
             )
         )
@@ -84,7 +84,8 @@ def _bar(ablation: Ablation, least: float, scale: float) -> Bar:
     )
 
 
-def _lines(diff: Sequence[str]) -> list[Line]:
+def diff_lines(diff: Sequence[str]) -> list[Line]:
+    """Renders the lines of a unified diff."""
     marks = {"+": "added", "-": "removed"}
     found = []
     for line in diff:
