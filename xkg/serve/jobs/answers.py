@@ -2,9 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from xkg.errors import InputError
 from xkg.files import read_regular
@@ -81,12 +81,7 @@ class FoundPaper(Printed):
     origin: str
     technique: str
     why: str
-    repositories: tuple[FoundRepository, ...]
-
-    @field_validator("repositories")
-    @classmethod
-    def _own(cls, found: tuple[FoundRepository, ...]) -> tuple[FoundRepository, ...]:
-        return found[:1]
+    repositories: Annotated[tuple[FoundRepository, ...], AfterValidator(lambda found: found[:1])]
 
 
 class LeftOutPaper(Printed):
@@ -104,13 +99,8 @@ class CuratedPapers(Printed):
 
     target: str
     papers: tuple[FoundPaper, ...]
-    dropped: tuple[LeftOutPaper, ...]
+    dropped: Annotated[tuple[LeftOutPaper, ...], AfterValidator(lambda dropped: dropped[:MOST_DROPPED])]
     notes: tuple[str, ...]
-
-    @field_validator("dropped")
-    @classmethod
-    def _first(cls, dropped: tuple[LeftOutPaper, ...]) -> tuple[LeftOutPaper, ...]:
-        return dropped[:MOST_DROPPED]
 
 
 class ImplementedMethod(Printed):
