@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from tests.loopback import QuietHandler, Served
 from tests.serve.http_server import PING, Running, call, running, without_time
 from xkg.config import HttpSettings, OAuthSettings
 from xkg.serve.http import oauth
@@ -31,34 +32,24 @@ PAST, FUTURE = 1_000_000_000, 4_000_000_000
 CURVE = ec.generate_private_key(ec.SECP256R1())
 
 
+PUBLISHED = {
+    "rsa": json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())),
+    "ec": json.loads(jwt.algorithms.ECAlgorithm.to_jwk(CURVE.public_key())),
+}
+
+
 class Issuer:
     """Publishes its metadata and the public halves of its keys."""
 
-    def __init__(self) -> None:
-        published = {
-            "rsa": json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())),
-            "ec": json.loads(jwt.algorithms.ECAlgorithm.to_jwk(CURVE.public_key())),
-        }
-        self.asked: list[str] = []
-        issuer = self
+    url = ""
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                issuer.asked.append(self.path)
-                said: dict[str, Any] | None = None
-                if self.path == "/.well-known/oauth-authorization-server/realm":
-                    said = {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys"}
-                elif self.path == "/realm/keys":
-                    said = {"keys": [{**key, "kid": kid, "use": "sig"} for kid, key in published.items()]}
-                self.send_response(200 if said else 404)
-                self.end_headers()
-                self.wfile.write(json.dumps(said).encode())
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/realm"
+    def publish(self, handler: BaseHTTPRequestHandler) -> None:
+        said: dict[str, Any] | None = None
+        if handler.path == "/.well-known/oauth-authorization-server/realm":
+            said = {"issuer": self.url, "jwks_uri": f"{self.url}/keys"}
+        elif handler.path == "/realm/keys":
+            said = {"keys": [{**key, "kid": kid, "use": "sig"} for kid, key in PUBLISHED.items()]}
+        body(json.dumps(said).encode(), 200 if said else 404)(handler)
 
     def token(
         self,
@@ -86,11 +77,9 @@ class Issuer:
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[Issuer]:
     issuer = Issuer()
-    thread = threading.Thread(target=issuer.server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    yield issuer
-    issuer.server.shutdown()
-    issuer.server.server_close()
+    with publishing(issuer.publish) as address:
+        issuer.url = f"{address}/realm"
+        yield issuer
 
 
 @pytest.fixture(scope="module")
@@ -273,7 +262,7 @@ async def test_keys_hold_while_the_issuer_is_gone_and_one_fetch_is_under_way_at_
         fetched.append(1)
         if gone:
             raise OSError(issuer)
-        return {"rsa": jwt.PyJWK({**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())), "kid": "rsa"})}
+        return {"rsa": jwt.PyJWK({**PUBLISHED["rsa"], "kid": "rsa"})}
 
     monkeypatch.setattr(oauth, "_fetched", fetch)
     monkeypatch.setattr(oauth, "PAUSE_SECONDS", 0.0)
@@ -301,21 +290,15 @@ def publishing(*answers: Answer) -> Iterator[str]:
     """An address that gives these answers one after the other, the last for ever."""
     left = list(answers)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
+        protocol_version = "HTTP/1.0"
+
         def do_GET(self) -> None:
             with contextlib.suppress(OSError):
                 (left.pop(0) if len(left) > 1 else left[0])(self)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with Served(Handler) as served:
+        yield served.url
 
 
 def body(value: bytes, status: int = 200, **headers: str) -> Answer:
@@ -344,8 +327,7 @@ def trickling(handler: BaseHTTPRequestHandler) -> None:
 
 
 STOPPED = threading.Event()
-OURS = {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())), "kid": "rsa"}
-GOOD = body(json.dumps({"keys": [OURS]}).encode())
+GOOD = body(json.dumps({"keys": [{**PUBLISHED["rsa"], "kid": "rsa"}]}).encode())
 
 
 @pytest.mark.parametrize(
