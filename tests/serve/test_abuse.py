@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.server import MCPServer
-from mcp_types import CallToolResult
 
+from tests.serve.test_building import ask, in_one_line
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
@@ -45,16 +45,6 @@ QUERIES = {
     "an id of nothing": "title:#",
     "only a mark": "@000000000000",
 }
-
-
-def in_one_line(result: CallToolResult) -> str:
-    """The text of an error, which is one line and no trace of our insides."""
-    said = str(result.content[0].text)  # type: ignore[union-attr]
-    assert "\n" not in said.strip()
-    assert len(said) < 1200
-    assert "Traceback" not in said
-    assert "because of a server error" not in said
-    return said
 
 
 @pytest.mark.product("each tool × each text")
@@ -172,32 +162,25 @@ async def test_a_cursor_outlives_a_new_generation_or_is_refused(tmp_path: Path, 
     store.publish(of_generation(0, texts=40))
     service = Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))
     async with Client(make_server(Served(service))) as client:
-
-        async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
-            result = await client.call_tool(tool, arguments)
-            assert not result.is_error, result.content
-            assert result.structured_content is not None
-            return result.structured_content
-
-        paper = await ask("get_paper", paper="title:one")
+        paper = await ask(client, "get_paper", paper="title:one")
         names = [t["id"] for t in paper["techniques"]]
         while "cursor" in paper:
-            paper = await ask("get_paper", paper="title:one", cursor=paper["cursor"])
+            paper = await ask(client, "get_paper", paper="title:one", cursor=paper["cursor"])
             names += [t["id"] for t in paper["techniques"]]
         assert names == ["title:one#top", *(f"title:one#top/part-{n}" for n in range(40))]
 
         asked = {"query": "MATCH (t:Technique) RETURN t.id ORDER BY t.id", "limit": 30}
-        rows = await ask("cypher", **asked)
+        rows = await ask(client, "cypher", **asked)
         ids = [row[0] for row in rows["rows"]]
         while "cursor" in rows:
-            rows = await ask("cypher", **asked, cursor=rows["cursor"])
+            rows = await ask(client, "cypher", **asked, cursor=rows["cursor"])
             ids += [row[0] for row in rows["rows"]]
         assert len(ids) == len(set(ids)) == 82
 
-        first = await ask("search_techniques", query="Top", k=1)
-        listed = await ask("get_paper", paper="title:one")
+        first = await ask(client, "search_techniques", query="Top", k=1)
+        listed = await ask(client, "get_paper", paper="title:one")
         store.publish(of_generation(1, texts=4))
-        second = await ask("search_techniques", query="Top", k=1, cursor=first["cursor"])
+        second = await ask(client, "search_techniques", query="Top", k=1, cursor=first["cursor"])
         assert {row["id"] for row in (*first["rows"], *second["rows"])} == {"title:one#top", "title:two#top"}
         gone = await client.call_tool("get_paper", {"paper": "title:one", "cursor": listed["cursor"]})
         assert "start again without a cursor" in in_one_line(gone)

@@ -10,6 +10,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.server import MCPServer
 
+from tests.serve.test_building import ask, refused
 from xkg.config import EmbeddingSettings, Settings
 from xkg.serve.answers.lookup import QUERIES_CHARACTERS
 from xkg.serve.answers.types import uri
@@ -18,23 +19,6 @@ from xkg.serve.served import Served
 from xkg.serve.service import Service
 
 STEAM, SHORT = "title:bread/ovens#baking/steam", "bread-ovens#baking/steam"
-
-
-async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
-
-
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    said = str(result.content[0].text)  # type: ignore[union-attr]
-    assert "Traceback" not in said
-    assert "\n" not in said
-    assert len(said) < 1200
-    return said
 
 
 async def test_tools_are_described_within_what_clients_show(server: MCPServer) -> None:
