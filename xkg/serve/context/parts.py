@@ -1,7 +1,7 @@
 """Shared parts of both views: the chosen nodes, and inline quoting."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -11,6 +11,7 @@ from xkg.model import Code, PaperBundle, Technique
 from xkg.serve.answers.measured import Ablations
 from xkg.serve.answers.quoting import NOTICE, one_line, quoted
 from xkg.serve.answers.types import short
+from xkg.serve.search.grouping import kin
 from xkg.store.index_entries import Entry, entries, hidden_techniques
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
@@ -199,7 +200,8 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
     """Maps each technique's id to the ids of the techniques that it uses directly. A technique's components come first,
     followed by the techniques whose code is part of its own code. Indirect uses are not listed, and a technique never
     uses a technique above it in the hierarchy. `code` is keyed by technique."""
-    above = _ancestors(techniques)
+    ids = {technique.id for technique in techniques}
+    above = {each: ids.intersection(kin(each)[1:]) for each in ids}
     used: dict[str, list[str]] = {t.id: [] for t in techniques}
     for technique in techniques:
         if technique.parent in used:
@@ -238,15 +240,3 @@ def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
                 seen.add(following)
                 stack.append((following, iter(used[following])))
     return order
-
-
-def _ancestors(techniques: Sequence[Technique]) -> dict[str, frozenset[str]]:
-    ids = {technique.id for technique in techniques}
-    return {each: frozenset(ids.intersection(_above(each))) for each in ids}
-
-
-def _above(technique: str) -> Iterator[str]:
-    """Yields the ids of a technique's ancestors, including hidden ones."""
-    while (cut := technique.rfind("/")) > technique.rfind("#"):
-        technique = technique[:cut]
-        yield technique
