@@ -43,11 +43,8 @@ UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row"
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, which `notice` points out. `paged` is the name of the paged list,
-    if any, and `cursor` leads to the list's next page. If the answer was cut, `uri` is the address of the complete
-    answer."""
-
-    paged: ClassVar[str] = ""
+    """An answer that quotes papers and repositories, which `notice` points out. If the answer was cut, `uri` is the
+    address of the complete answer."""
 
     as_text: ClassVar[Callable[[Any], str]] = repr
     """Set by `xkg.serve.answer_text`, which imports all answer types."""
@@ -59,7 +56,9 @@ class Quoting(Value):
 
 
 class Listing(Quoting):
-    """An answer with a list of rows."""
+    """An answer with a list of rows. `paged` is the list's name, and `cursor` leads to the list's next page."""
+
+    paged: ClassVar[str] = "rows"
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Returns a data frame with one row per item and one column per field. Raises `InputError` if pandas is not
@@ -118,8 +117,6 @@ class PapersAnswer(Listing):
     papers there are. You can iterate over the answer, or index it, like a list of rows."""
 
     nothing: ClassVar[tuple[str, str]] = ("rows", "No such paper.")
-
-    paged: ClassVar[str] = "rows"
 
     rows: tuple[PaperRow, ...]
     searched: str
@@ -226,8 +223,6 @@ class SearchAnswer(Listing):
       the rows to judge"""
 
     nothing: ClassVar[tuple[str, str]] = ("rows", "Nothing in {papers} does this.")
-
-    paged: ClassVar[str] = "rows"
 
     query: str
     rows: tuple[SearchRow, ...]
@@ -489,8 +484,6 @@ class SchemaAnswer(Value):
 
 class CypherAnswer(Listing):
     """The rows returned by a query, with values as plain JSON. `cut` says whether a limit cut off further rows."""
-
-    paged: ClassVar[str] = "rows"
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]

@@ -64,8 +64,6 @@ class RelatedAnswer(Listing):
 
     nothing: ClassVar[tuple[str, str]] = ("rows", "There are no related papers.")
 
-    paged: ClassVar[str] = "rows"
-
     paper: str
     rows: tuple[RelatedRow, ...]
     searched: str
