@@ -276,14 +276,13 @@ class Page:
         changed since the cursor was issued."""
         if not self._before:
             return 0
-        offset = int.from_bytes(self._before[_PLACE:], "big")
-        if len(self._before) != _PLACE + 4 or offset > len(keys) or _digest(keys[:offset], _PLACE) != self._place:
+        if (offset := self.reached) > len(keys) or self._before != _place(keys[:offset]):
             raise InputError("the list has changed since the cursor was issued; start again without a cursor")
         return offset
 
     def after(self, keys: Sequence[str]) -> str:
         """Returns the cursor that follows the rows with these keys."""
-        return self._written(_digest(keys, _PLACE) + len(keys).to_bytes(4, "big"))
+        return self._written(_place(keys))
 
     def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
         """Returns a function that maps n to the cursor after the page's first n rows, or to None if no rows follow.
@@ -311,10 +310,6 @@ class Page:
         if self.seen + len(keys) > MOST_SEEN:
             return None
         return self._written(self._before + b"".join(_digest(key, _ROW) for key in keys))
-
-    @property
-    def _place(self) -> bytes:
-        return self._before[:_PLACE]
 
     def _written(self, before: bytes) -> str:
         return base64.urlsafe_b64encode(self._question + before).rstrip(b"=").decode()
@@ -344,6 +339,10 @@ def _key(row: Any) -> str:
     if isinstance(row, Value):
         return str(getattr(row, "id", None) or row.model_dump_json())
     return json.dumps(row, default=str)
+
+
+def _place(keys: Sequence[str]) -> bytes:
+    return _digest(keys, _PLACE) + len(keys).to_bytes(4, "big")
 
 
 def _read(cursor: str, question: bytes) -> bytes:

@@ -78,12 +78,9 @@ class Chosen:
         return f"- **{inline(hidden.name, 100)}** {self.key(hidden.id)}: no code, because {why}{where}"
 
     @cached_property
-    def _depths(self) -> Mapping[str, int]:
+    def depth(self) -> Mapping[str, int]:
+        """The number of techniques above each technique."""
         return {entry.technique.id: len(entry.path) - 1 for entry in self.entries}
-
-    def depth(self, technique: str) -> int:
-        """Returns the number of techniques above a technique."""
-        return self._depths[technique]
 
     @cached_property
     def by_id(self) -> Mapping[str, Technique]:

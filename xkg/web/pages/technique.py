@@ -47,13 +47,12 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique from another paper that represents the same concept. `open` means that it is undecided whether the
+    """A technique from another paper that represents the same concept. `how` is `open` if it is undecided whether the
     concepts are the same."""
 
     view: TechniqueView
     score: float
     how: str
-    open: bool
 
 
 def show(site: Site, request: Request) -> Response:
@@ -190,10 +189,10 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
     for link in snapshot.links_of([technique]):
         other = link.second if link.first == technique else link.first
         try:
-            found.append(Same(snapshot.technique(other), link.score, link.how, link.how == "open"))
+            found.append(Same(snapshot.technique(other), link.score, link.how))
         except UnknownIdError:  # on a server with many writers, the technique may have been removed in the meantime
             continue
-    return sorted(found, key=lambda same: (same.open, -same.score, same.view.technique.id))
+    return sorted(found, key=lambda same: (same.how == "open", -same.score, same.view.technique.id))
 
 
 def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
