@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.errors import InputError
-from xkg.serve.answers.budget import MOST_CHARACTERS, MOST_SEEN, Page
+from xkg.serve.answers.paging import MOST_CHARACTERS, MOST_SEEN, Page
 
 KEYS = st.lists(st.text(max_size=8), unique=True, max_size=40)
 

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter
 
 from xkg.errors import InputError, XkgError
 from xkg.serve.answer_text import AnyAnswer
-from xkg.serve.answers.budget import Page
 from xkg.serve.answers.json import as_json
+from xkg.serve.answers.paging import Page
 from xkg.serve.answers.quoting import one_line, refusal
 from xkg.serve.answers.types import uri
 from xkg.serve.graphs import asking, graphs_of, readable_graphs

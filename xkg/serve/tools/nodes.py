@@ -10,7 +10,8 @@ from pydantic import Field
 from xkg.errors import InputError
 from xkg.llm.prices import tokens
 from xkg.model import Level
-from xkg.serve.answers.budget import TOKENS, Page, concise, fitted, on_page
+from xkg.serve.answers.budget import TOKENS, concise, fitted
+from xkg.serve.answers.paging import Page, on_page
 from xkg.serve.answers.paper_list import PaperFilters, State
 from xkg.serve.answers.types import (
     CodeAnswer,

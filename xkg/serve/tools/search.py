@@ -12,7 +12,8 @@ from xkg.llm.prices import tokens
 from xkg.model import Level
 from xkg.serve.allowed_folders import under_roots
 from xkg.serve.answers import budget
-from xkg.serve.answers.budget import TOKENS, Page, ShortIds, concise, fitted, on_page
+from xkg.serve.answers.budget import TOKENS, ShortIds, concise, fitted
+from xkg.serve.answers.paging import Page, on_page
 from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, LocateAnswer, SearchAnswer
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.related import RelatedAnswer

@@ -17,6 +17,7 @@ from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import budget
 from xkg.serve.answers.budget import LONGEST_ID
 from xkg.serve.answers.json import structured
+from xkg.serve.answers.paging import MOST_CHARACTERS
 from xkg.serve.answers.quoting import one_line, refusal
 from xkg.serve.graphs import graphs_of, with_graph
 from xkg.serve.running.answer import RunAnswer
@@ -33,7 +34,7 @@ Detail = Annotated[
 Cursor = Annotated[
     str | None,
     Field(
-        max_length=budget.MOST_CHARACTERS,
+        max_length=MOST_CHARACTERS,
         description="from the previous answer; keep the other arguments",
     ),
 ]
