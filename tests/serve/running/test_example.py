@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from xkg.model import Code, Level, code_id
-from xkg.serve.running.runs import example
+from xkg.serve.running.example import example
 
 TECHNIQUE = "title:a#b"
 
@@ -18,9 +18,10 @@ def code(implementation: str, test: str = "") -> Code:
 @pytest.mark.parametrize(
     ("implementation", "call"),
     [
-        ("def _a(x): pass\ndef f(x, y=1, *, z, w=2): pass\ndef _g(): pass", "f(...)"),
-        ("def f(): pass", "f()"),
-        ("class Net:\n    def __init__(self, width, depth=2): pass", "Net(...)"),
+        ("def _a(x): pass\ndef f(x, y=1, *, z, w=2): pass\ndef _g(): pass", "f(x=..., z=...)"),
+        ("def f(x, /, y): pass", "f(..., y=...)"),
+        ("def f(x=1): pass", "f()"),
+        ("class Net:\n    def __init__(self, width, depth=2): pass", "Net(width=...)"),
         ("class Net: pass", "Net()"),
         ("WIDTH = 3", "sorted(vars(implementation))"),
     ],
