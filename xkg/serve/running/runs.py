@@ -177,6 +177,3 @@ def _file(left: LeftFile) -> RunFile:
             if picture is None and b"\0" not in content:
                 media_type = "text/plain"
     return RunFile(name=left.name, media_type=media_type, size=len(content), written=written, content=content)
-
-
-_MOST_NAMES = 12
