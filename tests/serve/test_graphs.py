@@ -75,7 +75,7 @@ def asked(server: Running, method: str, token: str | None = None, **params: Any)
     return dict(server.client(token).post("/mcp", json=rpc(method, **params)).json()["result"])
 
 
-def test_prompts_and_the_list_of_resources_know_all_graphs(graph_copy: Path, other: Path) -> None:
+def test_prompts_completion_and_the_list_of_resources_know_all_graphs(graph_copy: Path, other: Path) -> None:
     bread = Tokens(graph_copy).create("bread", graphs=["bread"])
     whole = Tokens(graph_copy).create("whole")
     with running(graph_copy, graphs=(other,)) as server:
@@ -83,6 +83,19 @@ def test_prompts_and_the_list_of_resources_know_all_graphs(graph_copy: Path, oth
         first, last = asked(server, "prompts/get", bread, name="replicate_paper", arguments=arguments)["messages"]
         assert "plan_context" in first["content"]["text"]
         assert 'graph="bread"' in last["content"]["text"]
+
+        def completed(token: str, value: str, name: str = "paper", **chosen: str) -> list[str]:
+            reference = {"type": "ref/prompt", "name": "replicate_paper"}
+            argument = {"name": name, "value": value}
+            given = {"ref": reference, "argument": argument, "context": {"arguments": chosen}}
+            return list(asked(server, "completion/complete", token, **given)["completion"]["values"])
+
+        assert completed(bread, "oven", graph="bread") == [BREAD]
+        assert completed(bread, "oven") == []  # of the first graph, which this token does not name
+        assert (completed(whole, "", "graph"), completed(bread, "", "graph")) == (["kg", "bread"], ["bread"])
+        template = {"type": "ref/resource", "uri": "xkg://bread/paper/{id}"}
+        found = asked(server, "completion/complete", bread, ref=template, argument={"name": "id", "value": "ov"})
+        assert found["completion"]["values"] == [BREAD]
 
         def papers(token: str) -> list[str]:
             listed = [each["uri"] for each in asked(server, "resources/list", token)["resources"]]

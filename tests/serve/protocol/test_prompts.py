@@ -37,10 +37,19 @@ async def test_a_prompt_says_what_to_do_with_what(
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("replicate_paper", {}, "^Missing required arguments: {'paper'}$"),
+        ("replicate_paper", {}, r"^replicate_paper: paper: Field required$"),
         ("replicate_paper", {"paper": ""}, r"^replicate_paper: paper: String should have at least 1 character$"),
-        ("replicate_paper", {"paper": "x", "repo": "y"}, r"^replicate_paper: repo: Unexpected keyword argument$"),
-        ("replicate", {"paper": "Calm Hives"}, r"^Unknown prompt: replicate$"),
+        ("implement_step", {"step": "x" * 5000}, r"^implement_step: step: String should have at most 4000"),
+        (
+            "replicate_paper",
+            {"paper": "x", "repo": "y"},
+            r"^replicate_paper: there is no argument 'repo'; use repository$",
+        ),
+        (
+            "replicate",
+            {"paper": "Calm Hives"},
+            r"^there is no prompt 'replicate'; available prompts: .*replicate_paper",
+        ),
     ],
 )
 async def test_what_is_wrong_with_a_prompts_arguments_is_said(

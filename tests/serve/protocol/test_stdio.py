@@ -88,6 +88,11 @@ async def test_errors_are_raised_in_our_words(
         ("get_paper", {"id": "title:bread/ovens"}, {"paper": "title:bread/ovens"}),
         (
             "search_techniques",
+            {"query": "steam", "exclude": STEAM},
+            {"query": "steam", "exclude": [STEAM]},
+        ),
+        (
+            "search_techniques",
             {"query": "steam", "papers": "title:bread/ovens", "packages": "torch"},
             {"query": "steam", "papers": ["title:bread/ovens"], "packages": ["torch"]},
         ),

@@ -32,6 +32,8 @@ from xkg.serve.http.metrics import Metrics, observed, observing
 from xkg.serve.http.oauth import Access, bearer, issuer_of
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.authority import ADMIN
+from xkg.serve.protocol.completion import add_completion
+from xkg.serve.protocol.jsonrpc import WrongMessageError, parsed_message
 from xkg.serve.protocol.mcp_server import add_all
 from xkg.serve.protocol.stdio import instructions
 from xkg.serve.protocol.tool_errors import PlainErrors
@@ -73,7 +75,7 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
     guarded = Middleware(_guarded, access=access, per_minute=http.per_minute, metadata=metadata)
     limits = [
-        Middleware(body_limit, most=LARGEST_BODY, seconds=http.request_seconds),
+        Middleware(body_limit, most=LARGEST_BODY, seconds=http.request_seconds, check=_not_a_message),
         Middleware(gate, at_work=http.concurrency, waiting=http.queue),
     ]
     mcp = StreamableHTTPASGIApp(server.session_manager)
@@ -128,6 +130,7 @@ def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
     """Returns a stateless MCP server, so any worker can answer any request. The host and size of a request have already
     been checked before the request reaches this server."""
     server = PlainErrors(instructions=instructions(served), subscriptions=False)
+    add_completion(server, served.service)
     add_all(server, served)
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(
@@ -136,6 +139,15 @@ def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     return server
+
+
+def _not_a_message(body: bytes) -> Response | None:
+    """Returns the JSON-RPC error if the body is not a valid message, otherwise None."""
+    try:
+        parsed_message(body)
+    except WrongMessageError as error:
+        return JSONResponse(error.answer.model_dump(exclude_none=True) | {"id": error.answer.id}, 400)
+    return None
 
 
 def _guarded(app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> ASGIApp:

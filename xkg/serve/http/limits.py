@@ -83,9 +83,12 @@ async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> 
     await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
 
 
-def body_limit(app: ASGIApp, most: int, seconds: float) -> ASGIApp:
+def body_limit(
+    app: ASGIApp, most: int, seconds: float, check: Callable[[bytes], ASGIApp | None] = lambda _: None
+) -> ASGIApp:
     """Buffers the whole body before passing the request on. Rejects bodies larger than `most` bytes with 413, and
-    requests that take longer than `seconds` to arrive with 408."""
+    requests that take longer than `seconds` to arrive with 408. `check` may return a response to send instead of
+    calling the app."""
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
@@ -106,6 +109,9 @@ def body_limit(app: ASGIApp, most: int, seconds: float) -> ASGIApp:
         if max(announced, len(body)) > most:
             words = f"the request is larger than {most // 1024} KiB; send a smaller one"
             await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
+            return
+        if (answer := check(bytes(body))) is not None:
+            await answer(scope, receive, send)
             return
         whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 

@@ -12,6 +12,7 @@ from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
 from xkg.serve.jobs.authority import Asked
+from xkg.serve.protocol.completion import add_completion
 from xkg.serve.protocol.tool_errors import PlainErrors
 from xkg.serve.served import Served
 
@@ -62,6 +63,7 @@ def make_server(served: Served, *, client_roots: bool = False) -> MCPServer:
     folders = list(served.roots)
     served = replace(served, roots=folders)
     server = PlainErrors(instructions=instructions(served))
+    add_completion(server, served.service)
     server.middleware.append(_preparing(server, served))
     if client_roots:
         from xkg.serve.protocol.client_roots import following

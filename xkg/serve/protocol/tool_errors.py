@@ -49,9 +49,9 @@ class PlainErrors(MCPServer[Any]):
         self._listed: list[ListedTool] = []
 
     async def run_stdio_async(self) -> None:
-        from xkg.serve.protocol.jsonrpc import answering_stdio
+        from xkg.serve.protocol.jsonrpc import checked_stdio
 
-        async with answering_stdio() as (read, write):
+        async with checked_stdio() as (read, write):
             await self._lowlevel_server.run(read, write, self._lowlevel_server.create_initialization_options())
 
     async def list_tools(self) -> list[ListedTool]:
@@ -66,14 +66,25 @@ class PlainErrors(MCPServer[Any]):
     ) -> GetPromptResult | InputRequiredResult:
         """Returns the prompt. Raises `MCPError` with a one-line message if the prompt is unknown, or if an argument is
         missing, invalid or unknown."""
+        if (wrong := self._wrong_prompt(name, arguments or {})) is not None:
+            raise MCPError(code=INVALID_PARAMS, message=wrong)
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            if (invalid := _invalid(error)) is not None:
-                raise MCPError(code=INVALID_PARAMS, message=_argument(name, invalid)) from invalid
-            if error.__cause__ is None or error.__cause__.__cause__ is not None:
-                raise  # an error in the prompt's function
-            raise MCPError(code=INVALID_PARAMS, message=one_line(str(error))[:LONGEST_ERROR]) from error
+            if (invalid := _invalid(error)) is None:
+                raise
+            raise MCPError(code=INVALID_PARAMS, message=_argument(name, invalid)) from invalid
+
+    def _wrong_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """Returns the error for an unknown prompt, or a missing or unknown argument. Otherwise returns None."""
+        if (prompt := self._prompt_manager.get_prompt(name)) is None:
+            names = [each.name for each in self._prompt_manager.list_prompts()]
+            return f"there is no prompt {name[:80]!a}; available prompts: {', '.join(names) or 'none'}"
+        takes = prompt.arguments or []
+        missing = next((each.name for each in takes if each.required and each.name not in arguments), None)
+        if missing is not None:
+            return f"{name}: {missing}: Field required"
+        return _unknown(name, [each.name for each in takes], arguments)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -84,10 +95,8 @@ class PlainErrors(MCPServer[Any]):
         if (tool := self._tool_manager.get_tool(name)) is not None:
             accepted = list(tool.parameters["properties"])
             given = _named(accepted, given)
-            if (unknown := next((argument for argument in given if argument not in accepted), None)) is not None:
-                near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
-                instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted)}"
-                raise ToolError(f"{name}: there is no argument {unknown[:80]!a}; {instead}")
+            if (wrong := _unknown(name, accepted, given)) is not None:
+                raise ToolError(wrong)
         try:
             return await super().call_tool(name, given, context)
         except UnexpectedToolError as error:
@@ -109,6 +118,16 @@ def _named(accepted: Sequence[str], arguments: dict[str, Any]) -> dict[str, Any]
     if len(taken) != 1 or len(given) != 1:
         return arguments
     return {taken[0] if argument in given else argument: value for argument, value in arguments.items()}
+
+
+def _unknown(name: str, accepted: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
+    """Returns the error for the first argument that a tool or prompt does not accept, or None."""
+    unknown = next((argument for argument in arguments if argument not in accepted), None)
+    if unknown is None:
+        return None
+    near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
+    instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted) or 'none'}"
+    return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
 
 
 def _invalid(error: BaseException) -> ValidationError | None:
