@@ -5,7 +5,7 @@ from lxml import html
 
 from xkg.web.rendering.formulas import flowing, formulas, inline_formulas, mathml
 
-KNOWN = {"p", "code", "span", "div"}
+KNOWN = {"p", "code", "span", "div", "var", "sub", "sup"}
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,23 @@ def test_dollars_are_no_formula() -> None:
     assert inline_formulas("it costs $5 and then $6 more") == "it costs $5 and then $6 more"
 
 
-def test_code_is_shown_as_such_and_names_are_no_formulas() -> None:
-    assert inline_formulas("sets `n_steps` once") == "sets <code>n_steps</code> once"
-    assert inline_formulas("expert_score of file_name.py") == "expert_score of file_name.py"
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sets `n_steps` once", "sets <code>n_steps</code> once"),
+        ("from p_T on", '<span class="math"><var>p</var><sub>T</sub></span>'),
+        ("∇_{x_t} f", "<var>∇</var><sub>x<sub>t</sub></sub>"),
+        ("v_i^ℓ", "<sub>i</sub><sup>ℓ</sup>"),
+        (r"G d\bar{w}", "<mover>"),
+    ],
+)
+def test_code_and_scripts_without_dollars_are_shown_as_such(text: str, shown: str) -> None:
+    assert shown in inline_formulas(text)
+
+
+@pytest.mark.parametrize("text", ["expert_score of file_name.py", "``quoted\u2019\u2019", "x_train=3"])
+def test_names_are_no_formulas(text: str) -> None:
+    assert inline_formulas(text) == text
 
 
 def test_lines_of_a_paragraph_are_one_and_items_keep_theirs() -> None:

@@ -13,12 +13,17 @@ LONG_FORMULA = 48
 """Inline formulas at least this long scroll if they are wider than the column."""
 
 # Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. Delimiters cannot be
-# nested, so that many unclosed delimiters take linear time.
+# nested, so that many unclosed delimiters take linear time. Also matches formulas without delimiters: a command with
+# braces, and a letter with subscripts or superscripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
 _FORMULA = re.compile(
     r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
     r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"
     r"|(?<!`)`(?P<code>[^`\n]{1,300}+)`(?!`)"
+    r"|(?P<bare>\\[A-Za-z]{2,20}(?:\{[^{}$\n]{1,40}\}){1,2})"
+    r"|(?<![\w\\/.-])(?P<base>[^\W\d_]['′*]?|[∇∑∏])"
+    r"(?P<scripts>(?:[_^](?:\{(?:[^{}\n$]|\{[^{}\n$]{0,40}\}){1,40}\}|\([^\W_]{1,3}\)|[^\W_]{1,12}[′+*⁺⁻−]?)){1,2})(?![\w(]?\w*=)"
 )
+_SCRIPT = re.compile(r"([_^])(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^_^]+))")
 _BROKEN = re.compile(r"(?<!\n)\n(?![ \t\n]|[-*•+] |\d{1,2}[.)] )")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split|alignedat|multlined)\}")
 _UNKNOWN = re.compile(r"\\(?:operatorname|mathop)\*")
@@ -62,8 +67,21 @@ def inline_formulas(text: str) -> Markup:
 def _marked_up(match: re.Match[str]) -> Markup:
     if (code := match["code"]) is not None:
         return Markup("<code>{}</code>").format(code)
+    if match["base"] is not None:
+        return Markup('<span class="math"><var>{}</var>{}</span>').format(match["base"], _scripts(match["scripts"]))
     tex = match[match.lastgroup or 0]
     return mathml(tex, display=(match.lastgroup or "").startswith("d"))
+
+
+def _scripts(text: str) -> Markup:
+    """Renders nested subscripts and superscripts."""
+    parts: list[Markup] = []
+    end = 0
+    for match in _SCRIPT.finditer(text):
+        script = Markup("<sub>{}</sub>") if match[1] == "_" else Markup("<sup>{}</sup>")
+        parts += [escape(text[end : match.start()]), script.format(_scripts(match[2] or match[3]))]
+        end = match.end()
+    return Markup("").join([*parts, escape(text[end:])])
 
 
 @functools.lru_cache(4096)
