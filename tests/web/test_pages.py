@@ -35,6 +35,7 @@ ADDRESSES = [
     "/cypher",
     "/cypher?name=papers-by-year",
     f"/cypher?name=component-tree&p.paper={PAPER}",
+    f"/cypher?name=component-tree&p.paper={PAPER}&view=graph",
     "/builds",
     "/builds?by=stage",
     "/sign-in",
@@ -58,6 +59,9 @@ def test_a_walk_from_the_map_to_a_mutant_that_survived(browser: Browser, pages: 
     with looking(browser, pages.base) as page:
         page.goto("/")
         page.get_by_role("link", name=re.compile("A Short Account of Stein")).first.click()
+        panel = page.get_by_role("complementary", name="Neighbours")
+        expect(panel).to_contain_text("Techniques")
+        panel.get_by_role("link", name="A Short Account of Stein").click()
         expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("A Short Account of Stein"))
         page.locator(".tree").get_by_role("link", name="repulsive force").click()
         expect(page.locator("mark")).to_contain_text("pushes particles away from one another")
@@ -141,7 +145,7 @@ def test_search_shows_what_agents_get(browser: Browser, pages: Running) -> None:
         expect(page.get_by_role("heading", name="No technique here does this")).to_be_visible()
 
 
-def test_cypher_as_table_and_file(browser: Browser, pages: Running) -> None:
+def test_cypher_as_table_graph_and_file(browser: Browser, pages: Running) -> None:
     with looking(browser, pages.base) as page:
         page.goto("/cypher")
         page.get_by_label("Find a query").fill("component")
@@ -154,6 +158,12 @@ def test_cypher_as_table_and_file(browser: Browser, pages: Running) -> None:
         lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
         assert lines[0].startswith("position,depth,technique")
         assert len(lines) == 9
+        pairs = "MATCH (p:Paper)-[:PROPOSES]->(t:Technique) RETURN p.id, t.id"
+        page.goto(f"/cypher?statement={quote(pairs)}&view=graph")
+        expect(page.locator(".map .node.paper")).to_have_count(3)
+        page.locator(".map .node.technique").first.click()
+        page.get_by_role("complementary", name="Neighbours").get_by_role("link").first.click()
+        page.wait_for_url("**/technique/**")
 
 
 def test_a_statement_is_completed_and_remembered(browser: Browser, pages: Running) -> None:

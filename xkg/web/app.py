@@ -22,7 +22,7 @@ from xkg.serve.http.oauth import Access
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.served import Served
 from xkg.web.access.guard import SIGN_IN, Guard, Sessions, guarded_pages, own_posts_only, page_caller
-from xkg.web.pages import builds, cypher, graph_map, paper, search, technique
+from xkg.web.pages import builds, cypher, graph_map, neighbours, paper, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ _PAGES: dict[str, Handler] = {
     "/papers": graph_map.show_list,
     "/paper/{id:path}": paper.show,
     "/technique/{id:path}": technique.show,
+    "/near/{id:path}": neighbours.show,
     "/search": search.show,
     "/cypher": cypher.show,
     "/cypher.csv": cypher.csv_file,

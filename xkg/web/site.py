@@ -125,6 +125,7 @@ def environment() -> Environment:
     made.globals |= {
         "paper_href": lambda paper: href("paper", paper),
         "technique_href": lambda technique: href("technique", technique),
+        "near_href": lambda node: href("near", node),
         "query": query,
         "asset": asset,
         "rung": rung,

@@ -1,4 +1,4 @@
-"""The Cypher page: named queries with parameters, custom statements, and results as a table or CSV."""
+"""The Cypher page: named queries with parameters, custom statements, and results as a table, graph or CSV."""
 
 import csv
 import io
@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -17,10 +18,12 @@ from xkg.serve.answers.types import CypherAnswer
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import NamedQuery
 from xkg.store.graph_store import PaperLine
-from xkg.web.site import PAGE, Site, integer, paged
+from xkg.web.rendering.layout import Line, Node, arranged, joined, words_of
+from xkg.web.site import PAGE, Site, integer, paged, shortened
 
 ROWS = 1000
 SHOWN = 100
+NODES = 120
 _LONGEST = 20_000
 _PREFIX = "p."
 _NODE = re.compile(r"\(:(\w+) \{(.*)\}\)")
@@ -29,6 +32,17 @@ _KEYWORDS = (
     "AND AS ASC BY CASE collect CONTAINS count DESC DISTINCT ELSE END ENDS EXISTS LIMIT MATCH NOT NULL OPTIONAL OR "
     "ORDER RETURN SKIP STARTS THEN UNION UNWIND WHEN WHERE WITH"
 )
+_WIDTH, _HEIGHT = 900.0, 420.0
+
+
+class Drawing(NamedTuple):
+    """The ids in a result. Ids in the same row are connected. `cut` is the number of ids that are not shown."""
+
+    nodes: Sequence[Node]
+    lines: Sequence[Line]
+    cut: int
+    height: float
+    width: float = _WIDTH
 
 
 class Cell(NamedTuple):
@@ -53,12 +67,13 @@ def show(site: Site, request: Request) -> Response:
         except XkgError as problem:
             error = str(problem)
         seconds = time.perf_counter() - started
-    table = None
+    table, drawing = None, None
     if answer is not None:
         with site.service.snapshot() as snapshot:
             papers = site.service.paper_list(snapshot).by_id
         cells = [[_cell(value, papers) for value in row] for row in answer.rows]
         table = paged(cells, integer(request, "page", 1) or 1, SHOWN)
+        drawing = _drawing(cells, papers)
     nodes, edges, words = _schema(site)
     return site.render(
         request,
@@ -74,9 +89,11 @@ def show(site: Site, request: Request) -> Response:
         values=values,
         answer=answer,
         table=table,
+        drawing=drawing,
         error=error,
         seconds=seconds,
-        address={key: value for key, value in request.query_params.items() if key != "page"},
+        address={key: value for key, value in request.query_params.items() if key not in ("page", "view")},
+        view=request.query_params.get("view", "table"),
         parameters_text=request.query_params.get("parameters", ""),
     )
 
@@ -157,3 +174,32 @@ def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
         return ", ".join(value)
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _drawing(rows: Sequence[Sequence[Cell]], papers: Mapping[str, PaperLine]) -> Drawing | None:
+    """Returns the drawing, or None if no row contains two ids."""
+    number: dict[str, int] = {}
+    kinds: list[Cell] = []
+    edges: set[tuple[int, int]] = set()
+    left = set()
+    for row in rows:
+        ids = [cell for cell in row if cell.kind]
+        for cell in ids:
+            if cell.id not in number:
+                if len(kinds) == NODES:
+                    left.add(cell.id)
+                    continue
+                number[cell.id] = len(kinds)
+                kinds.append(cell)
+        known = [number[cell.id] for cell in ids if cell.id in number]
+        edges |= {(a, b) for a, b in pairwise(known) if a != b}
+    if not edges:
+        return None
+    nodes = []
+    for cell in kinds:
+        label = shortened((papers[cell.id].title if cell.kind == "paper" else "") or words_of(cell.id), 26)
+        radius, colour = (9.0, 0) if cell.kind == "paper" else (6.0, 2)
+        nodes.append(Node(cell.kind, cell.id, label, cell.id, radius, colour))
+    height = min(max(200.0, 40.0 * len(kinds)), max(_HEIGHT, 13.0 * len(kinds)))
+    nodes = arranged(nodes, [(a, b, 1.0) for a, b in edges], (_WIDTH, height))
+    return Drawing(nodes, [joined(nodes, a, b, "cites") for a, b in sorted(edges)], len(left), height)

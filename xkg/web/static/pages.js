@@ -38,8 +38,16 @@ function wire() {
   const drawing = document.querySelector("svg.map");
   if (drawing !== null && !drawing.dataset.wired) {
     drawing.dataset.wired = "1";
-    for (const kind of ["mouseover", "focusin"]) drawing.addEventListener(kind, (event) => light(drawing, event.target.closest(".node")));
-    for (const kind of ["mouseleave", "focusout"]) drawing.addEventListener(kind, () => light(drawing, null));
+    const picked = () => drawing.querySelector(".picked");
+    for (const kind of ["mouseover", "focusin"]) drawing.addEventListener(kind, (event) => light(drawing, event.target.closest(".node") ?? picked()));
+    for (const kind of ["mouseleave", "focusout"]) drawing.addEventListener(kind, () => light(drawing, picked()));
+    drawing.addEventListener("click", (event) => {
+      const node = event.target.closest(".node");
+      // A second click, or a click with a modifier key, opens the page.
+      if (node === null || event.ctrlKey || event.metaKey || event.shiftKey || node.classList.contains("picked")) return;
+      event.preventDefault();
+      pick(drawing, node).catch(() => location.assign(node.getAttribute("href")));
+    });
   }
   for (const place of document.querySelectorAll("[data-tabs]")) tabs(place);
 }
@@ -102,7 +110,7 @@ addEventListener("hashchange", unfold);
   }, Number(place.dataset.refresh));
 })();
 
-// --- the map
+// --- the map and result graphs
 
 function light(drawing, node) {
   for (const each of drawing.querySelectorAll(".near")) each.classList.remove("near");
@@ -116,6 +124,34 @@ function light(drawing, node) {
     for (const end of ends) lit.add(end);
   }
   for (const each of drawing.querySelectorAll(".node")) each.classList.toggle("near", lit.has(each.dataset.node));
+}
+
+async function pick(drawing, node) {
+  const panel = document.getElementById("panel");
+  for (const each of drawing.querySelectorAll(".picked")) each.classList.remove("picked");
+  node?.classList.add("picked");
+  light(drawing, node);
+  panel.hidden = node === null;
+  if (node === null) return;
+  const found = await part(node.dataset.near, "part");
+  if (found === null) throw new Error("there is no such part");
+  if (!node.classList.contains("picked")) return;
+  panel.lastElementChild.replaceChildren(...document.adoptNode(found).childNodes);
+  panel.querySelector("a").focus({ preventScroll: true });
+  panel.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-close]")) unpick();
+});
+
+function unpick() {
+  const drawing = document.querySelector("svg.map");
+  const node = drawing?.querySelector(".picked");
+  if (!node) return false;
+  pick(drawing, null);
+  node.focus({ preventScroll: true });
+  return true;
 }
 
 // --- tabs (without a script, all parts are shown)
@@ -262,6 +298,7 @@ let before = "";
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape" && !typing(event.target) && unpick()) return;
   if (event.key === "Escape" && typing(event.target)) {
     event.target.blur();
     return;
