@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import secrets
+import struct
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -37,6 +38,9 @@ SHARED = "PROMETHEUS_MULTIPROC_DIR"
 """Environment variable for the folder with the workers' shared counts. prometheus_client reads this variable on
 import."""
 
+BEGINNING = 40
+"""Maximum number of retries while a new worker has not written its counts yet."""
+
 _UP = "Whether the graph can be opened and contains a paper."
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
@@ -64,6 +68,10 @@ class Metrics:
 
     def text(self) -> bytes:
         """Returns the metrics in Prometheus's text format. May open the graph, which can take a while."""
+        for _ in range(BEGINNING):
+            with suppress(struct.error):  # a new worker has created its file but not written to it yet
+                return generate_latest(self._registry)
+            time.sleep(0.05)
         return generate_latest(self._registry)
 
 
