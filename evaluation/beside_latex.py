@@ -6,9 +6,7 @@ Shares are fractions of the source's items, which must be found in order:
   references that are not in the source;
 - sentences: nine out of ten words occur in order in one stretch of the running text (including run-in heads), and the
   stretches are in order; words that touch a formula, addresses and citations are not compared;
-- paragraphs: a paragraph's first words also begin a paragraph in the other format;
-- sections (without run-in heads), captions, and numbers of labelled equations;
-- heads: run-in heads, compared by their titles, which name techniques.
+- sections (without run-in heads) and captions.
 """
 
 import re
@@ -47,16 +45,7 @@ _MATH = re.compile(r"\$[^$]{0,5000}\$")
 _IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
 _WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words may be formula symbols: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
-# Commands in formulas that are not compared, since LaTeXML writes fonts and spaces differently.
-_LAYOUT = frozenset(
-    rf"\\{name}"
-    for name in (
-        "left right displaystyle quad qquad label nonumber begin end mathrm mathbf bm boldsymbol text textrm "
-        "operatorname limits nolimits big bigl bigr Big Bigl Bigr bigg Bigg rm bf mathit"
-    ).split()
-)
 _ADDRESS = re.compile(r"(?:https?:|www\.)")
-_EQUATION_LABEL = re.compile(r"\\newlabel\{([^{}]{1,100})\}\{\{\(?([A-Z]?\.?\d{1,3}[\d.]{0,4}[a-z]?)\)?\}")
 
 
 class NotConvertedError(Exception):
@@ -77,23 +66,17 @@ class Share:
         return f"{self.found / self.of:.3f} ({self.of})" if self.of else "- (0)"
 
 
-def measures(source: Document, read: Document, labels: str = "", printed: str = "") -> dict[str, Share]:
-    """Returns the shares of `source` that are in `read`. `labels` is TeX's list of labels and their numbers. If
-    `labels` is empty, every number that the source's equations should have is expected. `printed` is all text that TeX
-    printed, in any order. Sentences and captions that TeX did not print, such as comments to authors, are not
-    expected."""
+def measures(source: Document, read: Document, printed: str = "") -> dict[str, Share]:
+    """Returns the shares of `source` that are in `read`. `printed` is all text that TeX printed, in any order.
+    Sentences and captions that TeX did not print, such as comments to authors, are not expected."""
     shown = Printed(printed)
     found, extra = _references(source.references, read.references)
-    in_order, paragraphs = _sentences(source, read, shown)
     return {
         "references": found,
         "extra": extra,
-        "sentences": in_order,
-        "paragraphs": paragraphs,
+        "sentences": _sentences(source, read, shown),
         "sections": _sections(source, read),
-        "heads": _heads(source, read),
         "captions": _captions(source, read, shown),
-        "numbers": _numbers(source, read, labels),
     }
 
 
@@ -139,24 +122,17 @@ def sentence_words(text: str) -> list[str]:
     return _words(_IN_WORD.sub(" ", _without_citations(text)))
 
 
-def _running(read: Document) -> Iterator[tuple[list[str], bool]]:
-    """The words of each sentence in the running text, including run-in heads, and whether the sentence begins a
-    paragraph."""
-    heads = [(s.start, s.title, True) for s in read.walk() if s.level == 4]
-    text = [(sentence.start, sentence.text, sentence.first) for sentence in sentences(read)]
-    for _, words, begins in sorted([*heads, *text]):
-        yield sentence_words(words), begins
+def _running(read: Document) -> Iterator[str]:
+    """The words in the running text, including run-in heads, in order."""
+    heads = [(s.start, s.title) for s in read.walk() if s.level == 4]
+    text = [(sentence.start, sentence.text) for sentence in sentences(read)]
+    for _, words in sorted([*heads, *text]):
+        yield from sentence_words(words)
 
 
-def _sentences(source: Document, read: Document, shown: "Printed") -> tuple[Share, Share]:
-    printed: list[str] = []
-    begins: set[int] = set()
-    for words, first in _running(read):
-        if first:
-            begins.add(len(printed))
-        printed += words
-    text = Stretches(printed)
-    places, starts, last = [], [], 0
+def _sentences(source: Document, read: Document, shown: "Printed") -> Share:
+    text = Stretches(list(_running(read)))
+    places, last = [], 0
     for sentence in sentences(source):
         words = sentence_words(sentence.text)
         if len(words) < _SHORTEST or not shown.has(words):
@@ -164,10 +140,7 @@ def _sentences(source: Document, read: Document, shown: "Printed") -> tuple[Shar
         place = text.find(words, after=last)
         last = last if place is None else place
         places.append(place)
-        if sentence.first:
-            starts.append(place is not None and not begins.isdisjoint(range(place - 1, place + 2)))
-    in_order = ascending(place for place in places if place is not None)
-    return Share(in_order, len(places)), Share(sum(starts), len(starts))
+    return Share(ascending(place for place in places if place is not None), len(places))
 
 
 class Printed:
@@ -238,26 +211,6 @@ def _sections(source: Document, read: Document) -> Share:
     return Share(lengths[-1], len(wanted))
 
 
-def _heads(source: Document, read: Document) -> Share:
-    left = [section.title for section in read.walk() if section.level == 4]
-    found = of = 0
-    for title in (section.title for section in source.walk() if section.level == 4):
-        if not _letters(title):
-            continue
-        of += 1
-        same = next((other for other in left if _same_head(title, other)), None)
-        if same is not None:
-            left.remove(same)
-            found += 1
-    return Share(found, of)
-
-
-def _same_head(title: str, other: str) -> bool:
-    if not _MATH.search(title):
-        return _letters(title) == _letters(other)
-    return set(_words(title)) <= set(_words(other)) and _letters(other).startswith(_letters(title[: title.index("$")]))
-
-
 def _captions(source: Document, read: Document, shown: Printed) -> Share:
     tex, left, found, of = Tex(source.text), [sentence_words(m[1]) for m in _CAPTION.finditer(read.text)], 0, 0
     for match in re.finditer(r"\\caption\*?(?=\s*[\[{])", source.text):
@@ -274,37 +227,6 @@ def _captions(source: Document, read: Document, shown: Printed) -> Share:
             left.remove(same)
             found += 1
     return Share(found, of)
-
-
-def equations(source: Document, read: Document) -> Share:
-    """The displayed equations in the source that match an equation in the other format: nine out of ten of their
-    letters, digits and commands are in the same order."""
-    left = [_signs(equation.latex) for equation in read.equations]
-    found = 0
-    for equation in source.equations:
-        signs = _signs(equation.latex)
-        same = next(
-            (other for other in left if SequenceMatcher(None, signs, other, autojunk=False).ratio() >= 0.9), None
-        )
-        if same is not None:
-            left.remove(same)
-            found += 1
-    return Share(found, len(source.equations))
-
-
-def _signs(formula: str) -> list[str]:
-    signs = re.findall(r"\\(?:begin|end)\{\w+\*?\}|\\[A-Za-z]+|[A-Za-z0-9]", formula)
-    return [sign for sign in signs if sign not in _LAYOUT and sign[-1] != "}"]
-
-
-def _numbers(source: Document, read: Document, labels: str) -> Share:
-    numbers = dict(_EQUATION_LABEL.findall(labels))
-    if labels:
-        wanted = [numbers[e.label] for e in source.equations if e.label in numbers]
-    else:
-        wanted = [number for e in source.equations for number in e.numbers]
-    given = set(re.findall(r"\\tag\{([^{}]{1,12})\}", read.text))
-    return Share(sum(number in given for number in wanted), len(wanted))
 
 
 def compare_all(compare: Callable[[Path], dict[str, Share]], folders: Sequence[Path]) -> int:

@@ -3,8 +3,7 @@ FOLDER…`.
 
 Each folder contains one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts the source in
 a temporary folder. LaTeXML reads the source's .bbl, so a paper without a .bbl has no references to compare. The
-comparison covers the items of `evaluation.beside_latex`, displayed equations by their formulas, and the techniques
-found without a model, if their names are similar (`evaluation.techniques`)."""
+comparison covers the items of `evaluation.beside_latex`."""
 
 import shutil
 import subprocess
@@ -12,14 +11,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from evaluation.beside_latex import NotConvertedError, Share, compare_all, equations, measures
+from evaluation.beside_latex import NotConvertedError, Share, compare_all, measures
 from evaluation.inputs.command import run_command
 from evaluation.pdf import prints_references
-from evaluation.techniques import ALIKE, likeness
-from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.html import parse_html
 from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.extract import extract
 
 _SECONDS = 400
 
@@ -56,14 +52,8 @@ def compare(folder: Path) -> dict[str, Share]:
         main = source.spans[0].path
         read = parse_html(converted(copy, main), Path("paper.html"))
         cites = prints_references(copy, main, source)
-    shares = measures(source, read) | {"equations": equations(source, read), "techniques": techniques(source, read)}
+    shares = measures(source, read)
     return shares if cites else shares | {"references": Share(0, 0), "extra": Share(0, 0)}
-
-
-def techniques(source: Document, read: Document) -> Share:
-    """The share of techniques found in the source that are also found in the other format."""
-    wanted, given = ([t.name for t in extract(document, "title:paper").techniques] for document in (source, read))
-    return Share(sum(any(likeness(name, other) >= ALIKE for other in given) for name in wanted), len(wanted))
 
 
 def main(folders: Sequence[Path]) -> int:

@@ -79,9 +79,7 @@ def compare(folder: Path) -> dict[str, Share]:
         data = typeset(copy, main)
         source = parse_paper(copy)  # parse the paper again, now with the printed .bbl
         cites = prints_references(copy, main, source)
-        auxiliary = (copy / main).with_suffix(".aux")
-        labels = auxiliary.read_text(encoding="utf-8", errors="replace") if auxiliary.exists() else ""
-    shares = measures(source, parse_pdf(data, Path("paper.pdf")), labels, printed(data))
+    shares = measures(source, parse_pdf(data, Path("paper.pdf")), printed(data))
     return shares if cites else shares | {"references": Share(0, 0), "extra": Share(0, 0)}
 
 

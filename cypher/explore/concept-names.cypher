@@ -3,7 +3,7 @@
 //
 // Group: concepts
 // Parameters:
-//   name: string -- name or alias of a technique, in any case
+//   name: string -- name or alias of a technique (case-insensitive)
 // Example: xkg cypher concept-names --param name=adam
 
 WITH toLower($name) AS wanted

@@ -3,7 +3,7 @@
 //
 // Group: papers
 // Parameters:
-//   text: string -- part of the title or of an author's name, in any case
+//   text: string -- part of the title or of an author's name (case-insensitive)
 // Example: xkg cypher find-paper --param text=stein
 
 WITH toLower($text) AS wanted

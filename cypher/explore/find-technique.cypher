@@ -3,7 +3,7 @@
 //
 // Group: techniques
 // Parameters:
-//   text: string -- part of the name, of an alias, or of the definition, in any case
+//   text: string -- part of the name, of an alias, or of the definition (case-insensitive)
 //   limit: integer = 50 -- maximum number of rows
 // Example: xkg cypher find-technique --param text=kernel
 

@@ -3,7 +3,7 @@
 //
 // Group: findings
 // Parameters:
-//   technique: string -- name or alias of a technique, in any case
+//   technique: string -- name or alias of a technique (case-insensitive)
 // Example: xkg cypher findings-on-technique --param technique=SVGD
 
 WITH toLower($technique) AS wanted

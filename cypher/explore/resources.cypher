@@ -2,7 +2,7 @@
 //
 // Group: findings
 // Parameters:
-//   text: string = "" -- only resources whose name or description contains this, in any case; empty: all
+//   text: string = "" -- only resources whose name or description contains this (case-insensitive); empty: all
 // Example: xkg cypher resources --param text=dataset
 
 MATCH (p:Paper)-[:RELEASES]->(r:Resource)

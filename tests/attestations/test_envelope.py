@@ -67,12 +67,10 @@ def test_what_was_signed_as_something_else_is_no_attestation(statement: Statemen
         evidence(runner=None),
         evidence(mutation_score=0.5),
         evidence(mutation_score=float("inf")),
-        evidence(mutants=0),
         evidence(Level.FAITHFUL),
         evidence(Level.FAITHFUL, fidelity=Fidelity(share=0.9)),
         evidence(Level.FAITHFUL, fidelity=Fidelity(share=0.4, faults=())),
         evidence(Level.PARSED),
-        evidence(Level.CLAIMED),
     ],
 )
 def test_a_level_needs_its_evidence(statement: Statement, proof: Any) -> None:
@@ -92,13 +90,10 @@ def test_a_level_above_that_of_the_evidence_is_refused(statement: Statement) -> 
     [
         "",
         "[]",
-        "null",
         "[" * 100_000,
         '{"a":' * 100_000,
-        "9" * 10_000,
         "x" * (LARGEST + 1),
         '{"payloadType":"' + PAYLOAD_TYPE + '","payload":"@@","signatures":[{}]}',
-        '{"payloadType":"' + PAYLOAD_TYPE + '","payload":"","signatures":[]}',
         '{"payloadType":"' + PAYLOAD_TYPE + '","payload":"","signatures":[{"keyid":7,"sig":null}]}',
     ],
 )

@@ -59,7 +59,7 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
 
 @pytest.fixture(scope="module")
 def contained() -> Iterator[Runner]:
-    with WarmRunner(BubblewrapRunner(), ("numpy",)) as runner:
+    with WarmRunner(BubblewrapRunner(), lambda _: ("numpy",)) as runner:
         yield runner
 
 

@@ -33,7 +33,6 @@ LATEX = "\\documentclass{article}\\title{A Short Account of %s}\\begin{document}
     ("name", "content"),
     [
         ("unstructured.md", b"Words in a row."),
-        ("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9),
         ("cut.tar.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\3" + b"x" * 99),
         ("cycle.tex", (LATEX % ("Cycles", "\\input{cycle}")).encode()),
     ],
@@ -97,11 +96,3 @@ def test_an_export_is_all_or_a_named_paper(published: Path, tmp_path: Path) -> N
     with pytest.raises(UnknownIdError, match="nobody"):
         contents.export_graphs(settings(published), (EXAMPLE_ID, "nobody"), tmp_path / "some", "peer")
     assert not (tmp_path / "some").exists()
-
-
-def test_an_empty_graph_is_said_to_be_empty(tmp_path: Path) -> None:
-    report = contents.check_index(settings(tmp_path / "new"))
-    assert report == contents.IndexReport(generation=0, problems=())
-    assert "empty" in str(report)
-    with pytest.raises(UnknownIdError, match="no papers yet"):
-        contents.export_graphs(settings(tmp_path / "new"), (), tmp_path / "out", "peer")

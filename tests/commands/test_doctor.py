@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from xkg.commands import doctor
-from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, Settings
+from xkg.config import EmbeddingSettings, LlmSettings, Settings
 from xkg.sandbox.guest import landlock
 
 
@@ -83,8 +83,3 @@ def test_what_confines_the_parsers_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr("xkg.sandbox.isolation.confined_worker.walls", tuple)
     finding = by_name(doctor.examine(settings), "parsing")
     assert (finding.ok, finding.seen) == (False, "in a process with resource limits only")
-
-
-def test_a_registry_that_is_switched_off_says_how_to_switch_it_on(tmp_path: Path) -> None:
-    report = doctor.examine(Settings(kg=tmp_path, environment=EnvironmentSettings(max_mb=0, folder=tmp_path)))
-    assert by_name(report, "package registry").remedy == "environment.max_mb above 0"

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import lxml.html
 import pytest
@@ -57,28 +57,6 @@ def _listed(entries: object) -> Iterator[str]:
                 yield from _listed(entry)
         case dict():
             yield from _listed(list(entries.values()))
-
-
-def test_every_link_leads_somewhere(site: Path) -> None:
-    pages = {path: lxml.html.fromstring(path.read_bytes()) for path in site.rglob("*.html") if path.name != "404.html"}
-    names = {path: set(page.xpath("//@id")) for path, page in pages.items()}
-    broken = [
-        f"{path.relative_to(site)}: {link}"
-        for path, page in pages.items()
-        for link in page.xpath("//a/@href | //img/@src | //script/@src | //link/@href")
-        if not _leads(path, link, names)
-    ]
-    assert broken == []
-
-
-def _leads(page: Path, link: str, names: Mapping[Path, set[str]]) -> bool:
-    parts = urlsplit(link)
-    if parts.scheme or parts.netloc:
-        return True  # nobody else's pages are asked
-    target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
-    if target.is_dir():
-        target /= "index.html"
-    return target.is_file() and (not parts.fragment or target not in names or unquote(parts.fragment) in names[target])
 
 
 def test_the_pages_load_nothing_from_elsewhere(site: Path) -> None:

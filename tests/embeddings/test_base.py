@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import EncodedText, Text, encode, encode_documents, words_of
+from xkg.embeddings.base import EncodedText, Text, encode, encode_documents, word_sums
 
 
 class Wordless:
@@ -45,25 +45,23 @@ def test_a_model_of_words_gives_both() -> None:
 def test_a_word_in_pieces_and_in_several_places_is_one() -> None:
     text = "Un-do undo"
     hidden = np.array([[9] * 8, [1] * 8, [0] * 8, [-3] * 8, [5] * 8, [-9] * 8], np.float32)
-    words, codes = words_of(text, hidden, [None, 0, 1, 2, 3, None], [(0, 0), (0, 2), (2, 3), (3, 5), (6, 10), (0, 0)])
-    assert words == ("un", "do", "undo")
-    assert codes.tolist() == [[255], [0], [255]]
-    words, codes = words_of(
-        "undo undo", hidden, [None, 0, 0, 1, 1, None], [(0, 0), (0, 2), (2, 4), (5, 7), (7, 9), (0, 0)]
-    )
-    assert words == ("undo",)
-    assert codes.tolist() == [[255]]
+    found = word_sums(text, hidden, [None, 0, 1, 2, 3, None], [(0, 0), (0, 2), (2, 3), (3, 5), (6, 10), (0, 0)])
+    assert found.words == ("un", "do", "undo")
+    assert found.codes.tolist() == [[255], [0], [255]]
+    found = word_sums("undo undo", hidden, [None, 0, 0, 1, 1, None], [(0, 0), (0, 2), (2, 4), (5, 7), (7, 9), (0, 0)])
+    assert found.words == ("undo",)
+    assert found.codes.tolist() == [[255]]
 
 
 def test_words_that_say_what_a_text_belongs_to_are_not_its_own() -> None:
     hidden = np.array([[-1] * 8, [1] * 8, [1] * 8], np.float32)
     spans = [(0, 4), (5, 8), (9, 13)]
-    words, codes = words_of(Text("loss EWC loss", 5, 8), hidden, [0, 1, 2], spans)
-    assert words == ("loss",)
-    assert codes.tolist() == [[0]]
-    words, codes = words_of(Text("loss EWC loss", 0, 8), hidden, [0, 1, 2], spans)
-    assert words == ("loss",)
-    assert codes.tolist() == [[255]]
+    found = word_sums(Text("loss EWC loss", 5, 8), hidden, [0, 1, 2], spans)
+    assert found.words == ("loss",)
+    assert found.codes.tolist() == [[0]]
+    found = word_sums(Text("loss EWC loss", 0, 8), hidden, [0, 1, 2], spans)
+    assert found.words == ("loss",)
+    assert found.codes.tolist() == [[255]]
 
 
 @given(st.text(max_size=30), st.data())
@@ -71,7 +69,7 @@ def test_any_tokens_give_different_words_with_a_code_each(text: str, data: st.Da
     cuts = sorted({0, len(text), *data.draw(st.lists(st.integers(0, len(text)), max_size=6))})
     spans = list(itertools.pairwise(cuts))
     ids = [data.draw(st.one_of(st.none(), st.just(number))) for number in range(len(spans))]
-    words, codes = words_of(text, np.ones((len(spans), 16), np.float32), ids, spans)
-    assert len(set(words)) == len(words) == len(codes)
-    assert codes.shape == (len(words), 2)
-    assert all(any(map(str.isalnum, word)) for word in words)
+    found = word_sums(text, np.ones((len(spans), 16), np.float32), ids, spans)
+    assert len(set(found.words)) == len(found.words)
+    assert found.codes.shape == (len(found.words), 2)
+    assert all(any(map(str.isalnum, word)) for word in found.words)

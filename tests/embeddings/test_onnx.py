@@ -251,16 +251,11 @@ def test_no_weights_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_pa
     ("file", "content", "says"),
     [
         ("model.safetensors", b"", "not a safetensors file"),
-        ("model.safetensors", b"version https://git-lfs.github.com/spec/v1\n", "not a safetensors file"),
-        ("model.safetensors", b"\xff" * 100, "not a safetensors file"),
-        ("model.safetensors", b"\x02\0\0\0\0\0\0\0[]", "not a safetensors file"),
         ("model.safetensors", None, "neither"),
         ("tokenizer.json", b"{", "tokenizer.json"),
-        ("tokenizer.json", None, "tokenizer.json"),
         ("config.json", b"{", "config.json"),
         ("config.json", b'{"model_type": "roberta"}', "model.safetensors lacks"),
         ("config.json", json.dumps(CONFIG | {"hidden_act": "relu"}).encode(), "relu"),
-        ("config.json", json.dumps(CONFIG | {"num_hidden_layers": 3}).encode(), "lacks"),
     ],
 )
 def test_broken_weights_are_named(tiny: Path, file: str, content: bytes | None, says: str) -> None:

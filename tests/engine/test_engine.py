@@ -167,26 +167,8 @@ def test_work_on_papers_is_sent_without_a_key(tmp_path: Path, monkeypatch: pytes
     assert all(b"a-secret-of-here" not in sent for sent in (pickle.dumps(work), *services))
 
 
-@dataclass(frozen=True)
-class Growing(Halves):
-    """Keeps so many bytes at each item."""
-
-    size: int = 0
-
-    @contextmanager
-    def open(self, site: Site) -> Iterator[Callable[[int], tuple[int, int]]]:  # noqa: ARG002
-        kept: list[bytes] = []
-
-        def take(number: int) -> tuple[int, int]:
-            kept.append(os.urandom(self.size))
-            return number, os.getpid()
-
-        yield take
-
-
-@pytest.mark.parametrize(("size", "processes"), [(0, 1), (8_000_000, 2)])
-def test_a_process_that_grew_is_left_and_others_stay(size: int, processes: int) -> None:
-    (worker,) = LocalEngine(1).workers(Growing(size=size), 1)
-    ids = {worker.run(number, lambda _: None)[1] for number in range(ITEMS_OF_A_PROCESS + 3)}
+def test_a_process_is_replaced_after_many_items() -> None:
+    (worker,) = LocalEngine(1).workers(Halves(), 1)
+    ids = {worker.run(2 * number, lambda _: None)[1] for number in range(20, 23 + ITEMS_OF_A_PROCESS)}
     worker.close()
-    assert len(ids) == processes
+    assert len(ids) == 2

@@ -27,12 +27,6 @@ def test_likeness_is_of_words_and_not_of_their_order_or_number() -> None:
     assert likeness("", "$x$") == 0
 
 
-def test_half_alike_names_match_only_in_the_place() -> None:
-    golds = [gold("nest search", lines=(10, 20))]
-    assert match([technique("nest turning", 30)], golds).wrong
-    assert not match([technique("nest turning", 15)], golds).wrong
-
-
 def test_a_technique_found_twice_is_wrong_once_but_mentioned_ones_match_often() -> None:
     golds = [gold("nest search"), gold("Adam", "SGD", kind="mentioned")]
     outcome = match(

@@ -58,17 +58,15 @@ def test_a_compression_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> 
     "data",
     [
         b"",
-        b"no gzip",
         zipped(b'["xkg-package-1", []]\n')[:-3],
         zipped(b'["xkg-package-1", []]\n') + b"more",
-        zipped(b'["xkg-package-2", []]\n'),
         zipped(b'["xkg-package-1", [["bundle", 5]]]\nabc'),
         zipped(b'["xkg-package-1", [["a", 9], ["b", -6]]]\nabc'),
         zipped(b'["xkg-package-1", [["../../etc/passwd", 1e99]]]\n'),
         zipped(b"[" * 100_000),
         zipped(json.dumps(["xkg-package-1", [["a", 0]] * 6000]).encode() + b"\n"),
     ],
-    ids=range(10),
+    ids=range(8),
 )
 def test_what_is_no_package_is_refused(data: bytes) -> None:
     with pytest.raises(UnsafeInputError):

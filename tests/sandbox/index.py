@@ -6,12 +6,9 @@ import io
 import json
 import re
 import tarfile
-import threading
-import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from tests.loopback import QuietHandler, Served
 
@@ -35,17 +32,9 @@ def wheel(name: str, version: str, files: Mapping[str, str | bytes], requires: t
     return buffer.getvalue()
 
 
-class Held(NamedTuple):
-    """A project whose page is answered only after `answer`; `asked` is set by the first request."""
-
-    asked: threading.Event
-    answer: threading.Event
-
-
 class Index:
     """`files` maps a file name to its bytes, `days` to the day it was published; `asked` holds the paths that were
-    requested. `status` other than 200 is all that it answers; `silent_seconds` pass before an answer; `held` are the
-    projects that wait for an event."""
+    requested. `status` other than 200 is all that it answers."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -53,8 +42,6 @@ class Index:
         self.asked: list[str] = []
         self.parts = True
         self.status = 200
-        self.silent_seconds = 0.0
-        self.held: dict[str, Held] = {}
         self.url = ""
 
     def add(
@@ -90,10 +77,6 @@ def serving(index: Index) -> Iterator[Index]:
     class Handler(QuietHandler):
         def do_GET(self) -> None:
             index.asked.append(self.path)
-            if held := index.held.get(self.path.strip("/").rpartition("/")[2]):
-                held.asked.set()
-                held.answer.wait(60)
-            time.sleep(index.silent_seconds)
             status, content, extra = self._found() if index.status == 200 else (index.status, b"", {})
             self.send_response(status)
             for name, value in extra.items():

@@ -68,7 +68,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
         yield LandlockRunner()
     else:
         require_landlock(landlock.SCOPES_FROM)
-        with WarmRunner(BubblewrapRunner(), ()) as warm:
+        with WarmRunner(BubblewrapRunner(), lambda _: ()) as warm:
             yield warm
 
 
@@ -358,7 +358,7 @@ def test_a_test_that_fails_from_some_run_on_proves_nothing(contained: Runner, ru
 
 def test_a_warm_process_that_counts_its_runs_tells_nothing() -> None:
     require_landlock(landlock.SCOPES_FROM)
-    with WarmRunner(BubblewrapRunner(), ()) as warm:
+    with WarmRunner(BubblewrapRunner(), lambda _: ()) as warm:
         before = int(warm.run(Job(arguments=("-c", "import os; print(os.getpid())"), limits=LIMITS)).output)
         proof = proven(warm, f"import os\n{RUNS}assert os.getpid() <= {before + 2}\n")
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING), proof
@@ -454,7 +454,7 @@ def test_what_is_imported_ahead_does_not_run_what_packages_would_run_at_the_star
     (tmp_path / "ahead.py").write_text("value = 1\n")
     look = "import builtins, sys; print(hasattr(builtins, 'poisoned'), 'ahead' in sys.modules)"
     for runner in (BubblewrapRunner(), LandlockRunner()):
-        with WarmRunner(runner, ("ahead",)) as warm:
+        with WarmRunner(runner, lambda _: ("ahead",)) as warm:
             outcome = warm.run(Job(arguments=("-c", look), site=tmp_path, limits=LIMITS))
         assert (outcome.output, outcome.runner) == ("False True\n", f"{runner.name}, warm")
 

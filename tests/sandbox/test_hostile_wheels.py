@@ -29,7 +29,7 @@ def made(index: Index, folder: Path, content: bytes, *names: str) -> Environment
     environment = maker.make(["alpha", *names])
     assert sorted(place.name for place in folder.iterdir()) == ["beside", "kg"]
     assert not list((folder / "beside").iterdir())
-    kept = {"making", "requests", "sets", "sizes.json", ".lock", ".planning", environment.hash}
+    kept = {"making", "requests", "sets", ".lock", ".planning", environment.hash}
     assert {place.name for place in (folder / "kg" / "environments").iterdir()} <= kept
     assert not list(Path("/tmp").glob("pwned*"))
     if environment.site is not None:

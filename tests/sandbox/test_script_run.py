@@ -2,7 +2,6 @@
 
 import json
 import sysconfig
-import threading
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from tests.sandbox.conftest import SMALL
 from tests.sandbox.test_hostile_limits import processes_with
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.runner import Environment, Runner
-from xkg.sandbox.script_run import ALL_BYTES, MOST_FILES, OUTPUT_BYTES, ScriptRun, run_script
+from xkg.sandbox.script_run import ALL_BYTES, MOST_FILES, OUTPUT_CHARACTERS, ScriptRun, run_script
 
 CODE = """import math
 
@@ -79,12 +78,10 @@ def test_the_time_of_a_script_ends_it_and_what_it_printed_and_wrote_remains(run:
     assert [file.name for file in ran.files] == ["half"]
 
 
-def test_endless_output_ends_it_and_its_ends_remain(run: Run) -> None:
-    ran = run("print('first')\nwhile True:\n    print('x' * 65536)", seconds=30)
+def test_endless_output_ends_it_and_its_end_remains(run: Run) -> None:
+    ran = run("while True:\n    print('x' * 65536)", seconds=30)
     assert ran.outcome.ended == "output"
-    assert ran.outcome.output.startswith("first\n")
-    assert "bytes left out" in ran.outcome.output
-    assert len(ran.outcome.output) <= 2 * OUTPUT_BYTES + 100
+    assert len(ran.outcome.output) == OUTPUT_CHARACTERS
 
 
 def test_files_come_back_within_bounds_and_the_others_are_named(run: Run, tmp_path: Path) -> None:
@@ -215,15 +212,3 @@ def test_each_runner_gives_the_same(runner: Runner) -> None:
     assert ran.outcome.output.startswith("0.5\nTraceback")
     assert '  File "implementation.py", line 5, in inverse' in ran.outcome.output
     assert [(file.name, file.content) for file in ran.files] == [("a", b"x")]
-
-
-def test_several_threads_run_scripts_at_once(run: Run) -> None:
-    results: list[str] = []
-    threads = [
-        threading.Thread(target=lambda n=n: results.append(run(f"{n} + inverse(1)").outcome.output)) for n in (1, 2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(results) == ["2.0\n", "3.0\n"]

@@ -119,14 +119,3 @@ def test_a_bundle_that_contradicts_itself_is_refused_in_one_line(change: dict[st
     with pytest.raises(InputError, match=refusal) as caught:
         bundles.validate(a_paper().model_copy(update=change))
     assert "\n" not in str(caught.value)
-
-
-def test_fields_of_later_versions_leave_the_hash_of_older_bundles() -> None:
-    """A graph on Neo4j compares a paper with the hash that it was written with."""
-    older = a_paper()
-    data = bundles.serialise(older)
-    assert b"arxiv_version" not in data
-    assert b'"reference"' not in data
-    newer = older.model_copy(update={"paper": older.paper.model_copy(update={"arxiv_version": "v2"})})
-    assert b'"arxiv_version":"v2"' in bundles.serialise(newer)
-    assert bundles.parse(bundles.serialise(newer), Path("x")) == newer

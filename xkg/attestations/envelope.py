@@ -8,11 +8,11 @@ import base64
 import functools
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from xkg.attestations.keys import PublicKey, Signer, known_key
+from xkg.attestations.keys import PublicKey, Signer, public_key
 from xkg.errors import InputError
 from xkg.model import Code, Evidence, Level
 from xkg.value import Value
@@ -106,7 +106,7 @@ def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, 
         if outer["payloadType"] != payload_type:
             raise ValueError("its payload has a different type")
         payload, [signature] = base64.b64decode(outer["payload"], validate=True), outer["signatures"]
-        key, signed = known_key(signature["keyid"]), base64.b64decode(signature["sig"], validate=True)
+        key, signed = public_key(signature["keyid"]), base64.b64decode(signature["sig"], validate=True)
         if not key.verifies(signed, _signed(payload, payload_type)):
             raise ValueError("its signature is invalid")
         return payload, key, _envelope(payload, payload_type, key, signed)
@@ -138,15 +138,10 @@ def attestations_of(code: Code) -> tuple[Attestation, ...]:
     """Returns the valid attestations for exactly this code, newest first. If a key has made several attestations, only
     the newest is returned."""
     newest: dict[str, Attestation] = {}
-    for found in map(_valid, code.attestations):
-        if found is not None and (found.code, found.sha256) == (code.id, code.sha256):
-            key = found.key.raw
-            newest[key] = max(found, newest.get(key, found), key=lambda each: each.time)
+    for envelope in code.attestations:
+        with suppress(InputError):
+            found = read(envelope)
+            if (found.code, found.sha256) == (code.id, code.sha256):
+                key = found.key.raw
+                newest[key] = max(found, newest.get(key, found), key=lambda each: each.time)
     return tuple(sorted(newest.values(), key=lambda each: each.time, reverse=True))
-
-
-def _valid(envelope: str) -> Attestation | None:
-    try:
-        return read(envelope)
-    except InputError:
-        return None

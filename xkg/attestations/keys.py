@@ -196,9 +196,3 @@ def _name_beside(path: Path) -> str:
 
 def _public(path: Path) -> Path:
     return path.with_name(f"{path.name}.pub")
-
-
-@functools.lru_cache(4096)
-def known_key(line: str) -> PublicKey:
-    """Like `public_key`, but cached, because attestations contain only a few different keys."""
-    return public_key(line)

@@ -20,6 +20,7 @@ from xkg.value import Value
 if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
+    from xkg.commands.claims import Claims
 
 
 class BuildResult(Value):
@@ -68,16 +69,6 @@ class BuildResult(Value):
         )
 
 
-class HeldClaims(Protocol):
-    """A build's claim (`xkg.commands.claims.Claims`)."""
-
-    fences: dict[str, int]
-    since: int
-    notes: list[str]
-
-    def claim(self, document: "Document", identity: str, *, chosen: bool) -> str: ...
-
-
 _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 
@@ -106,7 +97,7 @@ class BuildGraph(Protocol):
 
     def require_writable(self) -> None: ...
 
-    def claims(self) -> AbstractContextManager[HeldClaims]: ...
+    def claims(self) -> "Claims": ...
 
     def stored(self, paper: str, note: str) -> BuildResult:
         """The result for a paper that is already in the graph."""
@@ -124,7 +115,7 @@ class OwnGraph:
         with open_store(self._settings) as store:
             store.require_writable()
 
-    def claims(self) -> AbstractContextManager[HeldClaims]:
+    def claims(self) -> "Claims":
         from xkg.commands.claims import Claims
 
         return Claims(self._settings)
@@ -159,8 +150,11 @@ class OwnGraph:
 def publish_together(
     store: GraphStore, settings: Settings, papers: Sequence[Unpublished]
 ) -> "list[BuildResult | Exception]":
-    """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error.
-    If one paper fails, the other papers are still published."""
+    """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error
+    (`OtherFormError` if another form of the paper has been published since the paper was claimed). If one paper fails,
+    the other papers are still published."""
+    from xkg.commands.claims import SamePaperError
+
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
     new: dict[int, Built] = {}
     for number, paper in enumerate(papers):
@@ -171,6 +165,8 @@ def publish_together(
             else:
                 bundles.validate(prepared.bundle)
                 new[number] = prepared
+        except SamePaperError as same:
+            outcomes[number] = stored_result(store, same.paper, str(same))
         except Exception as error:
             outcomes[number] = error
     recognise = Recognise(min((paper.since for paper in papers), default=0), _recognised(papers))
@@ -213,8 +209,14 @@ def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Bui
     from xkg.build.proven_code import with_proven
     from xkg.build.prune import pruned
     from xkg.build.verify import apply, newer_evidence
+    from xkg.commands.claims import OtherFormError, known_as
 
     built, min_level = paper.built, settings.prune.min_level
+    if not paper.chosen:
+        with store.snapshot() as snapshot:
+            form = known_as(snapshot, built.bundle.paper, paper.id)
+        if form != paper.id:
+            raise OtherFormError(f"the graph now has this paper as {form}; build it again")
     known = stored_paper(store, paper.id)
     if known is None:
         return built

@@ -132,14 +132,6 @@ class WordSums(NamedTuple):
         return np.packbits(self.sums > 0, axis=1)
 
 
-def words_of(
-    text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
-) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    """The words in a text and their codes. Takes the same arguments as `word_sums`."""
-    found = word_sums(text, hidden, word_ids, offsets)
-    return found.words, found.codes
-
-
 def word_sums(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> WordSums:

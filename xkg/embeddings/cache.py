@@ -6,9 +6,8 @@ import hashlib
 import logging
 import sqlite3
 import threading
-import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
@@ -27,14 +26,10 @@ log = logging.getLogger(__name__)
 
 _CHUNK = 500
 _SCHEMA = {
-    table: f"CREATE TABLE IF NOT EXISTS {table} (model TEXT NOT NULL, text BLOB NOT NULL, {column} BLOB NOT NULL, "
-    "crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
-    for table, column in (("vectors", "vector"), ("words", "codes"))
+    "texts": "CREATE TABLE IF NOT EXISTS texts (model TEXT NOT NULL, text BLOB NOT NULL, vector BLOB NOT NULL, "
+    "codes BLOB, crc32 INTEGER NOT NULL, PRIMARY KEY (model, text))"
 }
-_USES = {
-    "uses": "CREATE TABLE IF NOT EXISTS uses (model TEXT NOT NULL, text BLOB NOT NULL, at REAL NOT NULL, "
-    "PRIMARY KEY (model, text)) WITHOUT ROWID"
-}
+"""The codes are null if only the vector of a text was needed."""
 _SPARED = 0.1
 """Fraction of the limit that is freed at a time, so that not every new text triggers a search for the oldest texts."""
 _T = TypeVar("_T")
@@ -45,12 +40,11 @@ class CachedEmbedder:
     in the cache.
 
     The key is the model's name and the SHA-256 of the text, and each vector has a checksum. Misses are stored after
-    each chunk, so little work is lost if a run is killed. If `most` is set, the cache keeps only that many of the most
-    recently used texts.
+    each chunk, so little work is lost if a run is killed. If `most` is set, the cache keeps only the last `most`
+    texts.
 
-    Problems with the file never cause a failure. A corrupt file is renamed to `<name>.corrupt-<time>` and replaced, a
-    read-only file is only read, and if no file can be created, vectors are cached in memory. Each such problem is
-    logged as one warning.
+    Problems with the file never cause a failure. A damaged file is renamed to `<name>.corrupt-<time>` and replaced. If
+    the file cannot be opened, vectors are cached in memory. Each such problem is logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
     most one chunk. Raises `EmbeddingError` if `make` does, or if `make` returns a model other than `model`."""
@@ -60,7 +54,6 @@ class CachedEmbedder:
     ) -> None:
         self.model = model
         self._most = most
-        self._schema = _SCHEMA if most is None else _SCHEMA | _USES
         self._make = make
         self._path = path
         self._embedder: Embedder | None = None
@@ -72,7 +65,7 @@ class CachedEmbedder:
     @property
     def dimension(self) -> int:
         if self._embedder is None:
-            query = "SELECT length(vector) / 4 FROM vectors WHERE model = ? LIMIT 1"
+            query = "SELECT length(vector) / 4 FROM texts WHERE model = ? LIMIT 1"
             rows = self._try("read", partial(_rows_of, query, (self.model,))) or []
             if rows:
                 return int(rows[0][0])
@@ -103,11 +96,10 @@ class CachedEmbedder:
                 if absent:
                     chosen, model = [wanted[key] for key in absent], self._loaded()
                     fresh = encode_documents(model, chosen) if words else _without_words(model.embed(chosen))
-                    self._store("vectors", dict(zip(absent, map(_bytes, fresh.vectors), strict=True)))
-                    if words:
-                        self._store("words", dict(zip(absent, fresh.codes, strict=True)))
+                    self._store(absent, fresh.vectors, fresh.codes if words else [None] * len(absent))
                     known |= zip(absent, zip(*fresh, strict=True), strict=True)
-        self._used(wanted)
+        if missing and self._most is not None:
+            self._drop_oldest(self._most)
         vectors = np.empty((len(keys), dimension), np.float32)
         for row, key in enumerate(keys):
             vectors[row] = known[key][0]
@@ -116,17 +108,12 @@ class CachedEmbedder:
     def put(self, texts: Sequence[str], encoded: EncodedDocuments) -> None:
         """Stores the entries for these texts from another cache for the same model. Existing entries are not
         replaced."""
-        keys, _ = _keyed(texts)
-        vectors = {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)}
-        for table, blobs in (("vectors", vectors), ("words", dict(zip(keys, encoded.codes, strict=True)))):
-            self._store(table, blobs, "IGNORE")
+        self._store(_keyed(texts)[0], encoded.vectors, encoded.codes, "IGNORE")
 
     def _drop_vectors(self) -> int:
         """Deletes vectors from an earlier model with the same name, and returns the current model's dimension."""
         self._warn("model", f"embedding cache {self._path}: dropping vectors from a different {self.model}")
-        for table in _SCHEMA:
-            forget = f"DELETE FROM {table} WHERE model = ?"
-            self._try("write", methodcaller("execute", forget, (self.model,)))
+        self._try("write", methodcaller("execute", "DELETE FROM texts WHERE model = ?", (self.model,)))
         return self._loaded().dimension
 
     def close(self) -> None:
@@ -159,53 +146,44 @@ class CachedEmbedder:
         set, only the vector is required, and the codes are empty."""
         import numpy as np
 
-        blobs = self._stored("vectors", keys)
-        codes = self._stored("words", keys) if words else dict.fromkeys(keys, b"")
-        return {
-            key: (np.frombuffer(blob, "<f4"), codes[key])
-            for key, blob in blobs.items()
-            if len(blob) == 4 * dimension and key in codes
-        }
-
-    def _stored(self, table: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        blobs: dict[bytes, bytes] = {}
+        known = {}
         for chunk in _chunks(keys):
-            query = f"SELECT * FROM {table} WHERE model = ? AND text IN ({','.join('?' * len(chunk))})"
-            rows = self._try("read", partial(_rows_of, query, (self.model, *chunk))) or []
-            blobs |= {key: blob for _, key, blob, crc32 in rows if zlib.crc32(blob) == crc32}
-        return blobs
+            places = ",".join("?" * len(chunk))
+            query = f"SELECT text, vector, codes, crc32 FROM texts WHERE model = ? AND text IN ({places})"
+            for key, vector, codes, crc32 in self._try("read", partial(_rows_of, query, (self.model, *chunk))) or []:
+                sound = _checksum(vector, codes) == crc32 and len(vector) == 4 * dimension
+                if sound and not (words and codes is None):
+                    known[key] = np.frombuffer(vector, "<f4"), codes if words else b""
+        return known
 
-    def _store(self, table: str, blobs: dict[bytes, bytes], present: Literal["REPLACE", "IGNORE"] = "REPLACE") -> None:
-        rows = [(self.model, key, blob, zlib.crc32(blob)) for key, blob in blobs.items()]
+    def _store(
+        self,
+        keys: Sequence[bytes],
+        vectors: NDArray[np.float32],
+        codes: Sequence[bytes | None],
+        present: Literal["REPLACE", "IGNORE"] = "REPLACE",
+    ) -> None:
+        blobs = zip(keys, (vector.astype("<f4").tobytes() for vector in vectors), codes, strict=True)
+        rows = [(self.model, key, vector, own, _checksum(vector, own)) for key, vector, own in blobs]
 
         def insert(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                connection.executemany(f"INSERT OR {present} INTO {table} VALUES (?, ?, ?, ?)", rows)
+                connection.executemany(f"INSERT OR {present} INTO texts VALUES (?, ?, ?, ?, ?)", rows)
 
         self._try("write", insert)
 
-    def _used(self, keys: Iterable[bytes]) -> None:
-        """Marks the texts as used, and deletes the least recently used texts beyond the limit."""
-        if self._most is None:
-            return
-        most, at = self._most, time.time()
-        uses = [(self.model, key, at) for key in keys]
+    def _drop_oldest(self, most: int) -> None:
+        """Deletes the texts that were stored first if there are more than `most`."""
 
-        def note(connection: sqlite3.Connection) -> None:
+        def drop(connection: sqlite3.Connection) -> None:
             with transaction(connection):
-                connection.executemany("INSERT OR REPLACE INTO uses VALUES (?, ?, ?)", uses)
-                count = max(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in _SCHEMA)
-                if count <= most:
-                    return
-                oldest = (
-                    "SELECT model, text FROM (SELECT model, text FROM vectors UNION SELECT model, text FROM words) "
-                    "LEFT JOIN uses USING (model, text) ORDER BY coalesce(at, 0) LIMIT ?"
-                )
-                gone = connection.execute(oldest, (count - most + int(_SPARED * most),)).fetchall()
-                for table in self._schema:
-                    connection.executemany(f"DELETE FROM {table} WHERE model = ? AND text = ?", gone)
+                count = connection.execute("SELECT count(*) FROM texts").fetchone()[0]
+                if count > most:
+                    oldest = "SELECT rowid FROM texts ORDER BY rowid LIMIT ?"
+                    spared = count - most + int(_SPARED * most)
+                    connection.execute(f"DELETE FROM texts WHERE rowid IN ({oldest})", (spared,))
 
-        self._try("write", note)
+        self._try("write", drop)
 
     def _try(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
         """The result of the operation, or None if the file is unusable."""
@@ -214,49 +192,39 @@ class CachedEmbedder:
                 return operation(self._connection)
             except sqlite3.OperationalError as error:  # disk full, read-only, or locked for too long
                 self._warn(what, f"embedding cache {self._path}: cannot {what} ({error}); texts may be embedded again")
-                return None
             except sqlite3.ProgrammingError as error:
                 if "closed" not in str(error):
-                    raise
-                return None  # in-flight calls continue without the cache
+                    raise  # otherwise, in-flight calls continue without the cache
             except sqlite3.DatabaseError as error:
                 self._connection.close()
-                self._connection = self._reopened(error)
-                return None
+                self._connection = self._replaced(error)
+            return None
 
     def _open(self) -> sqlite3.Connection:
         try:
             private_folder(self._path.parent)
-            return open_wal(self._path, self._schema, "NORMAL")
+            return open_wal(self._path, _SCHEMA, "NORMAL")
         except (sqlite3.OperationalError, OSError) as error:
-            return self._read_only(error)
+            return self._in_memory(error)
         except sqlite3.DatabaseError as error:
-            return self._reopened(error)
+            return self._replaced(error)
 
-    def _read_only(self, error: Exception) -> sqlite3.Connection:
+    def _replaced(self, error: Exception) -> sqlite3.Connection:
+        """Replaces a damaged file unless another process has already replaced it."""
         try:
-            # Without write access, SQLite can open a WAL file only as immutable.
-            connection = sqlite3.connect(
-                f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
-            )
-            connection.execute("SELECT 1 FROM vectors LIMIT 1")
-            self._warn("write", f"embedding cache {self._path}; read-only ({error}); new vectors are not saved")
-        except (sqlite3.Error, OSError):
-            self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
-            connection = sqlite3.connect(":memory:", check_same_thread=False)
-            for statement in self._schema.values():
-                connection.execute(statement)
-        return connection
-
-    def _reopened(self, error: Exception) -> sqlite3.Connection:
-        """Replaces a corrupt file unless another process has already replaced it."""
-        try:
-            with set_aside(self._path, self._schema, "NORMAL") as (connection, aside):
+            with set_aside(self._path, _SCHEMA, "NORMAL") as (connection, aside):
                 if aside is not None:
                     log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
                 return connection
         except (sqlite3.Error, OSError) as again:
-            return self._read_only(again)
+            return self._in_memory(again)
+
+    def _in_memory(self, error: Exception) -> sqlite3.Connection:
+        self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
+        for statement in _SCHEMA.values():
+            connection.execute(statement)
+        return connection
 
     def _warn(self, what: str, message: str) -> None:
         if what not in self._warned:
@@ -278,8 +246,8 @@ def _without_words(vectors: NDArray[np.float32]) -> EncodedDocuments:
     return EncodedDocuments(vectors, [b""] * len(vectors))
 
 
-def _bytes(vector: NDArray[np.float32]) -> bytes:
-    return vector.astype("<f4").tobytes()
+def _checksum(vector: bytes, codes: bytes | None) -> int:
+    return zlib.crc32(codes or b"", zlib.crc32(vector))
 
 
 def _chunks(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

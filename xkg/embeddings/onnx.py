@@ -11,20 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xkg.embeddings.base import ENCODED_CHARACTERS, MINILM, EncodedText, Passage, Text, WordSums, word_sums
-from xkg.embeddings.onnx_weights import (
-    Tokenized,
-    in_hub_cache,
-    load_session,
-    load_tokenizer,
-    read_json,
-    weights_file,
-)
+from xkg.embeddings.onnx_weights import in_hub_cache, load_session, load_tokenizer, read_json, weights_file
 from xkg.embeddings.published_weights import minilm
+from xkg.embeddings.wordpiece import Pieces
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 
 _BATCH_TOKENS = 1024
-_FEW = 16
 
 
 class OnnxEmbedder:
@@ -97,12 +90,10 @@ class OnnxEmbedder:
             encoded[_identity(text)] = _joined([sums[segment] for segment in text.segments]).encoded()
         return [encoded[_identity(text)] for text in texts]
 
-    def _tokenized(self, texts: Sequence[str]) -> Sequence[Tokenized]:
-        if len(texts) <= _FEW:  # waking the thread pool pays off only for a batch
-            return [self._tokenizer.encode(_readable(text)) for text in texts]
-        return self._tokenizer.encode_batch([_readable(text) for text in texts])
+    def _tokenized(self, texts: Sequence[str]) -> list[Pieces]:
+        return [self._tokenizer.encode(_readable(text)) for text in texts]
 
-    def _hidden_rows(self, encodings: Sequence[Tokenized]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _hidden_rows(self, encodings: Sequence[Pieces]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Yields the index of each text and the vectors of its tokens."""
         batches = list(_batches([len(encoding.ids) for encoding in encodings]))
         ids = [np.array([encodings[row].ids for row in rows], np.int64) for rows in batches]

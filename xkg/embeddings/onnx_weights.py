@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,53 +47,19 @@ def read_json(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-class Tokenized(Protocol):
-    """The tokens of a text (see `wordpiece.Pieces`)."""
-
-    @property
-    def ids(self) -> list[int]: ...
-
-    @property
-    def word_ids(self) -> list[int | None]: ...
-
-    @property
-    def offsets(self) -> list[tuple[int, int]]: ...
-
-
-class Tokenizer(Protocol):
-    def encode(self, text: str, /) -> Tokenized: ...
-
-    def encode_batch(self, texts: list[str], /) -> Sequence[Tokenized]: ...
-
-    def get_vocab(self) -> Mapping[str, int]: ...
-
-
-def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
-    """Loads a model's tokenizer. The tokenizer truncates texts at `max_tokens` and does not pad them. Uses `WordPiece`
-    if the model splits text like BERT, and the `tokenizers` library otherwise. Raises `EmbeddingError`."""
+def load_tokenizer(folder: Path, max_tokens: int) -> WordPiece:
+    """Loads a model's tokenizer, which truncates texts at `max_tokens`. Raises `EmbeddingError`."""
     path = folder / "tokenizer.json"
     try:
         return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)
     except (ValueError, KeyError, TypeError, OSError) as error:
-        refused = error
-    try:
-        import tokenizers
-    except ModuleNotFoundError:
         raise EmbeddingError(
-            f"{path} cannot be read ({refused}); fetch the model again, or, if its tokenizer is not BERT's, "
-            "run `pip install tokenizers`"
-        ) from refused
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises a bare Exception
-        raise EmbeddingError(f"{path} cannot be read ({error}); fetch the model again") from error
-    tokenizer.enable_truncation(max_tokens)
-    tokenizer.no_padding()
-    found: Tokenizer = tokenizer
-    return found
+            f"{path} cannot be read ({error}); fetch the model again or, if its tokenizer is not BERT's, set "
+            "embedding.provider to sentence-transformers"
+        ) from error
 
 
-def load_session(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) -> Any:
+def load_session(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> Any:
     """Returns an ONNX runtime session for a file. Raises `EmbeddingError`."""
     # Turn off the runtime's telemetry.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -117,7 +82,7 @@ def load_session(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) ->
         raise EmbeddingError(f"{weights} cannot be loaded ({line}); fetch the model again") from error
 
 
-def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: Tokenizer) -> bytes:
+def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> bytes:
     """Returns a BERT model's ONNX graph with 8-bit weights. The model must have a row for each token in the tokenizer's
     vocabulary, because the runtime does not check bounds. Raises `EmbeddingError`."""
     from xkg.embeddings.bert_onnx import WORDS, bert_graph

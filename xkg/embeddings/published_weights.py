@@ -129,20 +129,15 @@ def _prepare(folder: Path, source: Path | None) -> None:
 def _fetch(folder: Path) -> None:
     """Downloads the files from the model hub or, as in the hub's own library, from `HF_ENDPOINT`."""
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
-        raise EmbeddingError(
-            f"no weights for {MINILM} on this machine, and HF_HUB_OFFLINE forbids downloading; {_REMEDY}"
-        )
+        raise _unavailable("HF_HUB_OFFLINE forbids downloading")
     hub = (os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
     log.warning("downloading the embedding model's weights (91 MB, only once) from %s", hub)
-    try:
-        for name in FILES:
-            _download(f"{hub}/sentence-transformers/{MINILM}/resolve/{_REVISION}/{name}", folder / name)
-    except _UnfetchedError as error:
-        raise EmbeddingError(f"no weights for {MINILM} on this machine, and {error}; {_REMEDY}") from error
+    for name in FILES:
+        _download(f"{hub}/sentence-transformers/{MINILM}/resolve/{_REVISION}/{name}", folder / name)
 
 
-class _UnfetchedError(Exception):
-    """Raised when a file cannot be fetched. The exception message is the reason."""
+def _unavailable(reason: str) -> EmbeddingError:
+    return EmbeddingError(f"no weights for {MINILM} on this machine, and {reason}; {_REMEDY}")
 
 
 def _download(url: str, path: Path) -> None:
@@ -153,13 +148,13 @@ def _download(url: str, path: Path) -> None:
     try:
         with httpx2.stream("GET", url, follow_redirects=True, timeout=_SECONDS) as response, path.open("wb") as file:
             if response.status_code != httpx2.codes.OK:
-                raise _UnfetchedError(f"{url} returned HTTP {response.status_code}")
+                raise _unavailable(f"{url} returned HTTP {response.status_code}")
             for block in response.iter_bytes():
                 left -= len(block)
                 if left < 0:
                     break
                 file.write(block)
     except httpx2.HTTPError as error:
-        raise _UnfetchedError(f"{url} cannot be downloaded ({type(error).__name__})") from error
+        raise _unavailable(f"{url} cannot be downloaded ({type(error).__name__})") from error
     if left or blake3_of(path) != published.blake3:
-        raise _UnfetchedError(f"{url} is not the published file")
+        raise _unavailable(f"{url} is not the published file")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import ENCODED_CHARACTERS, MINILM, EncodedText, words_of
+from xkg.embeddings.base import ENCODED_CHARACTERS, MINILM, EncodedText, word_sums
 from xkg.embeddings.onnx_weights import in_hub_cache
 from xkg.embeddings.published_weights import installed
 from xkg.errors import EmbeddingError
@@ -73,8 +73,9 @@ class SentenceTransformersEmbedder:
             vector = output["sentence_embedding"].float().cpu().numpy()
             hidden = output["token_embeddings"][output["attention_mask"].bool()].float().cpu().numpy()
             encoding = tokenizer(_readable(text), truncation=True, max_length=len(hidden), return_offsets_mapping=True)
-            words, codes = words_of(text, hidden, encoding.word_ids(), encoding["offset_mapping"])
-            readings.append(EncodedText(vector / max(float(np.linalg.norm(vector)), 1e-12), words, codes))
+            found = word_sums(text, hidden, encoding.word_ids(), encoding["offset_mapping"])
+            unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
+            readings.append(EncodedText(unit, found.words, found.codes))
         return readings
 
     def _encoded(self, texts: Sequence[str], **how: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 _CACHED_WORDS = 1 << 16
@@ -96,9 +96,6 @@ class WordPiece:
         pieces.word_ids.append(None)
         pieces.offsets.append((0, 0))
         return pieces
-
-    def encode_batch(self, texts: Sequence[str]) -> list[Pieces]:
-        return [self.encode(text) for text in texts]
 
     def _split(self, text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
         """Yields each normalised word with the spans of its characters in `text`. Added tokens are matched first and

@@ -1,6 +1,5 @@
 """The engine for a single machine. Each process runs one item at a time; if a process dies, only its item fails."""
 
-import itertools
 import multiprocessing
 import os
 import signal
@@ -13,15 +12,12 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic
 
 from xkg.engine.engine import Failure, Item, Opened, Result, Site, Work, WorkFailed
-from xkg.operating_system import largest_memory
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
-ITEMS_OF_A_PROCESS = 25
-"""A process that has grown is replaced after this many items, because it does not return memory to the system."""
-MOST_ITEMS_OF_A_PROCESS = 500
-_GROWN = 64_000_000  # growth in bytes since its first item
+ITEMS_OF_A_PROCESS = 50
+"""A process is replaced after this many items, because it does not return memory to the system."""
 _END_SECONDS = 20
 _STARTING = threading.Lock()
 
@@ -37,13 +33,12 @@ class LocalEngine:
 
 
 class LocalWorker(Generic[Item, Result]):
-    """A worker process. The process starts with the first item, and is replaced if it dies or grows too large."""
+    """A worker process. The process starts with the first item, and is replaced if it dies or has run many items."""
 
     def __init__(self, work: Work[Item, Result]) -> None:
         self._work = work
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
-        self._leaving: list[BaseProcess] = []
 
     def run(self, item: Item, notify: Callable[[object], None]) -> Result:
         """See `Worker.run`."""
@@ -61,22 +56,16 @@ class LocalWorker(Generic[Item, Result]):
                     raise value.raised()
                 return value  # type: ignore[no-any-return]
         except (EOFError, OSError) as error:
-            process = self._leave()
-            code = None if process is None else _exit_code(process)
+            code = self._leave()
             how = f"signal {-code}, perhaps out of memory" if code is not None and code < 0 else f"code {code}"
             raise WorkFailed(f"the worker process ended ({how}); run again to continue") from error
 
     def stop(self) -> None:
-        for process in (*self._leaving, self._process):
-            if process is not None and process.is_alive():
-                process.terminate()
+        if (process := self._process) is not None and process.is_alive():
+            process.terminate()
 
     def close(self) -> None:
-        if self._process is not None:
-            self._leave()
-        for process in self._leaving:
-            _exit_code(process)
-        self._leaving.clear()
+        self._leave()
 
     def _started(self) -> Connection:
         if self._pipe is not None:
@@ -90,23 +79,17 @@ class LocalWorker(Generic[Item, Result]):
         other.close()
         return self._pipe
 
-    def _leave(self) -> "BaseProcess | None":
-        """Lets the process end by itself while the next process runs."""
-        process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
-        if pipe is not None:
-            pipe.close()
-        if process is not None:
-            self._leaving = [each for each in self._leaving if each.is_alive()] + [process]
-        return process
-
-
-def _exit_code(process: "BaseProcess") -> int | None:
-    """Returns the exit code of a process that has ended or is about to end."""
-    process.join(_END_SECONDS)
-    if process.is_alive():
-        process.kill()
-        process.join()
-    return process.exitcode
+    def _leave(self) -> int | None:
+        """Lets the process end, and returns its exit code."""
+        if self._process is None or self._pipe is None:
+            return None
+        self._pipe.close()
+        self._process.join(_END_SECONDS)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        code, self._process, self._pipe = self._process.exitcode, None, None
+        return code
 
 
 def _context(imports: tuple[str, ...]) -> Any:
@@ -139,14 +122,9 @@ def _work(work: Work[Any, Any], pipe: Connection, environment: Mapping[str, str]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles the interrupt and ends this process
     signal.signal(signal.SIGTERM, _stop)
     opened = Opened(work, Site(lambda event: pipe.send(("event", event))))
-    first = 0
     try:
-        for count in itertools.count(1):
-            result = opened.do(pipe.recv())
-            now = largest_memory()
-            first = first or now
-            grown = count >= ITEMS_OF_A_PROCESS and now - first > _GROWN
-            pipe.send(("last" if grown or count >= MOST_ITEMS_OF_A_PROCESS else "result", result))
+        for left in reversed(range(ITEMS_OF_A_PROCESS)):
+            pipe.send(("result" if left else "last", opened.do(pipe.recv())))
     except (EOFError, OSError, SystemExit):
         return  # the parent has finished or died
     finally:

@@ -45,10 +45,6 @@ def source_version() -> str:
     return f"{__version__} (source {digest.hexdigest()[:12]})"
 
 
-def token_mode() -> bool:
-    return os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
-
-
 class Service:
     """An actor for one of the work's services. The actor refuses calls from attempts that are over, so an abandoned
     process cannot change anything."""
@@ -161,7 +157,7 @@ def node_folder(job: Job) -> Path:
 def unfit(job: Job) -> str | None:
     """Returns the reason, in one line, why this node cannot run a job, or None if it can."""
     where = ray.util.get_node_ip_address()
-    if not token_mode():
+    if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
         return (
             f"node {where} was started without token authentication; set RAY_AUTH_MODE=token and the token in the "
             "environment of `ray start` on every node"

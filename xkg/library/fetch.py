@@ -18,7 +18,7 @@ def fetch(kg: Path, place: str, name: str) -> PaperBundle:
     """Returns the library's version of the paper with the given id or title. Its levels are the library's claims. May
     raise `UnknownIdError`, `AmbiguousIdError`, `UnreachableError` or `UnsafeInputError`."""
     place = whole_address(place)
-    with Seen(kg, place) as seen, closing(open_place(place, kg / FOLDER)) as library, _scratch(seen) as folder:
+    with Seen(kg, place) as seen, closing(open_place(place, kg / FOLDER)) as library:
         at = open_head(library, seen)
         if at.data is None:
             raise UnknownIdError(
@@ -26,9 +26,6 @@ def fetch(kg: Path, place: str, name: str) -> PaperBundle:
             )
         row = named(files_of(library), at.head, name, library.name)
         [version, *_] = row.versions
-        data = [download(library, package, Path(folder)).read_bytes() for package in version.packages]
+        with tempfile.TemporaryDirectory(dir=seen.folder) as folder:
+            data = [download(library, package, Path(folder)).read_bytes() for package in version.packages]
         return contents((part for each in data for part in unpack(each)), row.paper, version, library.name).bundle
-
-
-def _scratch(seen: Seen) -> "tempfile.TemporaryDirectory[str]":
-    return tempfile.TemporaryDirectory(dir=seen.folder)

@@ -42,8 +42,6 @@ class GitPlace(Place):
         self._folder = cache / f"{sha256(self._address.encode()).hexdigest()[:16]}.git"
         self._waiting: dict[str, bytes] = {}
         self._commit: str | None = None
-        self._reader: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
         if not self._folder.is_dir():
             private_folder(cache)
             self._git("init", "--quiet", "--bare", str(self._folder), bare=False)
@@ -64,29 +62,14 @@ class GitPlace(Place):
         if path in self._waiting:
             yield self._waiting[path][start : start + most]
             return
-        with self._lock:  # the lock covers one request and its response
-            if self._reader is None:
-                self._reader = subprocess.Popen(
-                    ["git", "-C", str(self._folder), "cat-file", "--batch"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                    env=_environment(),
-                )
-            assert self._reader.stdin is not None
-            assert self._reader.stdout is not None
-            self._reader.stdin.write(f"{self._commit}:{path}\n".encode())
-            self._reader.stdin.flush()
-            answer = self._reader.stdout.readline().split()
-            if len(answer) != 3 or answer[1] != b"blob":
-                self._end_reader()
-                raise FileNotFoundError(path)
-            size = int(answer[2])
-            if size > start + most:
-                self._end_reader()
-                raise InputError(f"{path} in {self.name} is larger than the library's index says; ask its maintainer")
-            data = self._reader.stdout.read(size + 1)[:-1]
-        yield data[start : start + most]
+        command = ["git", "-C", str(self._folder), "cat-file", "blob", f"{self._commit}:{path}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment()) as reader:
+            assert reader.stdout is not None
+            data = reader.stdout.read(start + most)
+            reader.kill()
+        if not data:
+            raise FileNotFoundError(path)
+        yield data[start:]
 
     def write(self, path: str, data: bytes) -> None:
         self._waiting[path] = data
@@ -107,16 +90,6 @@ class GitPlace(Place):
         if re.search(r"rejected|cannot lock ref|failed to update ref|stale info|fetch first|non-fast-forward", said):
             return False
         raise InputError(f"{self.name} cannot be written: {_last_line(said)}; check the address and your access rights")
-
-    def close(self) -> None:
-        with self._lock:
-            self._end_reader()
-
-    def _end_reader(self) -> None:
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.kill()
-            reader.communicate()
 
     def _git(self, *arguments: str, given: bytes = b"", bare: bool = True) -> bytes:
         ran, said = self._run(*arguments, given=given, bare=bare)

@@ -63,7 +63,7 @@ class Version(Value):
     @property
     def proof(self) -> int:
         """The sum of the ranks of the version's claimed levels."""
-        return sum(Level(name).rank * count for name, count in self.levels.items() if name in set(Level))
+        return sum(rank_of(name) * count for name, count in self.levels.items())
 
 
 class Row(Value):
@@ -105,6 +105,11 @@ class Head(Value):
 
 _CHUNK_ROWS = TypeAdapter(tuple[Row, ...])
 _NAMES = TypeAdapter(tuple[Sha256, ...])
+
+
+def rank_of(level: str) -> int:
+    """The rank of a claimed level; 0 for an unknown level."""
+    return Level(level).rank if level in set(Level) else 0
 
 
 def path_of(name: str) -> str:
@@ -201,8 +206,7 @@ class Files:
     ) -> Iterator[Row]:
         """Yields the log entries from number `entry` on. Chunks are read with `each`, which may be a pool's `map`."""
         whole = -(-head.entries // CHUNK)
-        if len(head.nodes) * CHUNKS + len(head.chunks) != whole:
-            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
+        _require_length(len(head.nodes) * CHUNKS + len(head.chunks), whole)
 
         def rows(position: int) -> Sequence[Row]:
             node, place = divmod(position, CHUNKS)
@@ -238,14 +242,12 @@ class Files:
 
     def _chunk(self, name: str, length: int) -> Sequence[Row]:
         rows: Sequence[Row] = self._value(_CHUNK_ROWS, name, "a part of the log")
-        if len(rows) != length:
-            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
+        _require_length(len(rows), length)
         return rows
 
     def _names(self, name: str) -> Sequence[str]:
         names: Sequence[str] = self._value(_NAMES, name, "a part of the log")
-        if len(names) != CHUNKS:
-            raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
+        _require_length(len(names), CHUNKS)
         return names
 
     def _value(self, kind: "type[V] | TypeAdapter[Any]", name: str, what: str) -> Any:
@@ -259,6 +261,11 @@ class Files:
         name = hashlib.sha256(packed).hexdigest()
         self.new[name] = packed
         return name
+
+
+def _require_length(length: int, stated: int) -> None:
+    if length != stated:
+        raise UnsafeInputError("the library's log and head specify different lengths; ask the library's maintainer")
 
 
 def _digest(key: str) -> str:

@@ -24,18 +24,16 @@ def open_place(place: str, cache: Path) -> Place:
         return GitPlace(place.removeprefix("git+"), cache)
     if scheme in ("", "file"):
         return FolderPlace(Path(place.removeprefix("file://")).expanduser())
-    try:
-        import fsspec
-    except ImportError as error:
-        raise MissingExtraError("s3" if scheme == "s3" else "library", f"a library at {scheme}://") from error
     if scheme in ("http", "https"):
         return WebPlace(place)
     try:
         return ObjectPlace(place) if scheme == "s3" else OtherPlace(place)
     except ImportError as error:
-        if scheme == "s3":
-            raise MissingExtraError("s3", "a library at s3://") from error
+        if scheme == "s3" or error.name == "fsspec":
+            raise MissingExtraError("s3" if scheme == "s3" else "library", f"a library at {scheme}://") from error
         raise InputError(f"a library at {scheme}:// needs a package that is not installed: {error}") from error
     except ValueError as error:
-        known = ", ".join(sorted(fsspec.available_protocols())[:40])
+        from fsspec import available_protocols
+
+        known = ", ".join(sorted(available_protocols())[:40])
         raise InputError(f"{scheme}:// is not the address of a library; use a folder, or one of {known}") from error

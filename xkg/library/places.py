@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -220,66 +219,55 @@ class WebPlace(Place):
     """A read-only web server. Redirects are not followed."""
 
     def __init__(self, place: str) -> None:
-        import aiohttp
-        import fsspec
+        import httpx2
 
         self.name = shown(place)
         self._root = place.rstrip("/")
-        self._errors = (aiohttp.ClientError, TimeoutError)
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
-        client = {"timeout": timeout, "auto_decompress": False}
-        self._files = fsspec.filesystem(
-            "http", client_kwargs=client, allow_redirects=False, skip_instance_cache=True, use_listings_cache=False
-        )
+        self._web = httpx2.Client(timeout=httpx2.Timeout(30, connect=10), headers={"Accept-Encoding": "identity"})
+        self._failed = httpx2.HTTPError
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
-        with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
-            passed_over = start if file.r.status == 200 else 0
-            # Reading at the end of the file would cost another round trip to fsspec's thread.
-            while most > 0 and not file.r.content.at_eof() and (piece := file.read(_PIECE)):
-                skipped = min(passed_over, len(piece))
-                passed_over -= skipped
-                if piece := piece[skipped:]:
-                    most -= len(piece)
-                    yield piece
+        with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as answer:
+            skipped = start if answer.status_code == 200 else 0  # the server does not support ranges
+            for piece in answer.iter_raw():
+                yield piece[skipped:]
+                most -= max(0, len(piece) - skipped)
+                skipped = max(0, skipped - len(piece))
+                if most <= 0:
+                    return
 
     def head(self) -> tuple[bytes | None, Any]:
-        known = {"If-None-Match": self.known[0]} if self.known is not None else {}
         try:
-            with self._answer(HEAD, known) as file:
-                if file.r.status == 304 and self.known is not None:
+            with self._answer(HEAD, {"If-None-Match": self.known[0]} if self.known else {}) as answer:
+                if answer.status_code == 304 and self.known:
                     return self.known[1], self.known[0]
-                pieces = iter(partial(file.read, _PIECE), b"")
-                return b"".join(_in_time(pieces, HEAD, MOST_HEAD, CLOCK)), file.r.headers.get("ETag")
+                return b"".join(_in_time(answer.iter_raw(), HEAD, MOST_HEAD, CLOCK)), answer.headers.get("ETag")
         except FileNotFoundError:
             return None, None
 
     @contextmanager
     def _answer(self, path: str, headers: Mapping[str, str]) -> Iterator[Any]:
         url = f"{self._root}/{path}"
-        sent = {"Accept-Encoding": "identity", **headers}
-        with self._translated(url), self._files.open(url, "rb", block_size=0, size=1, headers=sent) as file:
-            if file.r.status not in (200, 206, 304):
-                where = file.r.headers.get("Location", "another address")
-                raise InputError(
-                    f"{url} redirects to {where[:200]}, which xkg does not follow; use that address if you trust it"
-                )
-            yield file
-
-    @contextmanager
-    def _translated(self, url: str) -> Iterator[None]:
         try:
-            yield
-        except self._errors as error:
-            status = getattr(error, "status", None)
-            if status is not None and 400 <= status < 500 and status not in (408, 425, 429):
-                raise InputError(f"{url} returned {status}; check the address of the library") from error
+            with self._web.stream("GET", url, headers=headers) as answer:
+                status = answer.status_code
+                if status == 404:
+                    raise FileNotFoundError(url)
+                if answer.has_redirect_location:
+                    where = answer.headers["Location"][:200]
+                    raise InputError(
+                        f"{url} redirects to {where}, which xkg does not follow; use that address if you trust it"
+                    )
+                if 400 <= status < 500 and status not in (408, 425, 429):
+                    raise InputError(f"{url} returned {status}; check the address of the library")
+                if status not in (200, 206, 304):
+                    raise OSError(f"the server returned {status}")
+                yield answer
+        except self._failed as error:
             raise OSError(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        session = self._files._session
-        if session is not None:
-            self._files.close_session(self._files.loop, session)
+        self._web.close()
 
 
 def patiently(
@@ -329,48 +317,53 @@ def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
 def read_file(place: Place, name: str, clock: Clock = CLOCK) -> bytes:
     """Reads a file named by the hash of its bytes. Raises `UnsafeInputError` if the hash differs, `UnreachableError` if
     the file is missing, and the same errors as `read`."""
-    try:
+    with _present(place, name):
         data = read(place, path_of(name), MOST_NODE, clock)
-    except FileNotFoundError as error:
-        raise UnreachableError(
-            f"{place.name} lacks {path_of(name)}; try again later, or ask the library's maintainer"
-        ) from error
     if hashlib.sha256(data).hexdigest() != name:
-        raise UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask the library's maintainer")
+        raise _damaged(place, name)
     return data
 
 
 def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK) -> Path:
     """Downloads a package into `folder` and returns the path of the downloaded file. Resumes an interrupted download.
     Raises the same errors as `read_file`."""
-    target, partial = folder / package.name, folder / f"{package.name}.part"
+    path, target, partial = path_of(package.name), folder / package.name, folder / f"{package.name}.part"
     if target.exists():
         return target
+    partial.touch()
+
+    def there() -> int:
+        return partial.stat().st_size
 
     def attempt() -> None:
-        with partial.open("ab") as file:
-            start = file.tell()
-            if start < package.size:
-                pieces = place.pieces(path_of(package.name), start, package.size - start + 1)
-                for piece in _in_time(pieces, path_of(package.name), package.size - start, clock):
-                    file.write(piece)
-        if (there := partial.stat().st_size) < package.size:
-            raise OSError(f"the transfer stopped at {there} of {package.size} bytes")
+        if (left := package.size - there()) > 0:
+            with partial.open("ab") as file:
+                file.writelines(_in_time(place.pieces(path, there(), left + 1), path, left, clock))
+        if there() < package.size:
+            raise OSError(f"the transfer stopped at {there()} of {package.size} bytes")
 
+    with _present(place, package.name):
+        patiently(place, attempt, clock, there)
+    with partial.open("rb") as file:
+        is_whole = hashlib.file_digest(file, "sha256").hexdigest() == package.name
+    if not is_whole:
+        partial.unlink()  # otherwise, the next attempt would resume from this damaged file
+        raise _damaged(place, package.name)
+    return partial.replace(target)
+
+
+@contextmanager
+def _present(place: Place, name: str) -> Iterator[None]:
     try:
-        patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
+        yield
     except FileNotFoundError as error:
         raise UnreachableError(
-            f"{place.name} lacks {path_of(package.name)}; try again later, or ask the library's maintainer"
+            f"{place.name} lacks {path_of(name)}; try again later, or ask the library's maintainer"
         ) from error
-    with partial.open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
-            partial.replace(target)
-            return target
-    partial.unlink()  # otherwise, the next attempt would resume from this damaged file
-    raise UnsafeInputError(
-        f"{path_of(package.name)} in {place.name} does not match its name; ask the library's maintainer"
-    )
+
+
+def _damaged(place: Place, name: str) -> UnsafeInputError:
+    return UnsafeInputError(f"{path_of(name)} in {place.name} does not match its name; ask the library's maintainer")
 
 
 def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from xkg.errors import AmbiguousIdError, UnknownIdError
-from xkg.library.layout import Files, Head, Row
+from xkg.library.layout import Files, Head, Row, rank_of
 from xkg.model import Level, paper_id, slug
 from xkg.text.arxiv_id import arxiv_id
 from xkg.text.doi import canonical_doi
@@ -43,9 +43,5 @@ def chosen(rows: Sequence[Row], topic: str = "", level: Level | None = None) -> 
         row
         for row in rows
         if (not words or words <= {word for text in (row.title, *row.names) for word in slug(text).split("-")})
-        and (level is None or any(_rank(name) >= level.rank for name in row.versions[0].levels))
+        and (level is None or any(rank_of(name) >= level.rank for name in row.versions[0].levels))
     ]
-
-
-def _rank(name: str) -> int:
-    return Level(name).rank if name in set(Level) else 0

@@ -89,8 +89,7 @@ class ChatCompletions:
             if self._closed:
                 raise ModelUnavailableError(CLOSED)
             loop = self._started()
-            answer = self._answer(request.model, request.messages, request.schema, request.temperature)
-            future = asyncio.run_coroutine_threadsafe(answer, loop)
+            future = asyncio.run_coroutine_threadsafe(self._answer(request), loop)
         try:
             return future.result()
         except concurrent.futures.CancelledError:
@@ -142,14 +141,12 @@ class ChatCompletions:
             self._thread.start()
         return self._loop
 
-    async def _answer(
-        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
-    ) -> Reply:
+    async def _answer(self, request: Request) -> Reply:
         start = time.monotonic()
         patience, failures = Patience(self._patience, self._clock), 0
         while True:
             try:
-                reply = await self._complete(model, messages, schema, temperature, repeated=failures == 1)
+                reply = await self._complete(request, repeated=failures == 1)
                 return replace(reply, seconds=time.monotonic() - start)
             except _PassingError as error:
                 failures += 1
@@ -158,23 +155,17 @@ class ChatCompletions:
                     raise ModelUnavailableError(patience.give_up(str(error), error.pause)) from None
             await self._clock.sleep_async(pause)
 
-    async def _complete(
-        self,
-        model: str,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        temperature: float | None,
-        *,
-        repeated: bool,
-    ) -> Reply:
+    async def _complete(self, request: Request, *, repeated: bool) -> Reply:
         """Changes the request's shape until the endpoint accepts it, and remembers the accepted shape."""
         import openai
 
+        model, temperature = request.model, request.temperature
         accepted = self._accepted.get(model, Accepted())
         first: Reply | None = None
         while True:
             try:
-                reply = await self._attempt(model, accepted.body(messages, schema, temperature, self._parameters))
+                body = accepted.body(request.messages, request.schema, temperature, self._parameters)
+                reply = await self._attempt(model, body)
             except openai.APIStatusError as error:
                 other = accepted.after(error, temperature, repeated=repeated)
                 if other is None:

@@ -18,7 +18,7 @@ from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableEr
 from xkg.llm.chat_completions import PATIENCE
 from xkg.llm.endpoint import CLOSED, Endpoint, Reply, Request
 from xkg.llm.endpoints import endpoints, reports_dollars
-from xkg.llm.ledger import CallLedger, Ledger, Question, answer_key
+from xkg.llm.ledger import Ledger, Question, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm.prompt import Prompt, Role, shown_later
@@ -135,7 +135,7 @@ class LanguageModel:
         notify: Callable[[Call], None] = lambda _: None,
         *,
         patience: float = PATIENCE,
-        ledger: CallLedger | None = None,
+        ledger: Ledger | None = None,
         turn: Callable[[], AbstractContextManager[object]] | None = None,
         once: Callable[[bytes], AbstractContextManager[object]] = lambda _: nullcontext(),
         without_key: str = "",

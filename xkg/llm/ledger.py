@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from xkg.errors import BudgetError, ConfigError, StoreError
 from xkg.files import private_folder
@@ -93,30 +93,6 @@ def answer_key(
     decides = [model, [(m["role"], m["content"]) for m in messages], schema, draw]
     content = json.dumps(decides if temperature is None else [*decides, temperature], sort_keys=True)
     return hashlib.sha256(content.encode()).digest()
-
-
-class CallLedger(Protocol):
-    """The interface of `Ledger`, which may be local or on another machine."""
-
-    def close(self) -> None: ...
-
-    def answer(self, key: bytes) -> Reply | None: ...
-
-    def begin(
-        self, question: Question, dollars: float | None, limit: float | None, total_limit: float | None = None
-    ) -> int: ...
-
-    def end(self, call: int, question: Question, key: bytes, reply: Reply) -> Reply: ...
-
-    def fail(self, call: int, question: Question, seconds: float) -> None: ...
-
-    def reuse(self, question: Question, key: bytes) -> None: ...
-
-    def reject(self, key: bytes) -> None: ...
-
-    def forget(self, keys: Iterable[bytes]) -> None: ...
-
-    def spent(self, paper: str) -> float | None: ...
 
 
 class Ledger:

@@ -96,7 +96,7 @@ class EnvironmentMaker(Protocol):
 
     def make(
         self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        imports: Mapping[str, Sequence[str]] | Iterable[str],
         requirements: Sequence[str] = (),
         written: str | None = None,
         declared: Sequence[str] = (),

@@ -14,11 +14,10 @@ from xkg.value import Value
 
 MOST_FILES = 20
 FILE_BYTES, ALL_BYTES = 1 << 20, 4 << 20
-OUTPUT_BYTES = 64 << 10
-"""Maximum number of bytes returned from the start of the output, and also from the end."""
-ENDLESS_BYTES = 64 << 20
+OUTPUT_CHARACTERS = 128 << 10
+"""Maximum length of the output; only its end is returned."""
 _GRACE_SECONDS = 10
-_OUTPUT_KB = (4 * OUTPUT_BYTES + 2 * ALL_BYTES) >> 10
+_OUTPUT_KB = (4 * OUTPUT_CHARACTERS + 2 * ALL_BYTES) >> 10
 
 
 class LeftFile(Value):
@@ -43,7 +42,7 @@ class ScriptRun(Value):
 
 
 class _Report(Value):
-    ended: Literal["exited", "timeout", "output"]
+    ended: Literal["exited", "timeout"]
     exit_code: int | None
     files: tuple[LeftFile, ...] = Field(max_length=MOST_FILES)
     others: tuple[LeftOut, ...] = Field(max_length=100)
@@ -60,8 +59,6 @@ def run_script(
         "name": name,
         "script": script,
         "seconds": limits.seconds,
-        "output_bytes": OUTPUT_BYTES,
-        "endless": ENDLESS_BYTES,
         "most_files": MOST_FILES,
         "file_bytes": FILE_BYTES,
         "all_bytes": ALL_BYTES,
@@ -85,15 +82,11 @@ def run_script(
         report = _Report.model_validate_json(last if outcome.ok else "")
     except ValueError:  # the script or a limit killed the reporting program
         ended: Ended = "killed" if outcome.ended == "exited" else outcome.ended
-        stopped = {"ended": ended, "exit_code": None, "output": _bounded(outcome.output)}
+        stopped = {"ended": ended, "exit_code": None, "output": outcome.output[-OUTPUT_CHARACTERS:]}
         return ScriptRun(outcome=outcome.model_copy(update=stopped))
-    update: dict[str, object] = {"ended": report.ended, "exit_code": report.exit_code, "output": _bounded(output)}
+    update: dict[str, object] = {"ended": report.ended, "exit_code": report.exit_code}
+    update["output"] = output[-OUTPUT_CHARACTERS:]
     if report.exit_code is not None and report.exit_code < 0:
         update |= {"ended": "killed", "exit_code": 128 - report.exit_code}
     ran = outcome.model_copy(update=update)
     return ScriptRun(outcome=ran, files=report.files, left_out=report.others, more=report.more)
-
-
-def _bounded(output: str) -> str:
-    """Truncates output that exceeds the limit because the script bypassed the program that enforces the limit."""
-    return output[-2 * OUTPUT_BYTES - 100 :]

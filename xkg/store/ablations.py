@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from xkg.errors import InputError
-from xkg.files import read_regular, write_whole
+from xkg.files import read_regular, write_export
 from xkg.model import Ablation
 from xkg.store.hashed_files import HashedFiles
 
@@ -29,14 +29,7 @@ def export(folder: Path, ablations: Iterable[Ablation]) -> Path | None:
     """Writes the measurements into an export folder. Returns the file, or None if there are no measurements. Raises
     `InputError` if the file cannot be written."""
     data = _FILES.data(ablations)
-    path = folder / EXPORTED
-    if data is None:
-        return None
-    try:
-        write_whole(path, data)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
-    return path
+    return None if data is None else write_export(folder / EXPORTED, data)
 
 
 def exported(folder: Path) -> tuple[Ablation, ...]:

@@ -89,17 +89,8 @@ def sha256(bundle: PaperBundle) -> str:
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Omit these fields if they are empty, so that bundles from versions without these fields keep their hashes.
-    later = ("reference", "stars", "archived", "default_branch", "file_licenses", "license_texts")
-    ofs = [(node, name) for node in fields["repositories"] for name in later]
-    ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]
-    for node, name in ofs:
-        if node[name] in (None, {}):
-            del node[name]
     for node in fields["code"]:
         del node["attested"]
-        if not node["attestations"]:
-            del node["attestations"]
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from xkg.attestations.bundles import attach, detach, proven_as, received
 from xkg.errors import CorruptStoreError, InputError
-from xkg.files import read_regular, write_whole
+from xkg.files import read_regular, write_export
 from xkg.model import Code, Level, PaperBundle, slug
 from xkg.store import bundles as bundle_files
 from xkg.store.ablations import EXPORTED
@@ -114,25 +114,9 @@ def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["pe
     Raises `InputError` if the folder cannot be written."""
     paths = []
     for bundle in papers:
-        path = folder / _name(bundle, form)
         data = peer_bytes(bundle) if form == "peer" else bundle_files.serialise(bundle)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_whole(path, data)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
-        paths.append(path)
+        paths.append(write_export(folder / _name(bundle, form), data))
     return paths
-
-
-def write_file(path: Path, pieces: Iterable[str]) -> Path:
-    """Writes a file atomically, creating its folder if necessary. Raises `InputError` if it cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, "".join(pieces).encode())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
-    return path
 
 
 def _name(bundle: PaperBundle, form: str) -> str:

@@ -1,6 +1,6 @@
 """Stores newly built papers as bundle files if the graph's server is unreachable, so that they can be sent later."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from xkg.errors import StoreError
@@ -18,9 +18,8 @@ def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
     try:
         private_folder(folder)
         for bundle in built:
-            earlier = [path for path, paper in _papers(folder) if paper == bundle.paper.id]
             new = bundles.write(folder, bundle).name
-            for path in earlier:
+            for path in folder.glob(f"{new.rpartition('-')[0]}-*.json"):  # all states of this paper
                 if path.name != new:
                     path.unlink(missing_ok=True)
     except OSError as error:
@@ -30,11 +29,3 @@ def enqueue(kg: Path, built: Sequence[PaperBundle]) -> None:
 def waiting(kg: Path) -> list[Path]:
     """Returns the files of papers waiting to be sent, oldest first."""
     return sorted((kg / FOLDER).glob("[!.]*.json"), key=lambda path: (path.stat().st_mtime_ns, path.name))
-
-
-def _papers(folder: Path) -> Iterator[tuple[Path, str]]:
-    for path in folder.glob("[!.]*.json"):
-        try:
-            yield path, bundles.read(path).paper.id
-        except StoreError:
-            continue  # the damage will be reported when the file is sent

@@ -8,7 +8,7 @@ import errno
 import json
 import math
 import re
-from collections import Counter
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -162,20 +162,14 @@ def _load(path: Path) -> Object:
         if error.errno == errno.EFBIG:
             raise UnsafeInputError(f"{path}: {error.strerror}; leave it out") from error
         raise _Wrong(f"cannot be read ({error.strerror})") from error
-    if not data.strip():
-        raise _Wrong("is empty")
     try:
         value = json.loads(
             data.decode("utf-8-sig"), object_pairs_hook=_object, parse_constant=_constant, parse_float=_float
         )
-    except UnicodeDecodeError as error:
-        raise _Wrong(f"is not UTF-8 (byte {error.start})") from error
-    except json.JSONDecodeError as error:
-        raise _Wrong(f"is not complete JSON (line {error.lineno}: {error.msg})") from error
     except RecursionError as error:
         raise _Wrong(f"is nested deeper than {_MAX_NESTING} levels") from error
-    except ValueError as error:  # Python refuses integers with too many digits
-        raise _Wrong("contains a number that is too long") from error
+    except ValueError as error:  # also for text that is not UTF-8, and for integers with too many digits
+        raise _Wrong(f"is not complete JSON ({str(error)[:200]})") from error
     _bound_nesting(value)
     if not isinstance(value, dict):
         raise _Wrong(f"contains {_kind(value)} instead of an object")
@@ -185,8 +179,7 @@ def _load(path: Path) -> Object:
 def _object(pairs: list[tuple[str, Any]]) -> Object:
     value = dict(pairs)
     if len(value) < len(pairs):
-        (key, _), *_ = (Counter(key for key, _ in pairs) - Counter(value.keys())).items()
-        raise _Wrong(f"repeats the key {key!r} in one object")
+        raise _Wrong(f"repeats a key in the object with the keys {', '.join(value)[:200]}")
     return value
 
 
@@ -351,15 +344,10 @@ def _texts(value: Object, key: str, where: str) -> list[str]:
 
 
 def _weight(value: Object, where: str) -> float:
-    weight = value.get("weight")
-    if weight is None:
-        return 1.0
-    if isinstance(weight, bool) or not isinstance(weight, (int, float)):
-        raise _Wrong(f"{where}weight is {_kind(weight)}, not a number")
-    try:
-        return float(weight)
-    except OverflowError as error:
-        raise _Wrong(f"{where}weight is too large") from error
+    weight = 1.0 if value.get("weight") is None else value["weight"]
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or abs(weight) > sys.float_info.max:
+        raise _Wrong(f"{where}weight is not a number in the range of floats")
+    return float(weight)
 
 
 def _kind(value: Any) -> str:

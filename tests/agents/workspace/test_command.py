@@ -97,7 +97,7 @@ def test_nothing_is_known_of_lines_that_no_process_looked_for(workspace: Workspa
     assert result.gave_up
 
 
-@pytest.mark.parametrize("name", ["awaited_lines", "network_record", "no_gpu"])
+@pytest.mark.parametrize("name", ["line_trace", "network_record", "no_gpu"])
 def test_what_processes_import_first_has_no_annotation_that_older_pythons_cannot_evaluate(name: str) -> None:
     tree = ast.parse(guest_source(name), feature_version=(3, 7))
     if any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body):

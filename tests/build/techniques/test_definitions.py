@@ -69,3 +69,11 @@ def test_pointers_to_figures_do_not_lead_a_definition(tmp_path: Path) -> None:
         "Each gauge is multiplied by a window of ten samples."
     )
     assert definition(tmp_path, "Gauge filtering", method).startswith("Each gauge is multiplied")
+
+
+def test_a_label_is_not_a_definition(tmp_path: Path) -> None:
+    method = (
+        "### Gauge filtering by medians\n\n**Algorithm.**\n\n#### Window choice\n\n"
+        "The window choice sets the widest window to one hour, by a grid search over ten widths."
+    )
+    assert definition(tmp_path, "Gauge filtering by medians", method).startswith("The window choice sets")

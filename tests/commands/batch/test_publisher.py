@@ -134,12 +134,6 @@ def test_one_id_is_published_in_the_order_in_which_it_was_built(batch: Batch) ->
     assert batch.stored() == {"title:a": later}
 
 
-def test_a_graph_that_cannot_be_written_fails_its_papers_and_ends_nothing(batch: Batch) -> None:
-    batch.settings.kg.write_text("not a folder")
-    outcomes = batch.publish(paper("title:a", "The first of the papers"), paper("title:b", "The second of the papers"))
-    assert [type(outcome) for outcome in outcomes.values()] == [StoreError] * 2
-
-
 def test_what_was_embedded_elsewhere_is_known_here(settings: Settings) -> None:
     each = paper("title:a", "The first of the papers")
     text, vector = "a text that no other has", np.full((1, 384), 0.5, dtype=np.float32)

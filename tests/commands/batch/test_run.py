@@ -19,9 +19,8 @@ from tests.commands.test_claims import store_of
 from tests.neo4j_server import Neo4jServer
 from tests.timeless import timeless
 from xkg.build.stage_cache import StageReport
-from xkg.cli.display.batch import show
-from xkg.commands.batch.paper_list import PaperList, read_list
-from xkg.commands.batch.records import FILE, Records, Row
+from xkg.commands.batch.paper_list import read_list
+from xkg.commands.batch.records import FILE, Row
 from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
@@ -29,7 +28,6 @@ from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.engine.engine import BegunAgain, NoWorkerError
 from xkg.engine.local import LocalEngine
-from xkg.errors import StoreError
 from xkg.model import Level
 from xkg.store.graph_store import Link
 
@@ -281,33 +279,3 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     assert waited
     assert "is being built by one that died" in waited[0]
     assert ("is being built by one that died" in report.rows[0].reason) is (state == "failed")
-
-
-def test_the_report_says_how_many_techniques_are_hidden(
-    tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A repository without code for any would else look like a paper without techniques."""
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "other.py").write_text("def unrelated(n):\n    return n + 1\n")
-    corpus.write_text("Sorted.tex\tcode\n")
-    report = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
-    assert (report.rows[0].techniques, sum(report.rows[0].hidden.values())) == (0, 1)
-    show(report)
-    assert "0 techniques, 1 hidden (see `xkg show`)" in capsys.readouterr().out
-    again = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
-    assert again.rows[0].hidden == report.rows[0].hidden
-
-
-def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -> None:
-    chosen = settings(tmp_path / "kg")
-    only = PaperList(papers=read_list(corpus).papers[:1])
-    run(chosen, only, EngineHere())
-    (chosen.kg / FILE).write_text("{\n\x00")
-    assert states(run(chosen, only, EngineHere())) == {1: "unchanged"}  # the graph holds exactly that
-
-
-def test_a_list_of_records_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
-    records = Records(tmp_path)
-    (tmp_path / FILE).mkdir()
-    with pytest.raises(StoreError, match=r"Is a directory.*run the same command again"):
-        records.enter([])

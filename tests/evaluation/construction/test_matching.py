@@ -60,12 +60,6 @@ def test_weighted_quality_by_hand() -> None:
     assert plain.f1 == pytest.approx(4 / 7)
 
 
-def test_each_is_matched_once() -> None:
-    found = match([technique("Tent"), technique("tent")], [gold("Tent")], nothing_alike)
-    assert len(found.pairs) == 1
-    assert quality(found).precision == 0.5
-
-
 def test_a_component_below_its_gold_parent_at_any_depth() -> None:
     top, middle = technique("Top method"), technique("Middle", parent="title:p#Top method")
     below, beside = technique("Below", parent="title:p#Middle"), technique("Beside")

@@ -5,11 +5,10 @@ import pytest
 from inspect_ai import eval as inspect_eval
 
 from evaluation.construction import tasks
-from evaluation.construction.__main__ import main, measure
+from evaluation.construction.__main__ import measure
 from evaluation.construction.hierarchy import read_hierarchies
 from evaluation.construction.judgements import UNUSABLE
 from evaluation.inputs.graph import read_graph
-from evaluation.results.document import read
 from tests.evaluation.graphs import files
 from tests.evaluation.scripted_model import scripted
 
@@ -49,17 +48,6 @@ def test_pairs_are_judged_and_their_log_is_read(tmp_path: Path) -> None:
     assert values["technique-code pairs: exact"].value == 1.0
     assert values["technique-code pairs: exact"].source == "mockllm/model"
     assert results.problems == tuple(problems)
-
-
-def test_invalid_techniques_by_a_judge(tmp_path: Path) -> None:
-    folder = graph(tmp_path / "g")
-    answers = ["<verdict>valid</verdict>", "<verdict>valid</verdict>", "<verdict>invalid</verdict>"]
-    log = run(tasks.valid_techniques(str(folder)), tmp_path / "logs", *answers)
-    results_file = tmp_path / "r.json"
-    main(folder, judgements=[Path(log.location.removeprefix("file://"))], json=results_file)
-    values = {figure.name: figure.value for figure in read(results_file, "construction").figures}
-    assert values["invalid techniques before pruning"] == pytest.approx(1 / 3)
-    assert values["valid techniques"] == pytest.approx(2 / 3)
 
 
 def test_a_judge_finds_a_counterpart_that_names_do_not_show(tmp_path: Path) -> None:

@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from evaluation import refusals
 from evaluation.inputs.command import JsonFile, run_command
 from tests.conftest import ROOT
-from tests.evaluation.graphs import stored
-from xkg.errors import InputError
 
 MAINS = [file for file in (ROOT / "evaluation").rglob("*.py") if '__name__ == "__main__"' in file.read_text()]
 
@@ -58,10 +55,3 @@ def test_arguments_and_options_come_from_the_types_of_a_function(
         with pytest.raises(SystemExit) as ended:
             run_command(main)
         assert (capsys.readouterr().out.strip(), ended.value.code) == (told, status)
-
-
-def test_gold_of_another_graph_is_refused(tmp_path: Path) -> None:
-    gold = {"id": "a", "kind": "short", "query": "entropy", "gold": [["title:tent#of-another-graph"]]}
-    (tmp_path / "gold.jsonl").write_text(json.dumps(gold))
-    with pytest.raises(InputError, match="title:tent#of-another-graph"):
-        refusals.main([tmp_path / "gold.jsonl"], kg=stored(tmp_path))

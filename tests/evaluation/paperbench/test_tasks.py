@@ -6,9 +6,7 @@ from inspect_ai import eval as inspect_eval
 
 from evaluation.paperbench import gains, tasks
 from evaluation.results.document import Results, write
-from tests.evaluation.graphs import stored
 from tests.evaluation.scripted_model import answering, calling, scripted
-from xkg.errors import InputError
 
 EXAMPLE = Path(__file__).parents[3] / "evaluation" / "paperbench" / "example"
 
@@ -74,25 +72,6 @@ def test_papercoder_plans_analyses_and_writes_with_both_views(tmp_path: Path) ->
     assert only_score(log).value == 1.0
     assert only_score(log).metadata["files"] == ["k.py"]
     assert len(log.samples[0].metadata["problems"]) == 2
-
-
-def test_the_tools_of_the_graph_are_there_without_the_paper_itself(tmp_path: Path) -> None:
-    code = {"implementation": "def median_bandwidth(d): ...", "test": ""}
-    techniques = [{"name": "median heuristic", "description": "bandwidth", "code": code}]
-    titles = ("Kernel Methods", "A Short Account of Stein Variational Gradient Descent")
-    kg = stored(tmp_path, *({"paper_title": title, "techniques": techniques} for title in titles))
-    model = scripted(calling("search_techniques", query="median heuristic"), calling("submit", answer=""))
-    log = run(tasks.react_agent(str(EXAMPLE), kg=str(kg)), model, grader(""), tmp_path / "logs")
-    (found, *_) = [message.text for message in log.samples[0].messages if message.role == "tool"]
-    assert "Kernel Methods" in found
-    assert "Short Account" not in found
-
-
-def test_a_task_without_a_rubric_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "paper.md").write_text("# T")
-    (tmp_path / "blacklist.txt").write_text("https://github.com/a/b")
-    with pytest.raises(InputError, match=r"rubric\.json"):
-        tasks.react_agent(str(tmp_path))
 
 
 def results(folder: Path, name: str, **scores: float) -> Path:

@@ -22,13 +22,6 @@ def test_a_run_is_compared_with_the_file_that_it_replaces(tmp_path: Path) -> Non
         read(file, "another")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"measure": 3}', '{"measure": "m", "scores": {"s": {"a": "x"}}}', "\xff"])
-def test_what_holds_no_results_is_refused_by_name(tmp_path: Path, text: str) -> None:
-    (tmp_path / "r.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(InputError, match=r"r\.json"):
-        read(tmp_path / "r.json")
-
-
 def test_none_of_three_papers_leaves_room_for_some() -> None:
     figure = mean_figure("share", {"a": 0.0, "b": 0.0, "c": 0.0})
     assert figure.low == 0.0

@@ -67,14 +67,6 @@ def test_order_of_items_does_not_matter_and_swapping_turns_the_sign(before, now,
         assert p is None or 0 <= p <= 1
 
 
-@given(st.dictionaries(st.text("abc", min_size=1), st.floats(0, 1), min_size=2, max_size=9))
-def test_an_interval_lies_within_the_scores_and_about_their_mean(scores) -> None:
-    low, high = interval(scores)
-    assert low is not None
-    assert high is not None
-    assert min(scores.values()) - 1e-9 <= low <= high <= max(scores.values()) + 1e-9
-
-
 def test_the_interval_agrees_with_scipy() -> None:
     values = list(np.random.default_rng(3).normal(size=40))
     low, high = interval(by_paper(values))

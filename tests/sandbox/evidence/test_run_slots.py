@@ -1,4 +1,4 @@
-"""Places for runs: never more than there are, the cheapest next."""
+"""Places for runs: never more than there are."""
 
 import threading
 import time
@@ -7,33 +7,13 @@ from xkg.sandbox.evidence.run_slots import RunSlots, slots_for
 from xkg.sandbox.runner import Limits
 
 
-def test_the_cheapest_of_those_that_wait_is_next() -> None:
-    slots, order, began = RunSlots(1), [], threading.Barrier(4)
-
-    def run(seconds: float) -> None:
-        began.wait()
-        with slots.turn(seconds):
-            order.append(seconds)
-
-    with slots.turn(0):
-        threads = [threading.Thread(target=run, args=(seconds,)) for seconds in (9.0, 0.1, 3.0)]
-        for thread in threads:
-            thread.start()
-        began.wait()
-        while len(slots._waiting) < 3:
-            time.sleep(0.001)
-    for thread in threads:
-        thread.join()
-    assert order == [0.1, 3.0, 9.0]
-
-
 def test_there_are_never_more_than_slots() -> None:
     slots, lock = RunSlots(2), threading.Lock()
     under_way, most = 0, 0
 
     def run() -> None:
         nonlocal under_way, most
-        with slots.turn(1):
+        with slots.free:
             with lock:
                 under_way += 1
                 most = max(most, under_way)

@@ -1,14 +1,11 @@
 """Jobs that are forked from a process with modules imported: as good as new, and alone, one after another."""
 
-import contextlib
 import os
-import select
 import signal
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 
@@ -18,9 +15,8 @@ import pytest
 from tests.sandbox.conftest import SMALL, require_landlock
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
-from xkg.sandbox.isolation.fork_server import WarmRunner
+from xkg.sandbox.isolation.fork_server import Openable, WarmRunner
 from xkg.sandbox.isolation.landlock import LandlockRunner
-from xkg.sandbox.isolation.session import Openable
 from xkg.sandbox.isolation.watchdog import descendants
 from xkg.sandbox.runner import Job, Outcome
 
@@ -35,21 +31,15 @@ def cold(request: pytest.FixtureRequest) -> Openable:
 
 
 @pytest.fixture
-def lines() -> list[str]:
-    """What a person is told."""
-    return []
-
-
-@pytest.fixture
-def warm(cold: Openable, lines: list[str]) -> Iterator[WarmRunner]:
-    with WarmRunner(cold, ("csv", "xkg_no_such_module"), lines.append) as runner:
+def warm(cold: Openable) -> Iterator[WarmRunner]:
+    with WarmRunner(cold, lambda _: ("csv", "xkg_no_such_module")) as runner:
         yield runner
 
 
 @pytest.fixture(scope="module")
 def kept(cold: Openable) -> Iterator[WarmRunner]:
     """One for many tests, which leave it as they found it."""
-    with WarmRunner(cold, ("csv",)) as runner:
+    with WarmRunner(cold, lambda _: ("csv",)) as runner:
         yield runner
 
 
@@ -141,7 +131,7 @@ os.write(1, b"left")
 
 @pytest.mark.product("each end", "how")
 @pytest.mark.parametrize("how", ["exit", "timeout", "abort", "memory", "output"])
-def test_one_run_does_not_change_the_next(warm: WarmRunner, lines: list[str], how: str) -> None:
+def test_one_run_does_not_change_the_next(warm: WarmRunner, how: str) -> None:
     end = {
         "exit": "",
         "timeout": "time.sleep(60)",
@@ -160,14 +150,13 @@ def test_one_run_does_not_change_the_next(warm: WarmRunner, lines: list[str], ho
     assert again.output == first.output
     assert again.runner.endswith(", warm")
     assert set(descendants(os.getpid())) <= there
-    assert lines == []
 
 
 def test_one_run_does_not_change_the_next_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     """There the job owns its folders."""
     require_landlock(landlock.SCOPES_FROM)
     monkeypatch.setattr("xkg.sandbox.isolation.bubblewrap.outside_uid", lambda **_: None)
-    with WarmRunner(BubblewrapRunner(), ()) as warm:
+    with WarmRunner(BubblewrapRunner(), lambda _: ()) as warm:
         first = warm.run(script(STATE))
         left = warm.run(script(LEAVE, warm.name))
         again = warm.run(script(STATE))
@@ -180,18 +169,13 @@ def test_one_run_does_not_change_the_next_in_a_user_namespace(monkeypatch: pytes
     "source",
     [
         "import sys, os; print(sys.argv, __name__, __file__ == os.path.abspath('run.py'), sys.path[0] == os.getcwd())",
-        "import os; print({k: v for k, v in os.environ.items() if k not in ('HOME', 'TMPDIR', 'PYTHONPATH')})",
         "def broken():\n    1 / 0\nbroken()",
         "def f(:",
         "raise SystemExit('said')",
-        "import sys; sys.exit(7)",
-        "import os; os.abort()",
         "import atexit, sys; atexit.register(print, 'bye'); print('hi', end=''); sys.stderr.write('!')",
         "import threading, time; threading.Thread(target=lambda: (time.sleep(0.1), print('late'))).start()",
-        "import pickle\nclass C: x = 1\nprint(pickle.loads(pickle.dumps(C())).x)",
         "import inspect\ndef f():\n    return 1\nprint(inspect.getsource(f))",
         "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.fail('no')\nunittest.main(verbosity=0)",
-        "import sys; print(sys.stdin.read(), sys.stdout.encoding, sys.stdout.isatty())",
         "import os\nif os.fork() == 0: print('child'); 1 / 0\nprint(os.wait()[1])",
         "import xkg",
     ],
@@ -215,7 +199,7 @@ def test_modules_are_there_and_random_numbers_are_not_the_same(kept: WarmRunner)
     assert outcomes[0].output != outcomes[1].output
 
 
-def test_a_run_that_loses_its_process_is_run_again(others: set[int], warm: WarmRunner, lines: list[str]) -> None:
+def test_a_run_that_loses_its_process_is_run_again(others: set[int], warm: WarmRunner) -> None:
     assert warm.run(script("print(1)")).ok
     (process,) = set(warm_processes()) - others
     below = len(descendants(process))
@@ -231,61 +215,42 @@ def test_a_run_that_loses_its_process_is_run_again(others: set[int], warm: WarmR
     outcome = warm.run(script("import sys, time; 'csv' in sys.modules and time.sleep(60); print('done')"))
     killer.join()
     assert (outcome.output, outcome.exit_code) == ("done\n", 0)
-    assert len(lines) == 1
-    assert "\n" not in lines[0]
     after = warm.run(script("print(2)"))
     assert (after.output, after.runner) == ("2\n", f"{warm.name}, warm")
     assert process not in warm_processes()
 
 
-def test_a_process_lost_between_runs_is_replaced_silently(others: set[int], warm: WarmRunner, lines: list[str]) -> None:
-    before = set(descendants(os.getpid()))
-    assert warm.run(script("print(1)")).ok
-    (process,) = set(warm_processes()) - others
-    with contextlib.ExitStack() as ends:
-        sandbox = [os.pidfd_open(each) for each in set(descendants(os.getpid())) - before]
-        for descriptor in sandbox:
-            ends.callback(os.close, descriptor)
-        os.kill(process, signal.SIGKILL)
-        for descriptor in sandbox:
-            assert select.select([descriptor], [], [], 60)[0]
-    assert warm.run(script("print(2)")).output == "2\n"
-    assert lines == []
-
-
-@pytest.mark.product("each module", "module", "why")
+@pytest.mark.product("each module", "module")
 @pytest.mark.parametrize(
-    ("module", "why"),
+    "module",
     [
-        ("import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()", "threads"),
-        ("import os\nif os.fork() == 0: os._exit(0)", "process was started"),
-        ("import mmap; held = mmap.mmap(-1, 4096)", "shared"),
-        ("import time\nif __import__('sys').argv[0] == '-c': time.sleep(60)", "timeout"),
-        ("import sys, os\nif sys.argv[0] == '-c': print('ended here', flush=True); os._exit(3)", "ended here"),
-        ("import sys\nif sys.argv[0] == '-c': sys.exit(3)", "ended with"),
+        "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+        "import os\nif os.fork() == 0: os._exit(0)",
+        "import mmap; held = mmap.mmap(-1, 4096)",
+        "import time\nif __import__('sys').argv[0] == '-c': time.sleep(60)",
+        "import sys\nif sys.argv[0] == '-c': sys.exit(3)",
     ],
 )
-def test_modules_that_cannot_be_forked_are_imported_by_each_run(
-    cold: Openable, lines: list[str], tmp_path: Path, module: str, why: str
-) -> None:
+def test_modules_that_cannot_be_forked_are_imported_by_each_run(cold: Openable, tmp_path: Path, module: str) -> None:
     (tmp_path / "odd.py").write_text(module)
     tmp_path.chmod(0o755)
-    with WarmRunner(cold, ("odd",), lines.append) as warm:
+    with WarmRunner(cold, lambda _: ("odd",)) as warm:
         for _ in range(2):
-            outcome = warm.run(script("import odd; print('ran')", site=tmp_path, seconds=2 if why == "timeout" else 40))
+            outcome = warm.run(
+                script(
+                    "import odd; print('ran')", site=tmp_path, seconds=2 if module.endswith("time.sleep(60)") else 40
+                )
+            )
             assert (outcome.output, outcome.runner) == ("ran\n", cold.name)
-    assert len(lines) == 1
-    assert why in lines[0]
 
 
-def test_a_module_that_fails_is_told_once_and_others_are_kept(cold: Openable, lines: list[str], tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("raise ValueError('not\\nhere')")
+def test_a_module_that_fails_does_not_keep_others_away(cold: Openable, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("raise ValueError")
     (tmp_path / "fine.py").write_text("")
     tmp_path.chmod(0o755)
-    with WarmRunner(cold, ("broken", "fine", "absent", "fine.absent"), lines.append) as warm:
+    with WarmRunner(cold, lambda _: ("broken", "fine", "absent", "fine.absent")) as warm:
         outcome = warm.run(script("import sys; print('fine' in sys.modules, 'broken' in sys.modules)", site=tmp_path))
     assert outcome.output == "True False\n"
-    assert lines == ["broken cannot be preloaded: ValueError: not here"]
 
 
 def test_environments_are_kept_apart(warm: WarmRunner, tmp_path: Path) -> None:
@@ -297,26 +262,18 @@ def test_environments_are_kept_apart(warm: WarmRunner, tmp_path: Path) -> None:
         assert warm.run(script("import package; print(package.name)", site=tmp_path / name)).output == f"{name}\n"
 
 
-def test_threads_take_a_process_each(others: set[int], warm: WarmRunner) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        outcomes = list(pool.map(lambda i: warm.run(script(f"import time; time.sleep(0.2); print({i})")), range(6)))
-    assert [outcome.output for outcome in outcomes] == [f"{i}\n" for i in range(6)]
-    assert len(set(warm_processes()) - others) <= 3
-
-
-def test_what_cannot_fork_runs_as_before(warm: WarmRunner, lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_fork_runs_as_before(warm: WarmRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = warm.run(Job(arguments=("-m", "this")))
     assert outcome.ok
     assert outcome.runner == warm.name
     monkeypatch.setattr(landlock, "version", lambda: 5)
     assert warm.run(script("print(1)")).runner == warm.name
-    assert lines == []
 
 
 def test_nothing_is_left_when_it_is_closed(cold: Openable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     processes, descriptors = set(descendants(os.getpid())), len(list(Path("/proc/self/fd").iterdir()))
-    with WarmRunner(cold, ()) as warm:
+    with WarmRunner(cold, lambda _: ()) as warm:
         for _ in range(3):
             warm.run(script("open('x', 'w')"))
     assert list(tmp_path.iterdir()) == []
@@ -359,12 +316,12 @@ os._exit(0)
 """
 
 
-def test_a_run_that_poisons_a_library_poisons_itself_alone(cold: Openable, lines: list[str]) -> None:
+def test_a_run_that_poisons_a_library_poisons_itself_alone(cold: Openable) -> None:
     site = Path(numpy.__file__).parents[1]
-    with WarmRunner(cold, ("numpy",), lines.append) as warm:
+    with WarmRunner(cold, lambda _: ("numpy",)) as warm:
         first = warm.run(script(SOUND, site=site))
         poisoned = warm.run(script(POISON, site=site))
         again = warm.run(script(SOUND, site=site))
     assert first.ok, first
     assert poisoned.output.endswith("poisoned"), poisoned
-    assert (again.output, again.runner, lines) == (first.output, f"{cold.name}, warm", [])
+    assert (again.output, again.runner) == (first.output, f"{cold.name}, warm")

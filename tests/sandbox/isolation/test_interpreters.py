@@ -10,7 +10,7 @@ from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.interpreters import OLDEST, at, installed, own
 from xkg.sandbox.runner import Environment, Job, Limits, Runner
 
-OLD = ("run_test", "observe", "awaited_lines")
+OLD = ("run_test", "observe", "line_trace")
 """What runs in one process with code, and so on its interpreter."""
 
 

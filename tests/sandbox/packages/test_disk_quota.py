@@ -16,7 +16,7 @@ def test_old_environments_make_room(tmp_path: Path) -> None:
         os.utime(tmp_path / name, (time.time() - age * 7200,) * 2)
     (tmp_path / "requests").mkdir()
     assert prune(tmp_path, 2) == names[:1:-1]
-    assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests", "sizes.json", ".planning"}
+    assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests", ".planning"}
     assert prune(tmp_path, 0) == names[1:2]  # the newest may be in use
 
 
@@ -61,16 +61,6 @@ def test_downloads_and_wheels_that_nothing_uses_go_before_environments(tmp_path:
     assert not used.exists()
 
 
-def test_what_never_changes_is_measured_once(tmp_path: Path) -> None:
-    wheel = tmp_path / "making/wheels/one/data"
-    wheel.parent.mkdir(parents=True)
-    wheel.write_bytes(bytes(1 << 20))
-    assert prune(tmp_path, 2) == []
-    wheel.write_bytes(bytes(9 << 20))
-    assert prune(tmp_path, 2) == []
-    assert wheel.exists()
-
-
 def test_limits_follow_from_the_disk_unless_settings_state_them(tmp_path: Path) -> None:
     half = shutil.disk_usage(tmp_path).free // 2 >> 20
     free = quota(tmp_path / "not" / "there", EnvironmentSettings())
@@ -78,8 +68,3 @@ def test_limits_follow_from_the_disk_unless_settings_state_them(tmp_path: Path) 
     assert abs(free.total - half) < 2_000  # other programs write to the disk too
     assert quota(tmp_path, EnvironmentSettings(total_mb=300))[:2] == (300, 300)
     assert quota(tmp_path, EnvironmentSettings(max_mb=100, total_mb=300)) == (100, 300, "environment.max_mb")
-
-
-def test_environments_without_a_folder_can_be_in_use(tmp_path: Path) -> None:
-    with in_use(Environment(site=None, hash="")), in_use(Environment(site=tmp_path / "gone/site", hash="x")):
-        assert list(tmp_path.iterdir()) == []

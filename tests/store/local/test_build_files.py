@@ -66,7 +66,7 @@ def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
         assert changed_of(folder) > 0
         assert changed_of(Path(place)) == 0
         assert graph(store) == graph(whole)
-        assert everything(store, ranked=False) == everything(whole, ranked=False)  # type: ignore[arg-type]
+        assert everything(store) == everything(whole)  # type: ignore[arg-type]
         assert store.check() == []
         whole.close()
 

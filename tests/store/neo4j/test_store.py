@@ -201,6 +201,8 @@ def test_what_a_person_changes_in_the_graph_is_in_the_bundle(store: Neo4jStore) 
     named = [line for line in store.check() if "by hand" in line and "paper" in line]
     assert len(named) == 1
     assert FIRST.paper.id in named[0]
+    rows(store, "CREATE (:Technique {id: 'mine'})")
+    assert any("'mine'" in line for line in store.check()), "a node without a paper is named"
     store.publish([FIRST])
     assert next(store.bundles()) == FIRST
 

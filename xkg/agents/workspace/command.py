@@ -219,7 +219,7 @@ class Commands:
             "printed": printed,
             "wanted": list(wanted),
             "awaited": {path: [list(lines) for lines in groups] for path, groups in awaited.items()},
-            "watcher": guest_source("awaited_lines") * bool(awaited),
+            "tracer": guest_source("line_trace"),
             "variables": {**{name: str(place) for name, place in trusted.items()}, **self._variables},
             "without": sorted(without),
             "leaves": leaves is not None,

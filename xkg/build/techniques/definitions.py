@@ -16,6 +16,7 @@ from xkg.model import Excerpt
 MAX_SENTENCES = 4
 MAX_CHARS = 700
 _OPENING = 5  # number of sentences before the first heading that count as the abstract
+_LEAST_WORDS = 3  # labels such as "Algorithm." define nothing
 _REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 
 # Patterns for poor definitions: sentences that need their context, state a result, or report others' work or opinions.
@@ -186,7 +187,7 @@ def choose(
     for i in sorted({*own, *naming, *mentions(names, reader)}):
         sentence = reader.sentences[i]
         marked = found.sub("\x10", sentence.text)
-        if not re.search(r"[^\W\d_]{2}", sentence.text):
+        if not re.search(r"[^\W\d_]{2}", sentence.text) or len(sentence.text.split()) < _LEAST_WORDS:
             continue
         weight = _WEIGHTS.get(reader.role(i), -2.0)
         score = _alone(sentence.text) + (max(weight, 0.0) if i in rank else weight)

@@ -170,10 +170,12 @@ class Tree:
         node.children.sort(key=lambda n: n.start)
         for child in node.children:
             self._define(child, used)
-        # If a heading contains only other headings, the sentences below these headings describe it.
-        own = node.own or sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
-        chosen = choose(self.reader, names, [] if node is self.root else own, node.naming, used)
+        # If a heading contains hardly more than other headings, the sentences below these headings describe it.
+        below = sorted({i for c in node.walk() for i in c.own}) if node is not self.root else []
+        own = node.own if node is not self.root else []
+        chosen = choose(self.reader, names, own or below, node.naming, used)
+        chosen = chosen or choose(self.reader, names, below, node.naming, used)
         node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
         used.update(chosen)
         if node.algorithm is not None and set(mentions(names, self.reader)).isdisjoint(chosen):

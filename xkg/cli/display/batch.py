@@ -3,7 +3,6 @@
 import io
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,9 +21,7 @@ _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": 
 
 
 def lines(report: BatchReport) -> Iterator[Text | Padding]:
-    """Yields the rows of a report and their total, with failure reasons and notes below each row. A note about several
-    papers appears once, at the end."""
-    counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
+    """Yields the rows of a report and their total, with failure reasons and notes below each row."""
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
         hidden = f", {sum(row.hidden.values())} hidden (see `xkg show`)" if row.hidden else ""
@@ -36,13 +33,9 @@ def lines(report: BatchReport) -> Iterator[Text | Padding]:
         line.append(f"{row.seconds:7.1f} s  {printable_line(row.title or row.name)}")
         yield line
         about = [f"{row.paper}: {found}{cost}" if row.paper else "", row.reason]
-        alone = [note for note in dict.fromkeys(row.notes) if counts[note] == 1 and note not in row.reason]
-        for more in (*about, *(f"note: {note}" for note in alone)):
+        for more in (*about, *(f"note: {note}" for note in dict.fromkeys(row.notes) if note not in row.reason)):
             if more:
                 yield Padding(Text(printable_line(more), style="dim"), (0, 0, 0, _INDENT), expand=False)
-    for note, count in counts.items():
-        if count > 1:
-            yield Text(f"note of {count} papers: {printable_line(note)}", style="dim")
     for note in report.notes:
         yield Text(f"note: {printable_line(note)}", style="dim")
     yield Text(str(report))

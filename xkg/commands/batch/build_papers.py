@@ -162,7 +162,7 @@ class BuildPapers:
             site.notify,
             blacklist=blacklist,
             first=self.first,
-            graph=GraphAtHome(home) if settings.store.url is None else NodeGraph(settings, home),
+            graph=GraphAtHome(settings, home) if settings.store.url is None else NodeGraph(settings, home),
             model=lambda: language_model_elsewhere(settings, site.notify, home),
             clock=self.clock,
         )

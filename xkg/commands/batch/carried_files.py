@@ -18,20 +18,7 @@ from xkg.files import file_lock, private_folder
 MOST_BYTES = 512 << 20
 _MOST_FILES = 100_000
 _INCLUDING = {".tex", ".ltx", ".latex", ".md", ".markdown", ".mmd"}
-_INCLUDED = _INCLUDING | {
-    ".bbl",
-    ".bib",
-    ".bst",
-    ".cfg",
-    ".cls",
-    ".clo",
-    ".def",
-    ".inc",
-    ".pgf",
-    ".sty",
-    ".tikz",
-    ".txt",
-}
+_INCLUDED = _INCLUDING | set(".bbl .bib .bst .cfg .cls .clo .def .inc .pgf .sty .tikz .txt".split())
 
 
 def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:

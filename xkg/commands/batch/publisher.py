@@ -5,11 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from xkg.commands.claims import OtherFormError, SamePaperError, known_as
 from xkg.commands.graph.open import embedder, open_store
-from xkg.commands.published import BuildResult, Unpublished, publish_together, stored_result
+from xkg.commands.published import BuildResult, Unpublished, publish_together
 from xkg.config import Settings
-from xkg.store.graph_store import GraphStore
 from xkg.text.titles import same_title
 
 PAUSE = 9.0
@@ -114,10 +112,7 @@ class Publisher:
         try:
             self._store_embedded(papers)
             with open_store(self._settings) as store:
-                others = [self._other_form(store, paper) for paper in papers]
-                new = [paper for paper, other in zip(papers, others, strict=True) if other is None]
-                published = iter(publish_together(store, self._settings, new))
-                outcomes = [other or next(published) for other in others]
+                outcomes = publish_together(store, self._settings, papers)
                 store.connect()
             self._problem = None
         except Exception as error:
@@ -133,20 +128,6 @@ class Publisher:
                 for paper in papers:
                     if paper.embedded is not None:
                         cache.put(*paper.embedded)
-
-    def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
-        """Returns an outcome if another form of the paper has been published since this paper was claimed, otherwise
-        None."""
-        if paper.chosen:
-            return None
-        try:
-            with store.snapshot() as snapshot:
-                known = known_as(snapshot, paper.built.bundle.paper, paper.id)
-        except SamePaperError as same:
-            return stored_result(store, same.paper, str(same))
-        except Exception as error:
-            return error
-        return None if known == paper.id else OtherFormError(f"the graph now has this paper as {known}; build it again")
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:

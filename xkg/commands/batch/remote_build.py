@@ -2,18 +2,19 @@
 outbox."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
 from xkg.build.paper.document import Document
+from xkg.commands.claims import Claims
 from xkg.commands.graph.open import BUILD_WITHOUT_KEY, outbox_when_unreachable
-from xkg.commands.published import BuildResult, HeldClaims, OwnGraph
+from xkg.commands.published import BuildResult, OwnGraph
 from xkg.config import Settings
 from xkg.engine.engine import Home
 from xkg.errors import StoreUnreachableError
 from xkg.llm.client import LanguageModel
-from xkg.llm.ledger import CallLedger, Ledger
+from xkg.llm.ledger import Ledger
 from xkg.llm.prices import Prices
 from xkg.model import PaperBundle
 
@@ -49,34 +50,32 @@ class NodeGraph(OwnGraph):
 class GraphAtHome:
     """A graph in a folder on the graph's machine (`BuildGraph`)."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, settings: Settings, home: Home) -> None:
+        self._settings, self._home = settings, home
 
     def require_writable(self) -> None:
         self._home.call("graph", "require_writable")
 
-    def claims(self) -> AbstractContextManager[HeldClaims]:
-        return nullcontext(_ClaimsAtHome(self._home))
+    def claims(self) -> Claims:
+        return _ClaimsAtHome(self._settings, self._home)
 
     def stored(self, paper: str, note: str) -> BuildResult:
         result: BuildResult = self._home.call("graph", "stored", paper, note)
         return result
 
 
-class _ClaimsAtHome:
+class _ClaimsAtHome(Claims):
     """Asks the graph's machine for the id to build the paper under. A graph in a folder has no leases."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, settings: Settings, home: Home) -> None:
+        super().__init__(settings)
         self._home = home
-        self.fences: dict[str, int] = {}
-        self.since = 0
-        self.notes: list[str] = []
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str:
         if chosen:  # no need to ask: an id chosen by the user never changes
             return identity
-        kept = ("title", "authors", "year", "abstract", "source_sha256", "arxiv_id", "arxiv_version", "doi", "format")
-        head = type(document)(text="", **{name: getattr(document, name) for name in kept})
+        kept = ("title", "authors", "arxiv_id", "arxiv_version", "format")
+        head = type(document)(text="", abstract="", **{name: getattr(document, name) for name in kept})
         claimed: tuple[str, tuple[str, ...]] = self._home.call("graph", "claimed", head, identity, chosen)
         self.notes.extend(claimed[1])
         return claimed[0]
@@ -93,7 +92,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
         settings.llm,
         settings.kg,
         notify,
-        ledger=cast(CallLedger, _LedgerAtHome(home)),
+        ledger=cast(Ledger, _LedgerAtHome(home)),
         turn=partial(home.turn, "model"),
         # Papers in one list share questions, and two machines may reach the same question at the same moment.
         once=lambda key: home.paced(f"question {key.hex()}", 0.0),
@@ -102,7 +101,7 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
 
 
 class _LedgerAtHome:
-    """The graph's `CallLedger`. Method calls are forwarded to the graph's machine."""
+    """The graph's `Ledger`. Method calls are forwarded to the graph's machine."""
 
     def __init__(self, home: Home) -> None:
         self._home = home

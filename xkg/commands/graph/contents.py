@@ -16,6 +16,7 @@ from xkg.errors import (
     UnknownIdError,
     XkgError,
 )
+from xkg.files import write_export
 from xkg.model import PaperBundle, paper_of, slug
 from xkg.serve.answers.lookup import without_details
 from xkg.serve.answers.references import is_code
@@ -23,7 +24,7 @@ from xkg.serve.answers.types import Answer, PaperAnswer, short
 from xkg.serve.service import Service
 from xkg.store import bundles, outbox
 from xkg.store.ablations import EXPORTED, export, exported
-from xkg.store.exchange import export_folder, graph_files, import_files, with_stored_evidence, write_file
+from xkg.store.exchange import export_folder, graph_files, import_files, with_stored_evidence
 from xkg.text.plural import plural
 from xkg.value import Value
 
@@ -231,7 +232,8 @@ def export_graphs(
 
             measured_here = [each for each in store.ablations() if paper_of(each.technique) in chosen]
             bundles = (snapshot.bundle(paper) for paper in chosen)
-            whole = write_file(to / "graph.graphml", graphml(bundles, snapshot.links(), measured_here))
+            pieces = graphml(bundles, snapshot.links(), measured_here)
+            whole = write_export(to / "graph.graphml", "".join(pieces).encode())
             return ExportResult(files=(str(whole),))
         if form == "bibtex" or form == "csl":  # mypy only narrows the type in this form
             from xkg.store.bibliographies import bibtex, csl_json
@@ -239,7 +241,7 @@ def export_graphs(
             own = [paper for paper in snapshot.papers() if paper.id in set(chosen)]
             text = bibtex(own) if form == "bibtex" else csl_json(own)
             name = "papers.bib" if form == "bibtex" else "papers.csl.json"
-            return ExportResult(files=(str(write_file(to / name, [text])),))
+            return ExportResult(files=(str(write_export(to / name, text.encode())),))
         files = export_folder((snapshot.bundle(paper) for paper in chosen), to, form)
         measured = export(to, (a for a in store.ablations() if paper_of(a.technique) in chosen))
         files += [measured] if measured else []

@@ -2,10 +2,11 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from xkg.attestations.bundles import detach
@@ -82,8 +83,10 @@ def push(
         for ablation in store.ablations():
             measured.setdefault(paper_of(ablation.technique), []).append(ablation)
         left_out: list[str] = []
-
-        def changes() -> Iterator[tuple[Change, bytes, SeenPaper]]:
+        added: list[Change] = []
+        sent: dict[str, SeenPaper] = {}
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            waiting = []
             for number, paper in enumerate(chosen):
                 notify("reading", number, len(chosen), paper)
                 bundle = snapshot.bundle(paper)
@@ -96,21 +99,12 @@ def push(
                 row, ablations = files.row(head, paper), measured.get(paper, [])
                 found = _change(bundle, ablations, row, seen.paper(paper), vectors, claims_only=claims_only)
                 if found is not None:
-                    yield found
-
-        added: list[Change] = []
-        sent: dict[str, SeenPaper] = {}
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            waiting = []
-            for change, data, state in changes():
-                package = change.row.versions[0].packages[0]
-                waiting.append(
-                    pool.submit(patiently, library, lambda p=package, d=data: library.write(path_of(p.name), d))
-                )
+                    change, data, sent[paper] = found
+                    added.append(change)
+                    path = path_of(change.row.versions[0].packages[0].name)
+                    waiting.append(pool.submit(patiently, library, partial(library.write, path, data)))
                 if len(waiting) >= 4 * AT_ONCE:  # waiting packages are held in memory
                     waiting.pop(0).result()
-                added.append(change)
-                sent[change.row.paper] = state
             for each in waiting:
                 each.result()
         # Do this even if nothing is new, since a signed head may need a new signature.

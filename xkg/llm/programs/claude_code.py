@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xkg.llm.endpoint import Reply
-from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, failed
+from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count
 
 
 class ClaudeCode(Program):
@@ -46,7 +46,7 @@ class ClaudeCode(Program):
         except (ValueError, AttributeError):
             raise ProgramError(ran.complaint) from None
         if result.get("is_error") and result.get("subtype") == "success":
-            return failed(text, asked)
+            return asked.failed(text)
         cached = count(usage.get("cache_read_input_tokens"))
         answer = result.get("structured_output")
         dollars = result.get("total_cost_usd")

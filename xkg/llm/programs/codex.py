@@ -1,13 +1,12 @@
 """Codex: https://developers.openai.com/codex/noninteractive (`codex exec`), and its `config.toml`."""
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 
 import tomlkit
 
 from xkg.llm.endpoint import Reply
-from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, events, failed, login_file
+from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, login_file, own_settings
 
 _HOME = "CODEX_HOME", ".codex"
 _OWN_MODEL = (
@@ -50,11 +49,7 @@ class Codex(Program):
         own = login_file(asked.variables, *_HOME)
         # With a link, the program can save a renewed login.
         (home / "auth.json").symlink_to(own / "auth.json")
-        try:
-            settings = tomllib.loads((own / "config.toml").read_text("utf-8"))
-        except (OSError, ValueError):
-            settings = {}
-        chosen = {key: value for key, value in settings.items() if key in _OWN_MODEL}
+        chosen = own_settings(_OWN_MODEL, own / "config.toml")
         named = {"model": asked.model} if asked.model else {}
         config = {**chosen, **named, **_WITHOUT, "model_instructions_file": str(system)}
         config["web_search"] = "live" if asked.search else "disabled"
@@ -66,10 +61,10 @@ class Codex(Program):
         return Start([*arguments, f"--output-schema={schema}", "-"], asked.prompt, {"CODEX_HOME": str(home)})
 
     def read(self, ran: Ran, asked: Asked) -> Reply:
-        said = events(ran.output)
+        said = ran.events
         for event in said:
             if event.get("type") == "turn.failed":
-                return failed(str((event.get("error") or {}).get("message")), asked)
+                return asked.failed(str((event.get("error") or {}).get("message")))
         items = [event.get("item") or {} for event in said if event.get("type") == "item.completed"]
         answers = [str(item.get("text")) for item in items if item.get("type") == "agent_message"]
         usage = next((event.get("usage") or {} for event in said if event.get("type") == "turn.completed"), None)

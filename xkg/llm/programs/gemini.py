@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from xkg.llm.endpoint import Reply
-from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, failed, login_file
+from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, login_file, own_settings
 
 _HOME = "GEMINI_CLI_HOME", ""
 _LOGIN = ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json", "installation_id", "user_id")
@@ -61,7 +62,7 @@ class Gemini(Program):
         except (ValueError, KeyError, AttributeError, TypeError):
             raise ProgramError(ran.complaint) from None
         if result.get("error"):
-            return failed(str(result["error"].get("message")), asked)
+            return asked.failed(str(result["error"].get("message")))
         prompt, cached, written = (sum(count(tokens.get(key)) for tokens in stats) for key in _COUNTS)
         return Reply("ok", str(result.get("response") or ""), prompt, cached, written)
 
@@ -73,10 +74,8 @@ class Gemini(Program):
 _COUNTS = ("prompt", "cached", "candidates")
 
 
-def _way_in(own: Any) -> Mapping[str, Any]:
+def _way_in(own: Path) -> Mapping[str, Any]:
     """Returns the login method in the user's settings."""
-    try:
-        auth = json.loads((own / "settings.json").read_text("utf-8"))["security"]["auth"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+    security = own_settings(("security",), own / "settings.json").get("security")
+    auth = security.get("auth") if isinstance(security, dict) else None
     return auth if isinstance(auth, dict) else {}

@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from xkg.llm.endpoint import Reply
-from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, events, failed, login_file
+from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, login_file, own_settings
 
 _OWN_MODEL = ("model", "small_model", "provider", "disabled_providers", "enabled_providers")
 """The user's settings that determine which model answers. Other settings, such as MCP servers, are ignored."""
@@ -28,7 +26,7 @@ class OpenCode(Program):
         permission = {"*": "deny", **({"websearch": "allow"} if asked.search else {})}
         agent = {"mode": "primary", "prompt": asked.system, "permission": permission}
         config = {
-            **{key: value for key, value in _settings(own).items() if key in _OWN_MODEL},
+            **own_settings(_OWN_MODEL, own / "opencode.json", own / "opencode.jsonc"),
             "agent": {_AGENT: agent},
             "permission": permission,
             "share": "disabled",
@@ -48,11 +46,11 @@ class OpenCode(Program):
         )
 
     def read(self, ran: Ran, asked: Asked) -> Reply:
-        said = events(ran.output)
+        said = ran.events
         for event in said:
             if event.get("type") == "error":
                 error = event.get("error") or {}
-                return failed(str((error.get("data") or {}).get("message") or error.get("name")), asked)
+                return asked.failed(str((error.get("data") or {}).get("message") or error.get("name")))
         parts = [event.get("part") or {} for event in said]
         text = "".join(str(part.get("text")) for part in parts if part.get("type") == "text")
         ends = [part for part in parts if part.get("type") == "step-finish"]
@@ -72,15 +70,3 @@ class OpenCode(Program):
 
     def logged_in(self, variables: Mapping[str, str], /) -> Sequence[str] | bool:
         return (login_file(variables, "XDG_DATA_HOME", ".local/share") / "opencode" / "auth.json").exists()
-
-
-def _settings(folder: Path) -> Mapping[str, Any]:
-    """Returns the user's settings, or an empty mapping if the settings contain comments or cannot be read."""
-    for name in ("opencode.json", "opencode.jsonc"):
-        try:
-            settings = json.loads((folder / name).read_text("utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(settings, dict):
-            return settings
-    return {}

@@ -1,8 +1,9 @@
 """The interface for agent programs: questions, start commands and answers."""
 
 import json
+import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,6 +32,12 @@ class Asked:
         """The prompt for a program that does not accept a schema."""
         return with_schema(self.prompt, self.schema)
 
+    def failed(self, message: str) -> Reply:
+        """Returns the reply if the question is too long. Raises `ProgramError` for any other failure."""
+        if TOO_LONG.search(message):
+            return Reply("barred", f"the question is too long: {message}", tokens(self.system + self.prompt))
+        raise ProgramError(message)
+
 
 @dataclass(frozen=True)
 class Start:
@@ -54,6 +61,19 @@ class Ran:
         """The last line printed, preferably to stderr."""
         lines = [line for line in (self.errors.strip() or self.output.strip()).splitlines() if line.strip()]
         return lines[-1].strip() if lines else "nothing was printed"
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """The objects in JSON Lines output; other lines are skipped."""
+        found = []
+        for line in self.output.splitlines():
+            try:
+                event = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(event, dict):
+                found.append(event)
+        return found
 
 
 class ProgramError(Exception):
@@ -101,26 +121,6 @@ def conversation(messages: Sequence[Message]) -> tuple[str, str]:
     return system, "\n\n".join(turns)
 
 
-def events(output: str) -> list[dict[str, Any]]:
-    """Returns the objects in JSON Lines output; other lines are skipped."""
-    found = []
-    for line in output.splitlines():
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(event, dict):
-            found.append(event)
-    return found
-
-
-def failed(message: str, asked: Asked) -> Reply:
-    """Returns the reply for a question that is too long. Raises `ProgramError` for any other failure."""
-    if TOO_LONG.search(message):
-        return Reply("barred", f"the question is too long: {message}", tokens(asked.system + asked.prompt))
-    raise ProgramError(message)
-
-
 def count(value: Any) -> int:
     return value if type(value) is int and value >= 0 else 0
 
@@ -129,3 +129,16 @@ def login_file(variables: Mapping[str, str], name: str, folder: str) -> Path:
     """Returns the program's configuration folder: the variable `name` if it is set, otherwise `folder` in the user's
     home."""
     return Path(variables[name]) if variables.get(name) else Path(variables.get("HOME") or Path.home()) / folder
+
+
+def own_settings(names: Collection[str], *paths: Path) -> dict[str, Any]:
+    """Returns the user's settings with these names, from the first of these JSON or TOML files that can be read."""
+    for path in paths:
+        try:
+            text = path.read_text("utf-8")
+            settings = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+        except (OSError, ValueError):
+            continue
+        if isinstance(settings, dict):
+            return {name: value for name, value in settings.items() if name in names}
+    return {}

@@ -65,14 +65,13 @@ class HarnessRuns:
         self._slots = slots
         self._stopped = stopped
         self._seconds = seconds
-        self._expected = 0.0
         self._spent = 0.0
         self._lock = threading.Lock()
 
     def first(self, limits: Limits) -> HarnessRun:
-        """Runs the unchanged code. The run's duration serves as the estimate for later runs."""
+        """Runs the unchanged code."""
         run = self._run(self._code.implementation, self._code.test, limits, report_stack=True)
-        self._expected, self._spent = run.outcome.seconds, 0.0
+        self._spent = 0.0
         return run
 
     def lines(self, limits: Limits) -> frozenset[int] | None:
@@ -142,7 +141,7 @@ class HarnessRuns:
     def _run(
         self, loaded: str, test: str, limits: Limits, *, tracing: bool = False, report_stack: bool = False
     ) -> HarnessRun:
-        with self._slots.turn(self._expected):
+        with self._slots.free:
             self._require_time()
             imported, ended = secrets.token_hex(16), secrets.token_hex(16)
             outcome = self._runner.run(

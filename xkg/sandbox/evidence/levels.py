@@ -6,7 +6,7 @@ harness, so `tampering` rejects code that could read the token through frames, p
 hides such access from the syntax tree can still forge a level."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from xkg.clock import stamp
 from xkg.model import KILLED_SHARE, Code, Evidence, Level, Survivor
@@ -41,6 +41,7 @@ ENOUGH_MUTANTS = 10
 _CONTROLS = 3
 _TRACING = 10
 """The factor by which the time limit is raised for a traced run."""
+_Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Proof(Value):
@@ -131,7 +132,9 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
     blamed = missing_package(run.outcome, code.implementation)
     if blamed and not reason.startswith("missing package"):
         reason = f"the installed package {blamed} cannot be imported: {reason}"
-    cause = cause_of(run.outcome, _own_names(code))
+    own = [ast.walk(statements_of(source)) for source in (code.implementation, code.test)]
+    names = frozenset(node.name for nodes in own for node in nodes if isinstance(node, _Definition))
+    cause = cause_of(run.outcome, names)
     if cause is Cause.DOWNLOAD and run.outcome.ended == "timeout":
         reason += ", waiting for a network that is not available"
     level = Level.IMPORTED if run.imported else Level.PARSED
@@ -230,13 +233,3 @@ def _can_fail(test: str) -> bool:
             if frameworks or "assert" in name.casefold() or name in ("exit", "_exit", "abort"):
                 return True
     return False
-
-
-def _own_names(code: Code) -> frozenset[str]:
-    return frozenset(_defined(code.implementation)) | frozenset(_defined(code.test))
-
-
-def _defined(source: str) -> Iterator[str]:
-    for node in ast.walk(statements_of(source)):
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node.name

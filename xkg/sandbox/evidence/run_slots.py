@@ -1,10 +1,7 @@
 """Limits how many runs several proofs may have in progress at once."""
 
 import contextlib
-import heapq
-import itertools
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 from xkg.operating_system import processors
@@ -14,32 +11,11 @@ _FEWEST = 2
 
 
 class RunSlots:
-    """Limits the number of concurrent runs to `count`. The waiting run with the shortest expected time goes next, so
-    that slow tests do not hold up quick tests. Thread-safe."""
+    """Limits the number of concurrent runs to `count`. Each run holds `free`."""
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count)
-        self._free = self.count
-        self._changed = threading.Condition()
-        self._waiting: list[tuple[float, int]] = []
-        self._order = itertools.count()
-
-    @contextlib.contextmanager
-    def turn(self, expected_seconds: float) -> Iterator[None]:
-        """Waits for a free slot, and releases the slot at the end of the `with` block."""
-        own = (expected_seconds, next(self._order))
-        with self._changed:
-            heapq.heappush(self._waiting, own)
-            self._changed.wait_for(lambda: self._free > 0 and self._waiting[0] == own)
-            heapq.heappop(self._waiting)
-            self._free -= 1
-            self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._free += 1
-                self._changed.notify_all()
+        self.free = threading.Semaphore(self.count)
 
 
 def slots_for(limits: Limits) -> RunSlots:

@@ -116,12 +116,8 @@ def _unparsed(source: str) -> str | None:
         problems = _Checker(tree, filename="<code>", withDoctest=False).messages
     except SyntaxError as error:
         return f"does not parse: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
-    except RecursionError:
-        return "does not parse: nested too deeply"
-    except MemoryError:
+    except (RecursionError, MemoryError):
         return "does not parse: too large or nested too deeply"
-    except UnicodeEncodeError:
-        return "does not parse: contains characters that are not text (surrogates)"
     except ValueError as error:  # for example, a NUL byte
         return f"does not parse: {error}"
     undefined = dict.fromkeys(str(m.message_args[0]) for m in problems if isinstance(m, messages.UndefinedName))

@@ -1,6 +1,6 @@
 """The first process in a container created by `xkg.sandbox.isolation.container`: a script that uses only the standard
-library. The process runs one command as a separate, unprivileged user and reports how the command ended. When this
-process exits, anything that the command left running is killed as well.
+library and `guest.landlock`. The process runs one command as a separate, unprivileged user and reports how the command
+ended. When this process exits, anything that the command left running is killed as well.
 
 Standard input contains the length of a JSON object (8 bytes, big-endian), followed by the object. Afterwards, standard
 input serves as a leash: the process exits when standard input is closed. The process writes `TOKEN started` to stderr,
@@ -12,15 +12,15 @@ import contextlib
 import ctypes
 import json
 import os
-import resource
 import select
 import signal
 import sys
 import time
 from typing import Any, NoReturn
 
-_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 4, 22, 38
-_CAPABILITY_VERSION_3 = 0x20080522
+from xkg.sandbox.guest.landlock import filter_calls, leave_root, set_limits
+
+_PR_SET_DUMPABLE = 4
 _INTERVAL = 0.05
 _CGROUP = "/sys/fs/cgroup"
 # cgroup version 2, then version 1
@@ -109,38 +109,14 @@ def _become(plan: dict[str, Any]) -> NoReturn:
         os.chdir(plan["folder"])
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for name, most in plan["limits"].items():
-            kind = getattr(resource, f"RLIMIT_{name}")
-            hard = resource.getrlimit(kind)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, most))
-        _leave_root(plan["user"])
-        _filter_calls(bytes.fromhex(plan["filter"]))
+        set_limits(plan["limits"])
+        leave_root(plan["user"], pass_closed_folders=False)
+        if plan["filter"]:
+            filter_calls(bytes.fromhex(plan["filter"]))
         os.execve(plan["command"][0], plan["command"], plan["variables"])
     except BaseException as error:
         os.write(1, f"the command cannot be started: {error}\n".encode())
     os._exit(127)
-
-
-def _leave_root(user: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    os.setgroups([])
-    os.setresgid(user, user, user)
-    os.setresuid(user, user, user)
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
-    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
-        raise OSError(ctypes.get_errno(), "cannot drop capabilities")
-
-
-def _filter_calls(program: bytes) -> None:
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
-
-    if program:
-        libc = ctypes.CDLL(None, use_errno=True)
-        loaded = Program(len(program) // 8, program)
-        if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(loaded), 0, 0):
-            raise OSError(ctypes.get_errno(), "seccomp")
 
 
 def _killed_for_memory() -> int:
@@ -166,7 +142,3 @@ def _read(count: int) -> bytes:
         parts.append(part)
         count -= len(part)
     return b"".join(parts)
-
-
-if __name__ == "__main__":
-    main()

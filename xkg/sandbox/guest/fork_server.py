@@ -6,12 +6,13 @@ job cannot signal, trace or inspect this process, and has its own limits, output
 descendants are killed and the scratch folders are emptied, so that every job starts from the same state. Only the fork
 reads the job, never this process.
 
-The process communicates over the socket given by its first argument. The process first sends `{"failed": {...}, "cold":
-reason or null}`; `cold` is the reason why jobs cannot be forked, if any. Each incoming message then contains three
-descriptors: a job as JSON, the job's output, and a leash whose other end is closed to end the job. Each reply contains
-the job's wait status and whether the scratch folders are empty again."""
+The process communicates over the socket given by its first argument. The process first sends `ready` if jobs can be
+forked, and otherwise exits. Each incoming message then contains three descriptors: a job as JSON, the job's output, and
+a leash whose other end is closed to end the job. Each reply contains the job's wait status and whether the scratch
+folders are empty again."""
 
 import builtins
+import contextlib
 import gc
 import importlib
 import json
@@ -38,16 +39,19 @@ def main() -> None:
     landlock.restrict(int(abi), None)
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, int(number))
     control.set_inheritable(False)
-    failed = _import(json.loads(modules))
+    for name in json.loads(modules):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
     gc.collect()
     gc.freeze()
-    cold = _unfit() or (None if _emptied(places) else "some leftover files cannot be removed")
+    fit = _fit() and _emptied(places)
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (1, 2):
         os.dup2(nothing, descriptor)
     os.close(nothing)
-    control.send(json.dumps({"failed": failed, "cold": cold}).encode())
-    while cold is None:
+    if fit:
+        control.send(b"ready")
+    while fit:
         message, descriptors, _, _ = socket.recv_fds(control, 1, 3)
         if not message or len(descriptors) != 3:
             break
@@ -70,33 +74,13 @@ def main() -> None:
     os._exit(0)
 
 
-def _import(modules: list[str]) -> dict[str, str]:
-    """Imports modules. Returns the modules that exist but failed to import, with the reasons."""
-    failed = {}
-    for name in modules:
-        try:
-            importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-                failed[name] = f"{type(error).__name__}: {error}"[:200]
-        except Exception as error:
-            failed[name] = f"{type(error).__name__}: {error}"[:200]
-    return failed
-
-
-def _unfit() -> str | None:
-    """The reason why forks of this process would not start from a clean state, or None."""
-    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
-        return "threads were started, and forking a multithreaded process can hang"
-    try:
+def _fit() -> bool:
+    """Whether forks of this process start from a clean state. Forking a multithreaded process can hang."""
+    with contextlib.suppress(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
-        return "a process was started"
-    except ChildProcessError:
-        pass
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        if "w" in line.split()[1] and "s" in line.split()[1]:
-            return "memory is shared between forks"
-    return None
+        return False  # a process was started
+    shared = any({"w", "s"} <= {*line.split()[1]} for line in Path("/proc/self/maps").read_text().splitlines())
+    return len(os.listdir("/proc/self/task")) == 1 and not shared  # noqa: PTH208
 
 
 def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:

@@ -1,5 +1,4 @@
-"""Uses Landlock, with which a process irrevocably gives up access to files, TCP and signals, for itself and its
-descendants.
+"""Gives up rights of a process and its descendants. Landlock irrevocably gives up access to files, TCP and signals.
 
 The system calls, the access rights and the changes in each ABI version are documented at
 <https://docs.kernel.org/userspace-api/landlock.html>."""
@@ -21,7 +20,9 @@ RUN = READ | EXECUTE
 EVERYTHING = (1 << 16) - 1
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_KEEPCAPS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 8, 38, 47
+_CAP_DAC_READ_SEARCH = 2
+_CAPABILITY_VERSION_3 = 0x20080522
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
 _ON_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
 _TCP, _CONNECT_TCP, _SCOPES = 0b11, 0b10, 0b11
@@ -68,8 +69,8 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
     ruleset = called(libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)))
     try:
         if tcp and port is not None:
-            reached = _NetPort(_CONNECT_TCP, port)
-            called(libc.syscall(_ADD_RULE, ruleset, 2, ctypes.byref(reached), ctypes.c_uint32(0)))
+            allowed_port = _NetPort(_CONNECT_TCP, port)
+            called(libc.syscall(_ADD_RULE, ruleset, 2, ctypes.byref(allowed_port), ctypes.c_uint32(0)))
         for place, rights in paths:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 parent = os.open(place, os.O_PATH | os.O_CLOEXEC)
@@ -85,13 +86,29 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
         os.close(ruleset)
 
 
+def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
+    """Switches to `uid` with no capabilities, or with only the capability to enter folders that are closed to `uid`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    if pass_closed_folders:
+        libc.prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    os.setresuid(uid, uid, uid)
+    capabilities = 1 << _CAP_DAC_READ_SEARCH if pass_closed_folders else 0
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    if libc.capset(header, (ctypes.c_uint32 * 6)(capabilities, capabilities, capabilities, 0, 0, 0)) != 0:
+        raise OSError(ctypes.get_errno(), "cannot drop capabilities")
+    if pass_closed_folders and libc.prctl(_PR_CAP_AMBIENT, 2, _CAP_DAC_READ_SEARCH, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot retain the right to enter closed folders")
+
+
 def set_limits(limits: Mapping[str, int]) -> None:
-    """Sets resource limits by name. A lower existing hard limit is kept."""
+    """Sets resource limits by name, except those that this system lacks. A lower existing hard limit is kept."""
     for name, most in limits.items():
-        kind = getattr(resource, f"RLIMIT_{name}")
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(kind, (most, most))
+        if (kind := getattr(resource, f"RLIMIT_{name}", None)) is not None:
+            hard = resource.getrlimit(kind)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))
 
 
 def filter_calls(program: bytes) -> None:

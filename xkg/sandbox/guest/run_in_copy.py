@@ -3,11 +3,10 @@ library.
 
 The request is a JSON object on stdin. The command's output goes to this program's stdout. The report, a JSON object,
 goes to this program's stderr, to which no other process in the sandbox can write. `python` is the interpreter of a
-virtual environment with the package folder on its module path. If there are `traced` files, every Python process counts
-how often it runs each line in these files. All processes map one file of counters, so the counts from killed processes
-are kept too. If two processes run the same line at the same moment, only one run may be counted. The first counter
-identifies the line that last printed text matching the pattern `printed`. If the request has groups of `awaited` lines,
-the program `watcher` runs instead of the line counter.
+virtual environment with the package folder on its module path. If there are `traced` files or `awaited` lines, every
+Python process starts with the program `tracer` (`guest.line_trace`). All processes map one file of counters, so the
+counts from killed processes are kept too. If two processes run the same line at the same moment, only one run may be
+counted.
 
 The files that a command leaves behind can be measured by a second command in a separate sandbox. If `leaves` is set,
 the files that the command created or overwrote follow its output as a tar archive, which starts at the byte `left_at`
@@ -38,81 +37,6 @@ _MOST_REMOVED, _MOST_REWRITTEN = 20, 2000
 _PIPE, _AFTER_OUTPUT = 1 << 16, 1.0
 _CODE = tuple(importlib.machinery.all_suffixes())
 
-# Runs in every Python process of the command, before any of the command's own code.
-_TRACER = """\
-import json, os, sys
-
-def _trace(request):
-    import mmap, re, threading
-    with open(request) as file:
-        request = json.load(file)
-    with open(request["counts"], "r+b") as file:
-        counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
-    first = request["first"]
-    known = {}
-    opened = os.open(request["opened"], os.O_WRONLY | os.O_APPEND)
-    noted = set()
-
-    def note(event, arguments):
-        if event == "open" and isinstance(arguments[0], str) and arguments[0] not in noted and len(noted) < 5000:
-            noted.add(arguments[0])
-            os.write(opened, os.fsencode(os.path.realpath(arguments[0])) + b"\\n")
-
-    if hasattr(sys, "addaudithook"):
-        sys.addaudithook(note)
-    else:
-        os.write(opened, b"*\\n")
-
-    def place(name):
-        if name not in known:
-            known[name] = first.get(os.path.realpath(name), -1)
-        return known[name]
-
-    def enter(frame, event, argument):
-        at = place(frame.f_code.co_filename)
-        if at < 0:
-            return None
-
-        def each_line(frame, event, argument):
-            if event == "line":
-                counts[at + frame.f_lineno] += 1
-            return each_line
-
-        return each_line
-
-    def watch(stream, matches):
-        write, line, at = stream.write, [""], [0]
-
-        def written(text):
-            lines = (line[0] + str(text)).splitlines(True)
-            line[0] = ""
-            for each in lines:
-                if not matches(each[:4000].rstrip("\\r\\n")):
-                    at[0] = 0
-                elif not at[0]:
-                    frame = sys._getframe(1)
-                    while frame and place(frame.f_code.co_filename) < 0:
-                        frame = frame.f_back
-                    at[0] = place(frame.f_code.co_filename) + frame.f_lineno if frame else 0
-                if not each.endswith("\\n"):
-                    line[0] = each[:4000]
-                elif at[0]:
-                    counts[0], at[0] = at[0], 0
-            return write(text)
-
-        stream.write = written
-
-    if request["printed"]:
-        for stream in (sys.stdout, sys.stderr):
-            watch(stream, re.compile(request["printed"]).search)
-    threading.settrace(enter)
-    sys.settrace(enter)
-
-_request = os.path.join(sys.prefix, "trace.json")
-if os.path.exists(_request):
-    _trace(_request)
-"""
-
 
 def main() -> None:
     request = json.load(sys.stdin)
@@ -141,38 +65,33 @@ def main() -> None:
                 take(archive, tree, set(request["outputs"]), without | set(request["wanted"]))
         python = environment(home / ".python", request)
         (home / ".python" / "reached").write_bytes(b"")  # touch() cannot create files under Landlock
-        first, size = offsets(request["traced"], tree)
-        counts = home / ".python" / "counts"
-        if request["traced"]:
-            counts.write_bytes(bytes(8 * size))
-            opened = home / ".python" / "opened"
+        awaited = request["awaited"]
+        watched = {path: max(map(max, of)) for path, of in awaited.items()} or request["traced"]
+        first, size = offsets(watched, tree)
+        counts, opened = home / ".python" / "counts", home / ".python" / "opened"
+        if watched:
+            # If lines are awaited, no process has started watching yet.
+            counts.write_bytes((b"\1" if awaited else b"\0") + bytes(8 * size - 1))
             opened.write_bytes(b"")
-            placed: dict[str, Any] = {"counts": str(counts)}
-            placed["first"] = {str(tree / name): at for name, at in first.items()}
-            placed |= {"opened": str(opened), "printed": request["printed"]}
-            (home / ".python" / "trace.json").write_text(json.dumps(placed))
-        last_awaited = {path: max(map(max, of)) for path, of in request.get("awaited", {}).items()}
-        if last_awaited:
-            first, size = offsets(last_awaited, tree)
-            counts.write_bytes(b"\1" + bytes(8 * size - 1))  # no process has started watching yet
-            groups = {os.path.realpath(tree / path): of for path, of in request["awaited"].items()}
-            awaited = {"counts": str(counts), "groups": groups}
-            awaited["first"] = {os.path.realpath(tree / name): at for name, at in first.items()}
-            (home / ".python" / "trace.json").write_text(json.dumps(awaited))
+            trace = {"counts": str(counts), "opened": str(opened), "printed": request["printed"]}
+            trace |= {
+                "first": {os.path.realpath(tree / name): at for name, at in first.items()},
+                "groups": {os.path.realpath(tree / path): of for path, of in awaited.items()},
+            }
+            (home / ".python" / "trace.json").write_text(json.dumps(trace))
         variables = {**os.environ, **request["variables"], "PATH": f"{python}:/usr/bin:/bin", "PWD": str(tree)}
         command = request["command"]
         report |= run(command, tree, variables, request["seconds"], alone=request["leaves"])
-        if request["traced"]:
-            report["lines"] = executed(counts, first, request["traced"])
+        if watched:
+            report["lines"] = executed(counts, first, watched)
+        if awaited:
+            report["gave_up"] = bool(any(counts.read_bytes()[:8]))
+        elif watched:
             report["printed"] = printed(counts, first)
             report["opened"] = opened_files(opened, Path.cwd(), tree)
-        if last_awaited:
-            report["lines"] = executed(counts, first, last_awaited)
-            report["gave_up"] = bool(any(counts.read_bytes()[:8]))
         report["reached"] = (home / ".python" / "reached").read_bytes()[:_REACHED_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
-        report["removed"] = removed(Path.cwd(), tree, without)
-        report["rewritten"] = rewritten(Path.cwd(), tree)
+        report |= changes(Path.cwd(), tree, without)
         if request["leaves"]:
             report["left_at"] = os.lseek(1, 0, os.SEEK_END)
             report["left"] = hand_over(Path.cwd(), tree, home if request["fetches"] else None)
@@ -186,8 +105,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        watcher = request.get("watcher") or _TRACER
-        place.write_text(content + watcher if name.endswith("/sitecustomize.py") else content)
+        place.write_text(content + request["tracer"] if name.endswith("/sitecustomize.py") else content)
     programs = folder / "bin"
     programs.mkdir()
     for name in request["programs"]:
@@ -281,26 +199,17 @@ def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
     return None if "*" in found else [path for path in paths_of(original) if f"{root}/{path}" in found]
 
 
-def removed(original: Path, tree: Path, without: set[str]) -> list[str]:
-    """At most 20 files from the original folder that the command removed from the copy."""
-    found: list[str] = []
+def changes(original: Path, tree: Path, without: set[str]) -> dict[str, list[str]]:
+    """At most 20 files from the original folder that the command removed from the copy, and at most 2,000 whose content
+    changed."""
+    removed: list[str] = []
+    rewritten: list[str] = []
     for path in paths_of(original):
-        if path not in without and not os.path.lexists(tree / path):
-            found.append(path)
-            if len(found) == _MOST_REMOVED:
-                break
-    return found
-
-
-def rewritten(original: Path, tree: Path) -> list[str]:
-    """At most 2,000 files from the original folder whose content changed in the copy."""
-    found: list[str] = []
-    for path in paths_of(original):
-        if os.path.lexists(tree / path) and not same(original / path, tree / path):
-            found.append(path)
-            if len(found) == _MOST_REWRITTEN:
-                break
-    return found
+        if not os.path.lexists(tree / path):
+            removed += [] if path in without else [path]
+        elif len(rewritten) < _MOST_REWRITTEN and not same(original / path, tree / path):
+            rewritten.append(path)
+    return {"removed": removed[:_MOST_REMOVED], "rewritten": rewritten}
 
 
 def paths_of(folder: Path) -> list[str]:

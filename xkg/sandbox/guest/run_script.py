@@ -5,9 +5,9 @@ The script runs in a fork, as `__main__`, in an empty working folder. The script
 the implementation. As in a notebook, the value of the last expression is printed, and open matplotlib figures are saved
 at the end.
 
-The script's output becomes this program's output, with the middle omitted if the output is long. The last line of the
-output is a report: a JSON object that states how the script ended and lists the files in its working folder. The parent
-process trusts neither the output nor the report.
+The script's output becomes this program's output. The last line of the output is a report: a JSON object that states
+how the script ended and lists the files in its working folder. The parent process trusts neither the output nor the
+report.
 
 Supports Python 3.7 and later."""
 
@@ -20,14 +20,12 @@ import importlib
 import json
 import linecache
 import os
-import select
 import signal
 import stat
 import sys
 import time
 import traceback
 import warnings
-from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -35,8 +33,7 @@ from typing import Any
 
 # The sandbox has no network, so these libraries should fail at once instead of retrying for minutes.
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-_PIPE = 1 << 16
-_LOOK_MS = 20
+_LOOK_SECONDS = 0.01
 _NAMED = 20
 _FIGURES = 20
 _MOST_ENTRIES = 10_000
@@ -48,22 +45,14 @@ def main() -> None:
     (home / "request.json").unlink()
     (home / "work").mkdir()
     (home / "fonts.conf").write_text("<fontconfig/>")  # matplotlib would warn that there are no system fonts
-    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
         os.setsid()
-        os.dup2(writing, 1)
-        os.dup2(writing, 2)
-        os.close(writing)
         os.chdir(home / "work")
         sys.exit(execute(request, home / "code"))
-    os.close(writing)
-    report = relay(reading, child, request)
+    report = ended(child, request["seconds"])
     report.update(collected(home / "work", request))
-    os.write(1, b"\n")
-    with open(1, "wb", closefd=False) as out:
-        out.write(json.dumps(report).encode())
+    sys.stdout.write("\n" + json.dumps(report))
 
 
 def execute(request: dict[str, Any], code: Path) -> int:
@@ -135,60 +124,18 @@ def save_figures() -> None:
         sys.stderr.write(f"cannot save a figure: {error}\n")
 
 
-def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
-    """Streams the start of the script's output to stdout, and prints the tail at the end of the run. A run ends when
-    the child exits, runs out of time, or has printed more than `endless` bytes. Finally, kills the child's whole
-    session."""
-    most, until = request["output_bytes"], time.monotonic() + request["seconds"]
-    end: deque[bytes] = deque()
-    total = copied = held = 0
-    ended, status = "", 0
-    os.set_blocking(reading, False)
-    waiting = select.poll()
-    waiting.register(reading, select.POLLIN)
-    while True:
-        if not ended:
-            process, status = os.waitpid(child, os.WNOHANG)
-            if process:
-                ended = "exited"
-            elif time.monotonic() > until:
-                ended = "timeout"
-            elif total > request["endless"]:
-                ended = "output"
-        open_ = bool(waiting.poll(0 if ended else _LOOK_MS))
-        data = b""
-        if open_:
-            with contextlib.suppress(BlockingIOError):
-                data = os.read(reading, _PIPE)
-                if not data:
-                    waiting.unregister(reading)
-        total += len(data)
-        start = data[: max(0, most - copied)]
-        if start:
-            os.write(1, start)
-        copied += len(start)
-        rest = data[len(start) :]
-        if rest:
-            end.append(rest)
-            held += len(rest)
-            while held - len(end[0]) >= most:
-                held -= len(end.popleft())
-        if ended and (not data or total > request["endless"]):
-            break
+def ended(child: int, seconds: float) -> dict[str, Any]:
+    """Waits until the child exits or runs out of time, and kills the child's whole session. Returns how it ended."""
+    until = time.monotonic() + seconds
+    process = status = 0
+    while not process and time.monotonic() < until:
+        time.sleep(_LOOK_SECONDS)
+        process, status = os.waitpid(child, os.WNOHANG)
     with contextlib.suppress(OSError):
         os.killpg(child, signal.SIGKILL)
-    last = b"".join(end)[-most:]
-    left = total - copied - len(last)
-    if left:
-        os.write(1, f"\n[… {left:,} bytes left out …]\n".encode())
-    write_all(last)
-    code = os.waitstatus_to_exitcode(status) if ended == "exited" else None
-    return {"ended": ended, "exit_code": code}
-
-
-def write_all(data: bytes) -> None:
-    while data:
-        data = data[os.write(1, data) :]
+    if not process:
+        return {"ended": "timeout", "exit_code": None}
+    return {"ended": "exited", "exit_code": -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)}
 
 
 def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:

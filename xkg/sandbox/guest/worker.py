@@ -31,7 +31,6 @@ if sys.platform != "win32":  # Windows has no fork
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 from xkg.sandbox.guest import landlock
-from xkg.sandbox.guest.launch import leave_root
 
 HEADER = struct.Struct(">cI")
 MEMORY = struct.Struct(">I")
@@ -107,7 +106,7 @@ def main() -> None:
         for name in plan["modules"]:
             tasks |= importlib.import_module(name).TASKS
         if plan["uid"] is not None:
-            leave_root(plan["uid"], pass_closed_folders=False)
+            landlock.leave_root(plan["uid"], pass_closed_folders=False)
     except Exception as error:
         control.sendall(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
         return

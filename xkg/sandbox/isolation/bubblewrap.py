@@ -13,9 +13,7 @@ import select
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import BinaryIO
 
 from xkg.errors import InputError, SandboxUnavailableError
@@ -31,10 +29,10 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     outside_uid,
     python_files,
 )
+from xkg.sandbox.isolation.fork_server import Opened
 from xkg.sandbox.isolation.interpreters import at
-from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
-from xkg.sandbox.runner import Job, Limits, Outcome
+from xkg.sandbox.runner import Job, Outcome
 
 # bwrap returns 128 plus the number of the signal that ended the command, up to SIGSYS.
 _SIGNALLED = range(129, 160)
@@ -52,8 +50,7 @@ class BubblewrapRunner:
     weaker: tuple[str, ...] = ()
 
     def run(self, job: Job) -> Outcome:
-        confined = _python(job.arguments, job.files, job.site, job.limits, job.python)
-        return self.confine(confined, command=("python", *job.arguments))
+        return self.confine(_python(job), command=("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams | None = None, command: tuple[str, ...] = ()) -> Outcome:
         """Runs any command in the sandbox. Raises the same errors as `run`. The outcome reports `command`, if given,
@@ -71,14 +68,11 @@ class BubblewrapRunner:
         code = 128 - exit_code if exit_code in _SIGNALLED else exit_code
         return watched.outcome(code, self.name, command or confined.command)
 
-    def open(
-        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
-    ) -> Opened:
+    def open(self, job: Job, passed: int) -> Opened:
         """See `Openable.open`."""
-        places = (HOME, "/tmp", "/dev/shm")
-        lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
-        confined = _python(placed(arguments, places), files, site, lasting)
-        confined = replace(confined, lasting=True, denied=seccomp.OTHER_PROCESSES)
+        confined = _python(job)
+        command = (*confined.command, HOME, "/tmp", "/dev/shm")
+        confined = replace(confined, command=command, lasting=True, denied=seccomp.OTHER_PROCESSES)
         process, reports = _start(confined, passed)
 
         def end() -> None:
@@ -89,19 +83,17 @@ class BubblewrapRunner:
             if child is not None:
                 _wait_for_exit(child)
 
-        return Opened(process, places, None, end)
+        return Opened(process, None, end)
 
 
-def _python(
-    arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, python: Path | None = None
-) -> Confined:
+def _python(job: Job) -> Confined:
     return Confined(
-        (f"{PYTHON}/bin/python", *arguments),
-        limits,
-        files,
-        mounts=() if site is None else (Mount(site.resolve(), SITE),),
-        python=python_files(None if site is None else SITE, at(python)),
-        other=at(python) if python else None,
+        (f"{PYTHON}/bin/python", *job.arguments),
+        job.limits,
+        job.files,
+        mounts=() if job.site is None else (Mount(job.site.resolve(), SITE),),
+        python=python_files(None if job.site is None else SITE, at(job.python)),
+        other=at(job.python) if job.python else None,
     )
 
 

@@ -228,15 +228,10 @@ class _Template:
 
     def _wait(self) -> None:
         self._control.settimeout(_STARTING_SECONDS)
-        received = b""
-        try:
-            while not received.endswith(b"\n"):
-                if not (piece := self._control.recv(65536)):
-                    break
-                received += piece
-        except TimeoutError:
-            received = b""
-        answer = json.loads(received) if received.endswith(b"\n") else {"error": "it did not answer"}
+        line = b""
+        with contextlib.suppress(TimeoutError), self._control.makefile("rb") as control:
+            line = control.readline(1 << 16)
+        answer = json.loads(line) if line.endswith(b"\n") else {"error": "it did not answer"}
         if "error" in answer:
             self.end()
             raise SandboxUnavailableError(f"the parsing process does not start: {_one_line(answer['error'])}")

@@ -12,18 +12,17 @@ import itertools
 import json
 import os
 import secrets
+import select
 import shutil
 import subprocess
 import tempfile
-import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import BinaryIO
 
 from xkg.errors import SandboxUnavailableError
 from xkg.operating_system import is_root
-from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation import seccomp
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME, NOBODY, PYTHON, QUIET, SITE, Confined, Mount, kernel_limits
 from xkg.sandbox.isolation.scratch import relative, require_startable
@@ -35,7 +34,6 @@ IMAGE_PYTHON, IMAGE_UV = f"{PYTHON}/bin/python", "/usr/local/bin/uv"
 CONTAINERFILE = Path(__file__).parents[1] / "Containerfile"
 ENGINES = ("podman", "docker")
 
-_GUEST = Path(landlock.__file__).with_name("container.py")
 _SHARED_MEMORY_MB = 64
 _OWN_MB = 64
 """Memory for the first process and the job's interpreter files."""
@@ -45,6 +43,13 @@ _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 20.0
 _LATEST = 10.0
 """The first process ends a job that is still running this many seconds after its time limit."""
+_START = """
+import sys, types
+for name, source in modules.items():
+    sys.modules[name] = types.ModuleType(name)
+    exec(source, vars(sys.modules[name]))
+sys.modules["xkg.sandbox.guest.container"].main()
+"""
 _names = itertools.count()
 
 
@@ -70,14 +75,12 @@ class ContainerRunner:
     def run(self, job: Job) -> Outcome:
         mounts = () if job.site is None else (Mount(job.site.resolve(), SITE),)
         confined = Confined((f"{PYTHON}/bin/python", *job.arguments), job.limits, job.files, mounts)
-        return self.confine(confined, command=("python", *job.arguments), packages=bool(mounts))
+        return self.confine(confined, command=("python", *job.arguments))
 
-    def confine(
-        self, confined: Confined, command: tuple[str, ...] = (), *, packages: bool = False, user: int = NOBODY
-    ) -> Outcome:
+    def confine(self, confined: Confined, command: tuple[str, ...] = (), *, user: int = NOBODY) -> Outcome:
         """Runs any command in the image as `user`. Raises the same errors as `run`. `/python/bin/python` is the image's
-        interpreter, which sees the packages at `/site` if `packages` is set. The outcome reports `command`, if given,
-        instead of the actual command."""
+        interpreter, which sees the packages mounted at `/site`. The outcome reports `command`, if given, instead of the
+        actual command."""
         require_startable(confined.command)
         token = secrets.token_hex(16)
         plan = {
@@ -85,7 +88,7 @@ class ContainerRunner:
             "command": confined.command,
             "files": {f"{HOME}/{relative(name)}": text for name, text in confined.files.items()},
             "python": PYTHON,
-            "packages": SITE if packages else None,
+            "packages": next((mount.at for mount in confined.mounts if mount.at == SITE), None),
             "folder": confined.folder,
             "user": user,
             "variables": {**QUIET, **confined.variables},
@@ -94,7 +97,8 @@ class ContainerRunner:
             "seconds": confined.limits.seconds + _LATEST,
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
-        arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
+        options = _options(name, confined.limits, confined.mounts)
+        arguments = (engine(), "run", *options, self._image, "python3", "-I", "-S", "-c", _first_process())
         # podman leaves a file in the working directory if the kernel kills a job for exceeding its memory limit.
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
@@ -103,9 +107,14 @@ class ContainerRunner:
                 )
             except OSError as error:
                 raise SandboxUnavailableError(f"{engine()} cannot be started ({error})") from error
-            with _Running(process, name, token, confined.limits) as running:
-                running.send(json.dumps(plan).encode())
-                watched, code = running.wait()
+            is_over = False
+            with process:
+                try:
+                    _send(process, json.dumps(plan).encode())
+                    watched, code = _followed(process, token, confined.limits)
+                    is_over = watched.stopped in (None, "memory")
+                finally:
+                    _end(process, name, is_over=is_over)
         if code is None:
             raise SandboxUnavailableError(_refusal(watched.output, self._image))
         return watched.outcome(code, self.name, command or confined.command)
@@ -133,107 +142,71 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     return tuple(options)
 
 
-def _first() -> tuple[str, ...]:
-    return ("python3", "-I", "-S", "-c", _guest())
+def _first_process() -> str:
+    modules = {f"xkg.sandbox.guest.{name}": guest_source(name) for name in ("landlock", "container")}
+    return f"modules = {modules!r}{_START}"
 
 
-@functools.cache
-def _guest() -> str:
-    return _GUEST.read_text(encoding="utf-8")
+def _send(process: "subprocess.Popen[bytes]", plan: bytes) -> None:
+    """Sends the plan. Standard input stays open, because it serves as the leash."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):
+        process.stdin.write(len(plan).to_bytes(8, "big") + plan)
+        process.stdin.flush()
 
 
-class _Running:
-    def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
-        self._process, self._name, self._token, self._limits = process, name, token, limits
-        self._output = Tail(limits.output_kb * 1024)
-        self._noise: deque[str] = deque(maxlen=20)
-        self._started: float | None = None
-        self._ended: tuple[int, int, int] | None = None
-        self._changed = threading.Condition()
-        self._threads: list[threading.Thread] = []
-
-    def __enter__(self) -> "_Running":
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        for target, stream in ((self._collect, self._process.stdout), (self._listen, self._process.stderr)):
-            thread = threading.Thread(target=target, args=(stream,), daemon=True)
-            thread.start()
-            self._threads.append(thread)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-
-    def send(self, plan: bytes) -> None:
-        """Sends the plan. Standard input stays open, because it serves as the leash."""
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.write(len(plan).to_bytes(8, "big") + plan)
-            self._process.stdin.flush()
-
-    def wait(self) -> tuple[Watched, int | None]:
-        """Waits for the result and the exit code, which is negative for a signal and None if the command never
-        started."""
-        began = time.monotonic()
-        stopped: Ended | None = None
-        with self._changed:
-            while self._ended is None and self._threads[1].is_alive():
-                limit = began + _STARTING_SECONDS if self._started is None else self._started + self._limits.seconds
-                if self._output.total > self._limits.output_kb * 1024 * ENDLESS:
-                    stopped = "output"
-                elif time.monotonic() > limit:
-                    stopped = "timeout"
-                if stopped:
-                    break
-                self._changed.wait(min(0.1, max(0.001, limit - time.monotonic())))
-            seconds = time.monotonic() - (self._started or began)
-        self._end()
-        if self._started is None:
-            return Watched(None, "\n".join(self._noise), seconds, 0.0), None
-        status, peak, killed = self._ended or (9, 0, 0)
-        if stopped is None and (killed or self._ended is None):
-            stopped = "memory"  # the kernel killed the first process too
-        if stopped is None and self._output.total > self._limits.output_kb * 1024 * ENDLESS:
+def _followed(process: "subprocess.Popen[bytes]", token: str, limits: Limits) -> tuple[Watched, int | None]:
+    """Waits for the result and the exit code, which is negative for a signal and None if the command never started."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    stdout, stderr = process.stdout.fileno(), process.stderr.fileno()
+    output, noise, line = Tail(limits.output_kb * 1024), deque[str](maxlen=20), b""
+    now = begun = time.monotonic()
+    until, is_started = begun + _STARTING_SECONDS, False
+    report: tuple[int, int, int] | None = None
+    stopped: Ended | None = None
+    streams = {stdout, stderr}
+    while streams and stopped is None:
+        ready = select.select(list(streams), [], [], 0.1)[0]
+        if not ready and (process.poll() is not None or (report and time.monotonic() > until)):
+            break
+        now = now if report else time.monotonic()
+        if stdout in ready and not output.read(stdout):
+            streams.remove(stdout)
+        if stderr in ready:
+            data = os.read(stderr, 1 << 16)
+            streams -= set() if data else {stderr}
+            *lines, line = (line + data).split(b"\n")
+            for words in (each.decode("utf-8", "replace").split() for each in lines):
+                if words[:1] != [token]:
+                    noise.append(" ".join(words)[:500])
+                elif words[1:] == ["started"]:
+                    begun, until, is_started = now, now + limits.seconds, True
+                else:
+                    status, peak, killed = map(int, words[1:])
+                    report, until = (status, peak, killed), now + _ENDING_SECONDS
+        if output.total > limits.output_kb * 1024 * ENDLESS:
             stopped = "output"
-        return Watched(stopped, self._output.text(), seconds, peak / 2**20), _exit_code(status)
+        elif report is None and now > until:
+            stopped = "timeout"
+    if not is_started:
+        return Watched(None, "\n".join(noise), now - begun, 0.0), None
+    status, peak, killed = report or (9, 0, 0)
+    if stopped is None and (killed or report is None):
+        stopped = "memory"  # the kernel killed the first process too
+    return Watched(stopped, output.text(), now - begun, peak / 2**20), _exit_code(status)
 
-    def _end(self) -> None:
-        if self._process.poll() is None:
-            if self._ended is None:
-                _ask_engine("kill", self._name)
-            try:
-                self._process.wait(_ENDING_SECONDS)
-            except subprocess.TimeoutExpired:
-                _ask_engine("rm", "--force", self._name)
-                self._process.kill()
-                self._process.wait()
-        for thread in self._threads:
-            thread.join(_ENDING_SECONDS)
 
-    def _collect(self, stream: BinaryIO) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while self._output.read(stream.fileno()):
-                pass
-
-    def _listen(self, stream: BinaryIO) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            for line in stream:
-                words = line.decode("utf-8", "replace").split()
-                with self._changed:
-                    if words[:1] != [self._token]:
-                        self._noise.append(" ".join(words)[:500])
-                    elif words[1:] == ["started"]:
-                        self._started = time.monotonic()
-                    else:
-                        status, peak, killed = map(int, words[1:])
-                        self._ended = status, peak, killed
-                    self._changed.notify_all()
-        with self._changed:
-            self._changed.notify_all()
+def _end(process: "subprocess.Popen[bytes]", name: str, *, is_over: bool) -> None:
+    assert process.stdout is not None
+    if process.poll() is None and not is_over:
+        process.stdout.close()  # otherwise, the engine would wait until somebody reads the output
+        _ask_engine("kill", name)
+    try:
+        process.wait(_ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        _ask_engine("rm", "--force", name)
+        process.kill()
 
 
 def _exit_code(status: int) -> int:

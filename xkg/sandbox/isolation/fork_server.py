@@ -14,55 +14,68 @@ import json
 import os
 import select
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from xkg.sandbox.guest import landlock
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation.bubblewrap_mounts import kernel_limits
-from xkg.sandbox.isolation.scratch import relative
-from xkg.sandbox.isolation.session import PLACES, Openable, Opened
+from xkg.sandbox.isolation.scratch import relative, require_startable
 from xkg.sandbox.isolation.watchdog import Watched, descendants, follow
-from xkg.sandbox.runner import Job, Limits, Outcome
+from xkg.sandbox.runner import Job, Limits, Outcome, Runner
 
-_INSIDE = {
-    f"xkg/sandbox/guest/{name}.py": Path(landlock.__file__).with_name(f"{name}.py")
-    for name in ("landlock", "supervisor", "fork_server")
-}
+_LASTING_SECONDS = 86_400.0
+
+_INSIDE = ("landlock", "supervisor", "fork_server")
 _START = "import sys; sys.path[0] = '.'; from xkg.sandbox.guest.fork_server import main; main()"
 _IDLE = max(4, os.cpu_count() or 1)
 _ENDING_SECONDS = 10.0
-_LONGEST = 1 << 16  # the runner itself rejects longer arguments
 _MESSAGE = 1 << 16
 
 _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
+@dataclass(frozen=True)
+class Opened:
+    """An open sandbox. `process` is the child process, whose stdout is a pipe. `scratch` is the folder outside the
+    sandbox that contains the scratch folders, if only the watchdog limits their size. `end` kills all processes and
+    removes their files."""
+
+    process: subprocess.Popen[bytes]
+    scratch: Path | None
+    end: Callable[[], object]
+
+
+class Openable(Runner, Protocol):
+    """A runner that can keep its sandbox open."""
+
+    def open(self, job: Job, passed: int) -> Opened:
+        """Starts a lasting job. Its arguments are followed by the scratch folders, starting with the home folder. The
+        descriptor `passed` stays open under the same number. No process inside can change another process's limits or
+        priority. Raises the same errors as `run`."""
+
+
 class WarmRunner:
-    """A `Runner` that forks each job from a process that has already imported `modules`, if the job's environment
-    contains them. `modules` may be a function that returns the module names for a job. Thread-safe: each thread uses a
-    separate process. Close the runner after use, or use it in a `with` statement.
+    """A `Runner` that forks each job from a process that has already imported the job's `modules`, if the job's
+    environment contains them. Thread-safe: each thread uses a separate process. Close the runner after use, or use it
+    in a `with` statement.
 
-    `notify` receives one line if modules cannot be preloaded, or if a process was lost during a job. After a lost
-    process, the job is rerun in a separate sandbox, and the next job starts a new process. Raises the same errors as
-    `runner`."""
+    If a process is lost during a job, the job is rerun in a separate sandbox, and the next job starts a new process.
+    Raises the same errors as `runner`."""
 
-    def __init__(
-        self,
-        runner: Openable,
-        modules: Sequence[str] | Callable[[Job], Sequence[str]],
-        notify: Callable[[str], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, runner: Openable, modules: Callable[[Job], Sequence[str]]) -> None:
         self.name = runner.name
         self.weaker = (
             *runner.weaker,
             "successive jobs in one environment share namespaces, so only Landlock separates them",
         )
         self._runner = runner
-        self._modules = modules if callable(modules) else lambda _: modules
-        self._notify = notify
+        self._modules = modules
         self._lock = threading.Lock()
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
@@ -93,10 +106,6 @@ class WarmRunner:
             outcome = process.run(job, f"{self.name}, warm")
         except _LostError:
             process.end()
-            self._notify(
-                "a process with preloaded modules was lost during a run: the run is repeated in a separate sandbox, "
-                "and later runs get a new process"
-            )
             return self._runner.run(job)
         except BaseException:
             process.end()
@@ -117,16 +126,11 @@ class WarmRunner:
                 return waiting[1]
             waiting[1].end()
         process = _Process(lambda passed: self._starter.submit(self._opened, job, passed).result())
-        cold = process.warm_up(job.limits)
-        if cold is None:
-            for name, why in process.failed.items():
-                self._notify(f"{name} cannot be preloaded: {why}")
+        if process.warm_up(job.limits):
             return process
         process.end()
         with self._lock:
-            already_cold, self._cold = kind in self._cold, self._cold | {kind}
-        if not already_cold:
-            self._notify(f"no modules are preloaded, so each run starts a new process: {cold}")
+            self._cold.add(kind)
         return None
 
     def _kind(self, job: Job) -> _Kind:
@@ -136,10 +140,10 @@ class WarmRunner:
         return site, limits.memory_mb, limits.disk_mb, limits.processes, tuple(self._modules(job))
 
     def _opened(self, job: Job, passed: int) -> Opened:
-        files = {name: path.read_text() for name, path in _INSIDE.items()}
-        arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(list(self._modules(job))), PLACES)
-        limits = job.limits.model_copy(update={"processes": job.limits.processes + 1})
-        return self._runner.open(arguments, files, job.site, limits, passed)
+        files = {f"xkg/sandbox/guest/{name}.py": guest_source(name) for name in _INSIDE}
+        arguments = ("-c", _START, str(passed), str(landlock.version()), json.dumps(list(self._modules(job))))
+        limits = job.limits.model_copy(update={"processes": job.limits.processes + 1, "seconds": _LASTING_SECONDS})
+        return self._runner.open(Job(arguments=arguments, files=files, site=job.site, limits=limits), passed)
 
     def _put_back(self, kind: _Kind, process: "_Process") -> None:
         over = []
@@ -171,26 +175,17 @@ class _Process:
         finally:
             inside.close()
         self._excluded: frozenset[int] = frozenset()
-        self.failed: dict[str, str] = {}
         self.clean = True
 
-    def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, within a job's limits. Returns the reason why jobs cannot be forked from the process,
-        or None."""
+    def warm_up(self, limits: Limits) -> bool:
+        """Waits for the imports, within a job's limits. Returns whether jobs can be forked from the process."""
         process = self._opened.process
         assert process.stdout is not None
         watched = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
-        message = "" if watched.stopped else self._receive()
+        ready = watched.stopped is None and self._receive() == "ready"
         process.stdout.close()
-        try:
-            answer: dict[str, Any] = json.loads(message)
-            cold, failed = answer["cold"], dict(answer["failed"])
-        except (ValueError, KeyError, TypeError):
-            last = watched.output.strip().splitlines()[-1:]
-            return f"importing the modules ended with {watched.stopped or (last or ['their process'])[0][:200]}"
-        self.failed = {str(name)[:100]: " ".join(str(why).split())[:200] for name, why in failed.items()}
         self._excluded = frozenset(descendants(process.pid))
-        return None if cold is None else str(cold)[:200]
+        return ready
 
     def run(self, job: Job, name: str) -> Outcome:
         limits = kernel_limits(job.limits)
@@ -250,13 +245,8 @@ class _Process:
 def _can_be_forked(job: Job) -> bool:
     if landlock.version() < landlock.SCOPES_FROM or not job.arguments or job.python is not None:
         return False
+    require_startable(job.arguments)
     first = job.arguments[0]
-    try:
-        size = sum(len(os.fsencode(argument)) for argument in job.arguments)
-    except UnicodeEncodeError:
-        return False
-    if size > _LONGEST or any("\0" in argument for argument in job.arguments):
-        return False
     for name in job.files:
         relative(name)
     return (first == "-c" and len(job.arguments) > 1) or first in job.files

@@ -54,15 +54,11 @@ def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
     numbers: list[int] = []
     for name in devices:
         _, _, number = name.partition(":")
-        if not number and not here:
-            raise InputError(
-                f"device {name}: this machine has no /dev/nvidia0 (no GPU, or no driver); to run without a GPU, omit "
-                "devices"
-            )
-        if number and int(number) not in here:
-            there = f"GPUs here: {', '.join(map(str, here))}" if here else "this machine has no GPU, or no driver"
-            raise InputError(f"device {name}: there is no /dev/nvidia{number} ({there})")
-        numbers += [int(number)] if number else here
+        wanted = [int(number)] if number else here or [0]
+        if wanted[0] not in here:
+            there = ", ".join(map(str, here)) or "none, or no driver; to run without a GPU, omit devices"
+            raise InputError(f"device {name}: there is no /dev/nvidia{wanted[0]} (GPUs here: {there})")
+        numbers += wanted
     return tuple(_gpu(number) for number in dict.fromkeys(numbers))
 
 

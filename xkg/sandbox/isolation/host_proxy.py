@@ -211,16 +211,18 @@ class _Allowance:
             return self._remaining >= 0
 
 
-class _UnixProxy(socketserver.ThreadingUnixStreamServer):
+class _Threads(socketserver.ThreadingMixIn):
     daemon_threads = True
     block_on_close = False
     request_queue_size = 128
 
 
-class _TcpProxy(socketserver.ThreadingTCPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
+class _UnixProxy(_Threads, socketserver.UnixStreamServer):
+    pass
+
+
+class _TcpProxy(_Threads, socketserver.TCPServer):
+    pass
 
 
 class _Handler(socketserver.BaseRequestHandler):

@@ -35,10 +35,10 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     python_files,
     unused_uid,
 )
+from xkg.sandbox.isolation.fork_server import Opened
 from xkg.sandbox.isolation.interpreters import Interpreter, at, own
 from xkg.sandbox.isolation.scratch import fill, remove, require_startable
 from xkg.sandbox.isolation.seccomp import Denied
-from xkg.sandbox.isolation.session import LASTING_SECONDS, Opened, placed
 from xkg.sandbox.isolation.watchdog import Streams, Watched, kill_tree, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
 
@@ -121,8 +121,7 @@ class LandlockRunner:
 
     def run(self, job: Job) -> Outcome:
         require_startable(job.arguments)
-        started = _start(job.arguments, job.files, job.site, job.limits, python=job.python)
-        return self._watched(started, job.limits, ("python", *job.arguments))
+        return self._watched(_start(job), job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
         """Runs any command with access to the system's files and to the mounts, which keep their paths. The command may
@@ -138,13 +137,10 @@ class LandlockRunner:
         _require_contained(status, watched)
         return watched.outcome(os.waitstatus_to_exitcode(int(status)) if status else -9, self.name, command)
 
-    def open(
-        self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
-    ) -> Opened:
+    def open(self, job: Job, passed: int) -> Opened:
         """See `Openable.open`."""
-        lasting = limits.model_copy(update={"seconds": LASTING_SECONDS})
-        started = _start(arguments, files, site, lasting, passed)
-        return Opened(started.process, started.places, started.room, started.end)
+        started = _start(job, passed)
+        return Opened(started.process, started.room, started.end)
 
 
 @dataclass
@@ -154,7 +150,6 @@ class _Started:
 
     process: subprocess.Popen[bytes]
     room: Path
-    places: tuple[str, ...]
     reports: BinaryIO
     leash: int | None
 
@@ -177,30 +172,23 @@ class _Started:
             remove(self.room)
 
 
-def _start(
-    arguments: tuple[str, ...],
-    files: Mapping[str, str],
-    site: Path | None,
-    limits: Limits,
-    *passed: int,
-    python: Path | None = None,
-) -> _Started:
+def _start(job: Job, *passed: int) -> _Started:
     uid = _uid(lasting=bool(passed))
-    interpreter = at(python)
-    packages = () if site is None else (site.resolve(),)
+    interpreter = at(job.python)
+    packages = () if job.site is None else (job.site.resolve(),)
     closed = uid is not None and _closed([_rooms(), interpreter.prefix, *packages])
-    with _room(uid, files) as room:
+    with _room(uid, job.files) as room:
         (room / "python/bin").mkdir(parents=True)
         fill(room / "python", python_files(str(packages[0]) if packages else None, interpreter))
         (room / "python/bin/python").symlink_to(interpreter.program)
         places = (str(room / "job"), str(room / "tmp"))
-        command = (str(room / "python/bin/python"), *placed(arguments, places))
+        command = (str(room / "python/bin/python"), *job.arguments, *(places if passed else ()))
         paths = (
             *_paths(room, interpreter),
             (str(room / "python"), RUN),
             *((str(package), RUN) for package in packages),
         )
-        confined = Confined(command, limits, folder=places[0])
+        confined = Confined(command, job.limits, folder=places[0])
         return _launch(confined, room, paths, uid, passed, pass_closed_folders=closed)
 
 
@@ -299,7 +287,7 @@ def _launch(
     assert process.stdin is not None
     with contextlib.suppress(BrokenPipeError), process.stdin:
         process.stdin.write(json.dumps(settings | {"status": status, "leash": leash}).encode())
-    return _Started(process, room, places, os.fdopen(reports, "rb"), leash_end)
+    return _Started(process, room, os.fdopen(reports, "rb"), leash_end)
 
 
 def _require_contained(status: str, watched: Watched) -> None:

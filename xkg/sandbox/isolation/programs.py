@@ -21,7 +21,7 @@ from typing import BinaryIO, Literal
 
 from xkg.errors import SandboxUnavailableError
 from xkg.operating_system import is_root
-from xkg.sandbox.guest import forward
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import (
     CAP_CHOWN,
@@ -47,13 +47,7 @@ Wall = Literal["bubblewrap", "landlock"]
 _FOLDER, _SOCKET = "/folder", "/socket"
 _COMPILER_FILES = ("/usr/include", "/usr/libexec", "/usr/share/perl", "/usr/share/perl5")
 _LIMITED = (
-    "import json, os, resource, sys\n"
-    "for name, most in json.loads(sys.argv[1]).items():\n"
-    "    kind = getattr(resource, 'RLIMIT_' + name, None)\n"
-    "    hard = resource.getrlimit(kind)[1] if kind is not None else 0\n"
-    "    most = most if hard == resource.RLIM_INFINITY else min(most, hard)\n"
-    "    if kind is not None: resource.setrlimit(kind, (most, most))\n"
-    "os.execv(sys.argv[2], sys.argv[2:])\n"
+    guest_source("landlock") + "import json\nset_limits(json.loads(sys.argv[1]))\nos.execv(sys.argv[2], sys.argv[2:])\n"
 )
 
 
@@ -137,8 +131,15 @@ def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] |
         source.write(stdin)
         source.seek(0)
         streams = Streams(source, output_file)
-        with _reaching(program, behind, refused) as way:
-            outcome = _BEHIND[behind](program, streams, way)
+        if behind == "bubblewrap":
+            outcome = _under_bubblewrap(program, streams, refused)
+        else:
+            with _through_port(program, refused) as (reaching, port):
+                if behind == "landlock":
+                    confined = _confined(reaching, str(program.folder))
+                    outcome = LandlockRunner().confine(confined, streams, port)
+                else:
+                    outcome = _bare(reaching, streams)
         output, omitted = _content(output_file, program)
     return ProgramResult(
         outcome.ended,
@@ -169,17 +170,16 @@ def lend(folder: Path) -> None:
         fill(folder, {}, unused_uid(keeper="folders"))
 
 
-_Way = Path | int | None
-
-
 @contextlib.contextmanager
-def _reaching(program: Program, behind: Wall | None, refused: set[str]) -> Iterator[_Way]:
+def _through_port(program: Program, refused: set[str]) -> Iterator[tuple[Program, int | None]]:
+    """Yields the program with variables for its proxy, and the proxy's port."""
     if not program.hosts:
-        yield None
+        yield program, None
         return
-    serve = registry_socket if behind == "bubblewrap" else proxy_port
-    with serve(program.hosts, program.max_bytes, refused, public=program.public) as way:
-        yield way
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    with proxy_port(program.hosts, program.max_bytes, refused, public=program.public) as port:
+        proxied = dict.fromkeys((*names, *map(str.lower, names)), f"http://127.0.0.1:{port}")
+        yield replace(program, variables={**program.variables, **proxied, "NO_PROXY": "", "no_proxy": ""}), port
 
 
 def _confined(program: Program, folder: str) -> Confined:
@@ -198,28 +198,22 @@ def _confined(program: Program, folder: str) -> Confined:
     )
 
 
-def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
+def _under_bubblewrap(program: Program, streams: Streams, refused: set[str]) -> Outcome:
     confined = _confined(program, _FOLDER)
-    if isinstance(way, Path):
-        script = f"{HOME}/forward.py"
+    if not program.hosts:
+        return BubblewrapRunner().confine(confined, streams)
+    with registry_socket(program.hosts, program.max_bytes, refused, public=program.public) as socket:
         confined = replace(
             confined,
-            command=(str(own().program), "-I", "-S", script, _SOCKET, *program.command),
-            files={"forward.py": Path(forward.__file__).read_text()},
-            mounts=(*confined.mounts, Mount(way, _SOCKET)),
+            command=(str(own().program), "-I", "-S", f"{HOME}/forward.py", _SOCKET, *program.command),
+            files={"forward.py": guest_source("forward")},
+            mounts=(*confined.mounts, Mount(socket, _SOCKET)),
             unix_sockets=True,
         )
-    return BubblewrapRunner().confine(confined, streams)
+        return BubblewrapRunner().confine(confined, streams)
 
 
-def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
-    port = way if isinstance(way, int) else None
-    confined = _confined(program, str(program.folder))
-    confined = replace(confined, variables={**program.variables, **_proxied(port)})
-    return LandlockRunner().confine(confined, streams, port)
-
-
-def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
+def _bare(program: Program, streams: Streams) -> Outcome:
     """Runs a program with resource limits only. Memory is limited only if the kernel supports a limit per process
     (`DATA`), unlike macOS."""
     with (
@@ -232,9 +226,7 @@ def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
             stdin=streams.stdin,
             stdout=streams.stdout,
             stderr=errors,
-            env={**QUIET, "PATH": os.defpath, "HOME": home, "TMPDIR": home}
-            | dict(program.variables)
-            | _proxied(way if isinstance(way, int) else None),
+            env={**QUIET, "PATH": os.defpath, "HOME": home, "TMPDIR": home, **program.variables},
             cwd=program.folder,
             start_new_session=True,
         )
@@ -252,14 +244,3 @@ def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
         text = errors.read().decode("utf-8", "replace")
     watched = Watched(stopped, text, time.monotonic() - started, 0)
     return watched.outcome(process.returncode, "none", program.command)
-
-
-def _proxied(port: int | None) -> dict[str, str]:
-    if port is None:
-        return {}
-    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-    address = f"http://127.0.0.1:{port}"
-    return dict.fromkeys((*names, *map(str.lower, names)), address) | {"NO_PROXY": "", "no_proxy": ""}
-
-
-_BEHIND = {"bubblewrap": _under_bubblewrap, "landlock": _under_landlock, None: _bare}

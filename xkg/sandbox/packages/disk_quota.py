@@ -1,21 +1,20 @@
 """Limits disk space for environments, and removes old ones."""
 
 import contextlib
-import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from xkg.config import EnvironmentSettings
-from xkg.files import file_lock, write_whole
+from xkg.files import file_lock
 from xkg.operating_system import lock
 from xkg.sandbox.runner import Environment
 
-_USED, _SIZES, _PLANNING = ".used", "sizes.json", ".planning"
+_USED, _PLANNING = ".used", ".planning"
 WORK = "work-"
 """Prefix of the folders for installer runs, below `making`."""
 _GRACE_SECONDS = 600
@@ -76,7 +75,8 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
     environments that are in use or were requested in the last ten minutes, and keeps the cache and built wheels while
     any process is planning. The caller must ensure that no installation is running. Returns the hashes of removed
     environments."""
-    homes = sorted(_homes(folder), key=lambda home: home.stat().st_mtime, reverse=True)
+    homes = [home for home in folder.glob("*") if re.fullmatch(r"[0-9a-f]{16}", home.name)]
+    homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
     total = _without_loose_wheels(folder, keep_mb)
     while homes and total > keep_mb << 20:
@@ -97,18 +97,15 @@ def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
     if total > keep_mb << 20:
         with file_lock(folder / _PLANNING, wait=False) as unused:
             # The cache contains links to all wheels. Runs that were killed leave their folders behind.
-            for remade in ("making/cache", "built", *_left(folder)) if unused else ():
-                shutil.rmtree(folder / remade, ignore_errors=True)
+            making = folder / "making"
+            for remade in (making / "cache", folder / "built", *making.glob(f"{WORK}*")) if unused else ():
+                shutil.rmtree(remade, ignore_errors=True)
         total = _total(folder)
     for wheel in sorted((folder / "making" / "wheels").glob("*"), key=lambda wheel: wheel.stat().st_mtime):
         if total > keep_mb << 20 and not _linked(wheel):
-            total -= _size(wheel, linked=True)
+            total -= _total(wheel)
             shutil.rmtree(wheel, ignore_errors=True)
     return total
-
-
-def _left(folder: Path) -> list[str]:
-    return [f"making/{work.name}" for work in (folder / "making").glob(f"{WORK}*")]
 
 
 def _free(home: Path) -> bool:
@@ -128,37 +125,11 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """The size of the whole folder in bytes. Unpacked wheels, uv's cached wheels and environments never change, so
-    their sizes are measured only once."""
-    wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
-    fixed = wheels | dict.fromkeys([*_homes(folder), *(folder / "making/cache/archive-v0").glob("*")], False)
-    known: dict[str, int] = {}
-    with contextlib.suppress(OSError, ValueError):
-        known = dict(json.loads((folder / _SIZES).read_bytes()))
-    sizes = {
-        path.name: known[path.name] if path.name in known else _size(path, linked=linked)
-        for path, linked in fixed.items()
-    }
-    if sizes != known:
-        with contextlib.suppress(OSError):
-            write_whole(folder / _SIZES, json.dumps(sizes).encode())
-    return sum(sizes.values()) + _size(folder, fixed, linked=False)
-
-
-def _homes(folder: Path) -> list[Path]:
-    return [home for home in folder.glob("*") if re.fullmatch(r"[0-9a-f]{16}", home.name)]
-
-
-def _size(folder: Path, without: Container[Path] = (), *, linked: bool) -> int:
-    """The size of a folder in bytes, excluding the folders in `without`. A file with several hard links belongs to an
-    unpacked wheel, and counts only if `linked` is set."""
-    total = 0
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if Path(parent, name) not in without]
+    """The size of a folder in bytes. Files with several hard links count once."""
+    sizes: dict[int, int] = {}
+    for parent, _, names in os.walk(folder):
         for name in names:
-            if name == _SIZES:
-                continue
             with contextlib.suppress(OSError):
                 status = os.lstat(f"{parent}/{name}")
-                total += status.st_size if linked or status.st_nlink == 1 else 0
-    return total
+                sizes[status.st_ino] = status.st_size
+    return sum(sizes.values())

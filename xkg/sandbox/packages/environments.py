@@ -12,7 +12,6 @@ minutes. Without a sandbox (`unsafe-subprocess`) the same installer runs as a pl
     folder/sets/<hash>.json      the wheels in a set, for reinstalling the set if its folder was removed
     folder/built/<key>/          the wheel built from a source distribution, or the reason why the build failed
     folder/making/               uv's cache, unpacked wheels, and a folder for each run of the installer
-    folder/sizes.json            the size in bytes of each unpacked wheel and set
 
 All of a user's graphs share the folder. Each wheel is unpacked and compiled once, in `making/wheels`, and sets contain
 hard links to its files. In the sandbox, wheels and sets are under the same mount, because hard links cannot cross
@@ -27,7 +26,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -47,10 +46,9 @@ from xkg.sandbox.packages import python_choice
 from xkg.sandbox.packages.disk_quota import Quota, planning, prune, quota
 from xkg.sandbox.packages.distributions import LAST_WITH, distribution_of
 from xkg.sandbox.packages.installer_runs import BUILT, InstallerRuns
-from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan, Source
+from xkg.sandbox.packages.plan import VERSIONS, Done, Installing, Locked, Plan, Source
 from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
-from xkg.sandbox.packages.source_builds import FailedBuild
-from xkg.sandbox.packages.source_wheels import SourceWheels
+from xkg.sandbox.packages.source_builds import FailedBuild, SourceWheels
 from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
@@ -74,7 +72,7 @@ class _Request:
     versions. Packages are chosen as of the day `written`, or as of a later day that suits the interpreter, unless
     `exact` is set."""
 
-    names: Mapping[str, tuple[str, ...]]
+    names: Mapping[str, Sequence[str]]
     lines: tuple[str, ...]
     declared: tuple[str, ...]
     written: str | None
@@ -119,7 +117,7 @@ class UvEnvironments:
 
     def make(
         self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        imports: Mapping[str, Sequence[str]] | Iterable[str],
         requirements: Sequence[str] = (),
         written: str | None = None,
         declared: Sequence[str] = (),
@@ -130,13 +128,13 @@ class UvEnvironments:
 
     def _made(
         self,
-        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        imports: Mapping[str, Sequence[str]] | Iterable[str],
         requirements: Sequence[str],
         written: str | None,
         declared: Sequence[str],
     ) -> Environment:
         used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
-        names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
+        names = {name: tuple(used[name]) for name in sorted(used) if name not in sys.stdlib_module_names and name}
         stated = version_hints(declared)
         versions = python_choice.asked(version_hints([*declared, *requirements]).get(python_choice.PYTHON))
         if not names and not stated:
@@ -215,16 +213,10 @@ class UvEnvironments:
 
     def _cached_or_new(self, request: _Request) -> Environment:
         index, cpu = configured_index(), self._runs.cpu_index()
-        marked = [line for line in (*request.lines, *request.declared) if ";" in line]
-        packages = (
-            request.names,
-            sorted(request.hints(own()).items()),
-            marked,
-            sorted(version_hints(request.declared)),
-        )
         downloads = self._settings.python_downloads
         pythons = (str(request.versions), self._tag(own()), sorted(self._others()), downloads)
-        question = json.dumps([packages, pythons, request.written, sorted(index.hosts), cpu, _version()])
+        packages = (request.names, request.lines, request.declared, request.written)
+        question = json.dumps([packages, pythons, sorted(index.hosts), cpu, _version()])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -285,13 +277,13 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             versions = Counter(pin.partition("==")[0] for pin in tried)
             sources: dict[str, Source] = {}
-            # Sources for versions that the repository asks for come first.
-            for offer in sorted(plan.offers, key=lambda offer: offer.line not in hints.values()):
+            # Sources for versions that the repository asks for replace others.
+            for offer in sorted(plan.offers, key=lambda offer: offer.line in hints.values()):
                 source = offer.source
-                if source is None or source.pin in tried or versions[source.name] == _MOST_VERSIONS:
+                if source is None or offer.is_outdated or (offer.pythons and source.name in present):
                     continue
-                if not (offer.pythons and source.name in present):
-                    sources.setdefault(source.name, source)
+                if source.pin not in tried and versions[source.name] < _MOST_VERSIONS:
+                    sources[source.name] = source
             # A module from one of the repository's own requirements may share its name with an unrelated project.
             named = [source for source in sources.values() if source.name in hints] or list(sources.values())
             for source in named:
@@ -309,7 +301,7 @@ class UvEnvironments:
     def _with_more_wheels(self, request: _Request, plan: Plan) -> Iterator[Interpreter]:
         here = self._others()
         versions = python_choice.allowed(here, request.versions) or list(here)
-        wanted = python_choice.with_most_wheels(plan.offers, python_choice.VERSIONS)
+        wanted = python_choice.with_most_wheels(plan.offers, VERSIONS)
         may_download = self._settings.python_downloads and not self._in_image
         if may_download and wanted and wanted[0] not in here and (program := download(wanted[0])):
             yield at(program)
@@ -351,7 +343,7 @@ class UvEnvironments:
             "max_mb": limits.one,
             "limited_by": limits.source,
             "cpu": self._runs.cpu_index(),
-            "pythons": [version for version in python_choice.VERSIONS if version != interpreter.version],
+            "pythons": [version for version in VERSIONS if version != interpreter.version],
             "built": built,
             "failed": failed or {},
         }
@@ -364,18 +356,14 @@ class UvEnvironments:
         return plan.model_copy(update={"missing": missing | plan.missing, "python": python})
 
     def _installed(self, plan: Plan, limits: Quota) -> Environment:
-        pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         interpreter = at(plan.python)
         digest = self._digest(plan)
-        environment = Environment(
-            site=None, hash=digest, python=plan.python, missing=plan.missing, incomplete=plan.incomplete
-        )
         if not plan.wheels:
-            return environment
+            return self._environment(plan, digest)
         with self._alone(self._folder / _INSTALLING):
             trouble = "" if self._is_there(digest) else self._install(plan, digest, interpreter, limits)
         if trouble:
-            why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
+            why = {wheel.name: f"not installed: {trouble}" for wheel in plan.wheels}
             return _empty(interpreter).model_copy(update={"missing": why | dict(plan.missing), "incomplete": True})
         return self._environment(plan, digest)
 
@@ -404,7 +392,7 @@ class UvEnvironments:
     def _environment(self, plan: Plan, digest: str) -> Environment:
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         return Environment(
-            site=self._folder / digest / "site",
+            site=self._folder / digest / "site" if pins else None,
             hash=digest,
             python=plan.python,
             packages=pins,

@@ -9,7 +9,6 @@ its file and its build requirements). The answer is written as JSON to `request[
 `plan.Plan`, `plan.Done` or `plan.Fetched`."""
 
 import contextlib
-import functools
 import json
 import os
 import re
@@ -20,24 +19,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 from xkg.sandbox.guest.forward import forwarded
 from xkg.sandbox.packages.source_files import build_requirements, fetched
 from xkg.sandbox.packages.uv_pip import Uv, name_of
-from xkg.sandbox.packages.wheel_exports import foreign
-from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, member
+from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, lacks, member
 
 # A wheel that contains conda-forge's table of import names, which its bots generate from packages. The version is
 # pinned so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
+_SMALL = 4 << 20
+"""Larger wheels are not downloaded to compare names."""
 _MOST_OFFERS = 12
 _SIDE_BY_SIDE = 4
 
 
 class Wanted(NamedTuple):
-    """An import that the code needs. `guessed` means that the distribution was only inferred from the module's name;
-    `names` are then the names that the code imports from the module."""
+    """An import that the code needs. `guessed` means that the distribution was only inferred from the module's name.
+    `names` are the names that the code imports from the module."""
 
     module: str
     distribution: str
@@ -63,21 +64,18 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
     available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
     available. Raises `Unreachable`."""
-    wanted = [
-        Wanted(module, distribution, "", guessed, tuple(names))
-        for module, distribution, guessed, names in request["wanted"]
-    ]
+    wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
-    seen = [dated, uv]
+    asked_of = [each for each in (dated, uv) if each]
     some, missing = resolvable(wanted, dated or uv)
     if missing and dated:
-        more, lost_without = resolvable(wanted, uv)
+        more, lost = resolvable(wanted, uv)
         if len(more) > len(some):
-            later = uv.until(uv.first_day(want.distribution for want in more if want.module in missing))
-            seen.insert(1, later)
-            some, missing, dated = *resolvable(wanted, later), later
+            dated = uv.until(uv.first_day(want.distribution for want in more if want.module in missing))
+            asked_of.insert(1, dated)
+            some, missing = resolvable(wanted, dated)
             if len(some) < len(more):
-                some, missing, dated = more, lost_without, uv
+                some, missing, dated = more, lost, None
     wanted, uv = some, dated or uv
     used = {want.distribution for want in wanted}
     others = [hint for name, hint in sorted(request["hints"].items()) if name not in used][:_MAX_OTHERS]
@@ -96,6 +94,22 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         inspect(wheels)
         return wheels
 
+    def size(some: Sequence[Wanted]) -> int:
+        return sum(inspected[wheel].size for wheel in closure(some))
+
+    def too_large(some: list[Wanted], beside: Sequence[Wanted] = ()) -> dict[str, str]:
+        """Removes the largest packages from `some` until the rest fits. Returns the reasons."""
+        reasons = {}
+        while some and (together := size([*beside, *some])) > request["max_mb"] << 20:
+            sizes = {want: size([want]) for want in some}
+            largest = max(some, key=lambda want: sizes[want])
+            reasons[largest.module] = (
+                f"needs about {_megabytes(sizes[largest])} MB (all packages: {_megabytes(together)} MB), "
+                f"limit is {request['max_mb']:,} MB ({request['limited_by']})"
+            )
+            some.remove(largest)
+        return reasons
+
     unprovided = unprovided_imports(wanted, closure(wanted), inspected)
     missing |= {want.module: reason for want, reason in unprovided.items()}
 
@@ -107,29 +121,16 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         for module in sorted((inspected[wheel].modules or frozenset()) & missing.keys()):
             wanted.append(Wanted(module, wheel.name, request["hints"][wheel.name]))
             del missing[module]
-    wanted = [want for want in wanted if want not in unprovided]
-    wanted, lost = resolvable(wanted, uv)
+    wanted, lost = resolvable([want for want in wanted if want not in unprovided], uv)
     missing |= lost
     # Requested versions of packages that are installed only as dependencies.
     names = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted("", name_of(hint), hint) for hint in others if name_of(hint) in names - {hint}]
     indirect |= {want.distribution: want for want in _together(asked, aside, wanted)[0] if want.hint}
-    wheels = closure(wanted)
 
-    limit, too_large = request["max_mb"] << 20, False
-    while wanted and (together := sum(inspected[wheel].size for wheel in wheels)) > limit:
-        sizes = {want: sum(inspected[wheel].size for wheel in closure([want])) for want in wanted}
-        largest = max(wanted, key=lambda want: sizes[want])
-        needs = f"needs about {_megabytes(sizes[largest])} MB"
-        if sizes[largest] <= limit:
-            needs += f", with the other packages {_megabytes(together)} MB"
-        missing[largest.module] = f"{needs}, limit is {request['max_mb']:,} MB ({request['limited_by']})"
-        too_large = True
-        wanted.remove(largest)
-        wheels = closure(wanted)
-
-    find_hidden_sources(wanted, wheels, uv)
-    present = {wheel.name for wheel in wheels}
+    without = too_large(wanted)
+    find_hidden_sources(wanted, closure(wanted), uv)
+    present = {wheel.name for wheel in closure(wanted)}
     asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
     declared, left_out = _together(asked, uv, [*wanted, *indirect.values()])
     # Declared tools may be newer than the code.
@@ -137,24 +138,20 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         uv = uv.of_any_day([want.distribution for want in younger])
         more, lost = _together(younger, uv, [*wanted, *indirect.values(), *declared])
         declared += more
-        left_out = {name: left_out[name] for name in left_out.keys() - {each.module for each in more}} | lost
+        left_out = {name: why for name, why in left_out.items() if name not in {want.module for want in younger}} | lost
+    left_out |= too_large(declared, wanted)
     wheels = closure([*wanted, *declared])
-    while declared and sum(inspected[wheel].size for wheel in wheels) > limit:
-        largest = max(declared, key=lambda want: sum(inspected[wheel].size for wheel in closure([want])))
-        declared.remove(largest)
-        left_out[largest.module] = f"with it, the packages take more than {request['max_mb']:,} MB"
-        wheels = closure([*wanted, *declared])
     return {
         "wheels": [
             {**wheel._asdict(), "size": inspected[wheel].size, "download": inspected[wheel].download}
             for wheel in wheels
         ],
-        "missing": missing,
+        "missing": missing | without,
         "left_out": left_out,
         "provided": providers(wanted, wheels, inspected),
-        "incomplete": too_large,
+        "incomplete": bool(without),
         "day": uv.newest,
-        "offers": offers(request, seen),
+        "offers": offers(request, asked_of),
     }
 
 
@@ -168,10 +165,10 @@ def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: U
             _why_not([free[newest.name]._replace(hint=newest.pin)], uv)
 
 
-def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
+def offers(request: dict[str, Any], asked: Sequence[Uv]) -> list[dict[str, Any]]:
     """Returns alternatives for requirements without a wheel, in the versions that the repository asks for."""
     lacking: dict[str, Uv] = {}
-    for uv in filter(None, dated_or_not):
+    for uv in asked:
         for line in uv.without_wheel:
             lacking.setdefault(request["hints"].get(line, line), uv)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
@@ -200,12 +197,12 @@ def known_names(uv: Uv) -> dict[str, list[str]]:
         return dict(json.loads(cached.read_text()))
     table: dict[str, list[str]] = {}
     try:
-        listed = json.loads(member(uv.resolve([requirement], "--no-deps")[0], path) or b"{}")
+        listed = json.loads(member(uv.resolve([requirement], "--no-deps")[0], path))
         for entry in listed.values():
             table.setdefault(str(entry["import_name"]), []).append(str(entry["pypi_name"]))
     except Unreachable:
         raise
-    except (Failed, ValueError, LookupError, TypeError, AttributeError):
+    except (Failed, OSError, ValueError, LookupError, TypeError, AttributeError, BadZipFile):
         return {}
     if table:
         with contextlib.suppress(OSError):
@@ -218,23 +215,19 @@ def unprovided_imports(
 ) -> dict[Wanted, str]:
     """The imports in `wanted` that the wheels do not provide, with the reasons. For example, a wheel may be an
     unrelated project with the same name."""
-    provided = frozenset().union(*(inspected[wheel].modules or () for wheel in wheels))
-    unread = any(inspected[wheel].modules is None for wheel in wheels)
-    own = {wheel.name: wheel for wheel in wheels}
+    modules = {wheel: inspected[wheel].modules for wheel in wheels}
+    provided = frozenset().union(*(found or () for found in modules.values()))
+    own = {wheel.name: wheel for wheel in wheels if inspected[wheel].download < _SMALL}
     reasons = {}
     for want in wanted:
         wheel = own.get(want.distribution)
         if want.module not in provided:
-            if not unread:
+            if None not in modules.values():
                 reasons[want] = f"the package {want.distribution} does not provide it"
-        elif (
-            want.guessed
-            and wheel
-            and want.module in (inspected[wheel].modules or ())
-            and foreign(want.module, want.names, inspected[wheel].files, functools.partial(member, wheel))
-        ):
-            lacks = " and no ".join(want.names[:3])
-            reasons[want] = f"the registry's {wheel.name} is another project: it has no {lacks}"
+        elif want.guessed and want.names and wheel and lacks(wheel, want.module, want.names):
+            reasons[want] = (
+                f"the registry's {wheel.name} is another project: it has no {' and no '.join(want.names[:3])}"
+            )
     return reasons
 
 
@@ -267,21 +260,18 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
 
 def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
     """Returns a large subset of `wanted` that resolves together with `beside`, and the reasons for dropping the other
-    imports. If a list does not resolve, packages that uv reports as lacking a wheel are moved to the end; otherwise,
-    the list is halved. A few bad requirements among many therefore need only a few runs of uv."""
-    if not (why := _why_not([*beside, *wanted], uv)):
+    imports. A list that does not resolve is halved. A few bad requirements among many therefore need only a few runs of
+    uv."""
+    if not _why_not([*beside, *wanted], uv):
         return list(wanted), {}
-    lacking = {name_of(line) for line in uv.without_wheel}
-    parts = [[want for want in wanted if (want.distribution in lacking) == late] for late in (False, True)]
-    if not all(parts):
-        for choice in (_later(wanted, uv), [want._replace(hint="") for want in wanted[:1]]):
-            if len(choice) == len(wanted) and not (why := _why_not([*beside, *choice], uv)):
-                return list(choice), {}
-        if len(wanted) == 1:
-            return [], {wanted[0].module: why}
-        parts = [list(wanted[: len(wanted) // 2]), list(wanted[len(wanted) // 2 :])]
-    first, lost = _together(parts[0], uv, beside)
-    rest, also_lost = _together(parts[1], uv, [*beside, *first])
+    if len(wanted) == 1:
+        for choice in (*_later(wanted[0], uv), wanted[0]._replace(hint="")):
+            if not (why := _why_not([*beside, choice], uv)):
+                return [choice], {}
+        return [], {wanted[0].module: why}
+    half = len(wanted) // 2
+    first, lost = _together(wanted[:half], uv, beside)
+    rest, also_lost = _together(wanted[half:], uv, [*beside, *first])
     return [*first, *rest], lost | also_lost
 
 
@@ -296,21 +286,16 @@ def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
         return [*_available(lines[:middle], uv), *_available(lines[middle:], uv)] if middle else []
 
 
-def _later(wanted: Sequence[Wanted], uv: Uv) -> list[Wanted]:
-    """Returns `wanted` with each required version replaced with the next later version that has a wheel and resolves
-    with the other packages. Returns an empty list if there are no such versions."""
-    parts = {want: want.hint.partition("==") for want in wanted}
-    pins = {want: re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version) for want, (_, _, version) in parts.items()}
-    lowest = sorted({f"{parts[want][0]}>={pin[1]}" for want, pin in pins.items() if pin})
-    if not lowest:
+def _later(want: Wanted, uv: Uv) -> list[Wanted]:
+    """Returns `want` with the next version after the required version that has a wheel, if there is one."""
+    name, _, version = want.hint.partition("==")
+    if not (pin := re.fullmatch(r"(\d[\w.]{0,60}?)(\.\*)?", version)):
         return []
     try:
-        found = {wheel.name: wheel.version for wheel in uv.resolve(lowest, "--resolution", "lowest-direct")}
+        wheels = uv.resolve([f"{name}>={pin[1]}"], "--resolution", "lowest-direct")
     except Failed:
         return []
-    return [
-        want._replace(hint=f"{parts[want][0]}=={found[want.distribution]}") if pins[want] else want for want in wanted
-    ]
+    return [want._replace(hint=f"{name}=={wheel.version}") for wheel in wheels if wheel.name == want.distribution]
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:

@@ -6,12 +6,10 @@ import functools
 import json
 import os
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,7 @@ from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, outside_uid
 from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRunner, owner_in_container
 from xkg.sandbox.isolation.gpus import nvidia_gpus
-from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, configured_index, reachable, registry_socket
+from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, certificates, configured_index, reachable, registry_socket
 from xkg.sandbox.isolation.interpreters import Interpreter, own, uv_program
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
@@ -41,12 +39,12 @@ _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SS
 # xkg.
 _SENT = (
     "guest/forward",
-    *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
+    *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheels".split()),
 )
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
 _INSTALLER = ("-I", "-c", _START, "request.json")
 BUILT = "/built"
-_MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
+_MAKE, _SOCKET, _UV = "/make", "/registry", "/uv/uv"
 
 
 class InstallerRuns:
@@ -55,20 +53,12 @@ class InstallerRuns:
     def __init__(
         self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
     ) -> None:
-        self.folder = folder
+        self.making = folder / "making"
+        self.built = folder / "built"  # locally built wheels, mounted at `BUILT` in runs
         self.sandbox = runner if isinstance(runner, BubblewrapRunner | ContainerRunner) else None
         self._settings = settings
         self._notify = notify
         self._contained = not isinstance(runner, UnsafeSubprocessRunner)
-
-    @property
-    def making(self) -> Path:
-        return self.folder / "making"
-
-    @property
-    def built(self) -> Path:
-        """The folder of locally built wheels, mounted at `BUILT` in runs."""
-        return self.folder / "built"
 
     def cpu_index(self) -> str | None:
         """The index for PyTorch's CPU builds, if enabled and reachable."""
@@ -84,16 +74,9 @@ class InstallerRuns:
         """Yields the installer's answer (None if there is no answer), the reason why an answer is missing, and the
         run's folder. The folder's `site` contains the installed packages. The folder is removed at the end of the
         `with` block. The wheels are for `interpreter`. Runs may overlap."""
-        trouble = ""
-        if self._contained and self.sandbox is None:
-            trouble = "packages can only be installed in bubblewrap and containers"
-        if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
-            trouble = (
-                "packages can be installed in containers only on Linux, where network access can be limited to the "
-                "index"
-            )
-        if trouble:
-            yield None, trouble, self.making
+        on_mac = isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux")
+        if on_mac or (self._contained and self.sandbox is None):
+            yield None, "packages can only be installed in bubblewrap, and in containers on Linux", self.making
             return
         making = self.making
         keeper = outside_uid(keeper="packages") if self.sandbox else None
@@ -137,20 +120,22 @@ class InstallerRuns:
         index, cpu = configured_index(), self.cpu_index()
         if cpu:
             index = index.with_index(cpu)
-        certificates = ssl.get_default_verify_paths().cafile
-        variables = dict(index.variables) | _PATIENCE
-        mounts = [Mount(self.making, _MAKE, writable=True)]
+        trusted = certificates()
+        variables = {name: str(path) for name, path in trusted.items()} | dict(index.variables) | _PATIENCE
+        mounts = [Mount(self.making, _MAKE, writable=True), *(Mount(path, str(path)) for path in {*trusted.values()})]
         if self.built.is_dir():
             mounts.append(Mount(self.built, BUILT))
-        if certificates:
-            variables |= {"SSL_CERT_FILE": _CERTIFICATES}
-            mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
         received = self._progress(installing) if installing else None
-        request = json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE, work))
+        seconds = _SECONDS + (installing.total_mb if installing else 0)  # one second per megabyte for slow networks
+        in_image = isinstance(self.sandbox, ContainerRunner)
+        if not in_image:
+            mounts.append(Mount(uv_program(), _UV))
+        uv = IMAGE_UV if in_image else _UV
+        request = json.dumps(_request(query, None if in_image else interpreter, uv, _SOCKET, _MAKE, work))
         with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
             confined = Confined(
-                command=(str(own().program), *_INSTALLER),
-                limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=_PROCESSES),
+                command=(IMAGE_PYTHON if in_image else str(own().program), *_INSTALLER),
+                limits=Limits(seconds=seconds, disk_mb=max(256, limits.one), processes=_PROCESSES),
                 files={**_installer(), "request.json": request},
                 mounts=(*mounts, Mount(socket, _SOCKET)),
                 variables=variables,
@@ -159,14 +144,10 @@ class InstallerRuns:
                 keeper="packages",
             )
             if isinstance(self.sandbox, ContainerRunner):
-                request = json.dumps(_request(query, None, IMAGE_UV, _SOCKET, _MAKE, work))
-                inside = replace(
-                    confined, command=(IMAGE_PYTHON, *_INSTALLER), files={**_installer(), "request.json": request}
-                )
-                outcome = self.sandbox.confine(inside, user=owner_in_container(keeper))
+                outcome = self.sandbox.confine(confined, user=owner_in_container(keeper))
             else:
                 assert self.sandbox is not None
-                outcome = self.sandbox.confine(replace(confined, mounts=(*confined.mounts, Mount(uv_program(), _UV))))
+                outcome = self.sandbox.confine(confined)
         return _trouble(outcome.ended, outcome.output)
 
     def _progress(self, installing: Installing) -> Callable[[int], None]:
@@ -197,11 +178,6 @@ class InstallerRuns:
         except subprocess.TimeoutExpired:
             return _trouble("timeout", "")
         return _trouble("exited", ran.stderr)
-
-
-def _seconds(installing: Installing | None) -> int:
-    """The time limit for an installation in seconds, including one second per megabyte for slow networks."""
-    return _SECONDS + (installing.total_mb if installing else 0)
 
 
 def _request(

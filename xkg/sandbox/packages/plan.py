@@ -1,11 +1,19 @@
 """Data for installations: the wheels in a resolved set, and the installation progress."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache, cached_property
 from pathlib import Path
 
+from packaging.tags import Tag, compatible_tags, cpython_tags
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from pydantic import Field
 
+from xkg.sandbox.isolation.interpreters import NEWEST, OLDEST
 from xkg.value import Value
+
+VERSIONS = tuple(f"3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))
+"""The versions of Python that code can run on, latest first."""
 
 _NAMED = 3
 _NAME, _VERSION = r"^[A-Za-z0-9][A-Za-z0-9._-]*$", r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$"
@@ -41,12 +49,39 @@ class Source(_Distribution):
 
 
 class Offer(Value):
-    """Alternatives for a requirement without a wheel: Python versions that have a wheel, and the source
+    """Alternatives for a requirement without a wheel: the names of wheels for other Python versions, and the source
     distribution."""
 
     line: str
-    pythons: tuple[str, ...]
+    wheels: tuple[str, ...]
     source: Source | None
+
+    @cached_property
+    def pythons(self) -> tuple[str, ...]:
+        """The Python versions that have a wheel for this machine, latest first."""
+        return tuple(version for version in VERSIONS if self._tags & _tags(version))
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the package has compiled code that is older than all supported Python versions, and therefore does
+        not compile for them."""
+        systems = {tag.platform for tag in _tags(VERSIONS[0])} - {"any"}
+        return not self.pythons and any(tag.platform in systems for tag in self._tags)
+
+    @cached_property
+    def _tags(self) -> frozenset[Tag]:
+        tags: frozenset[Tag] = frozenset()
+        for name in self.wheels:
+            with suppress(InvalidWheelFilename):
+                tags |= parse_wheel_filename(name)[3]
+        return tags
+
+
+@cache
+def _tags(version: str) -> frozenset[Tag]:
+    """The tags of wheels for a Python version ("3.8") on this machine."""
+    python = (3, int(version.partition(".")[2]))
+    return frozenset((*cpython_tags(python), *compatible_tags(python, f"cp3{python[1]}")))
 
 
 class Plan(Value):

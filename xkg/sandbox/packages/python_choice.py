@@ -8,12 +8,11 @@ from datetime import date
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from xkg.sandbox.isolation.interpreters import NEWEST, OLDEST, own
-from xkg.sandbox.packages.plan import Offer
+from xkg.sandbox.isolation.interpreters import OLDEST, own
+from xkg.sandbox.packages.plan import VERSIONS, Offer
 
 PYTHON = "python"
 """A requirement with this name applies to the interpreter, such as `python==3.7.*`."""
-VERSIONS = tuple(f"3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))
 _SUPPORTED_BY_UV = 8
 
 

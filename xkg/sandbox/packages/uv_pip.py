@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import itertools
-import platform
 import re
 import subprocess
 import sys
@@ -160,9 +159,9 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Returns alternatives for a requirement without a wheel: the Python versions that have a wheel, and the source
+        """Returns alternatives for a requirement without a wheel: wheels for other Python versions, and the source
         distribution. If the required version is no longer available, uses the next later version."""
-        offer: dict[str, Any] = {"line": line, "pythons": [], "source": None}
+        offer: dict[str, Any] = {"line": line, "wheels": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
             # With `--no-deps`, uv reads only file names and builds nothing.
@@ -171,11 +170,8 @@ class Uv:
                 package = self._packages([wanted], options, wheels=False)[0]
             except (Failed, IndexError):
                 continue
-            names = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
-            offer["pythons"] = [version for version in versions if any(suits(name, version) for name in names)]
-            # C code older than all these Python versions does not compile for them.
-            outdated = not offer["pythons"] and any(_is_compiled_here(name) for name in names)
-            if (file := package.get("sdist")) and not outdated:
+            offer["wheels"] = [wheel["url"].rpartition("/")[2] for wheel in package.get("wheels", ())]
+            if file := package.get("sdist"):
                 day = str(file.get("upload-time", ""))[:10]
                 offer["source"] = {key: package[key] for key in ("name", "version")}
                 offer["source"] |= {"url": file["url"], "sha256": _sha256(file), "day": day}
@@ -192,31 +188,6 @@ class Uv:
 
 def _sha256(file: Mapping[str, Any]) -> str:
     return str(file.get("hashes", {}).get("sha256", ""))
-
-
-def suits(wheel: str, version: str) -> bool:
-    """Whether a wheel's file name matches a Python version ("3.8") and this machine."""
-    pythons, abi, places = _tags(wheel)
-    minor = int(version.partition(".")[2])
-    stable = {int(tag[3:]) for tag in pythons if abi == ["abi3"] and re.fullmatch(r"cp3\d+", tag)}
-    of_version = {"py3", f"py3{minor}", f"cp3{minor}"} & set(pythons) or min(stable, default=minor + 1) <= minor
-    return bool(of_version) and (places == ["any"] or _is_here(places))
-
-
-def _is_compiled_here(wheel: str) -> bool:
-    return _is_here(_tags(wheel)[2])
-
-
-def _is_here(places: Iterable[str]) -> bool:
-    system = "macosx" if sys.platform == "darwin" else sys.platform
-    machines = (platform.machine().lower(), "universal2")
-    return any(system[:3] in place and place.endswith(machines) for place in places)
-
-
-def _tags(wheel: str) -> tuple[list[str], list[str], list[str]]:
-    """The Python versions, ABIs and systems in a wheel's file name."""
-    pythons, abi, places = (tag.split(".") for tag in wheel.removesuffix(".whl").split("-")[-3:])
-    return pythons, abi, places
 
 
 def name_of(line: str) -> str:

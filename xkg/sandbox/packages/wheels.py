@@ -6,6 +6,7 @@ import functools
 import hashlib
 import io
 import json
+import re
 import ssl
 import urllib.error
 import urllib.parse
@@ -19,8 +20,11 @@ from typing import Any, NamedTuple
 # Wheels with numerical code unpack to about three times their size. This estimate is used if a server does not support
 # range requests.
 _UNPACKED = 3.0
-_TAIL = 1 << 18
-_MAX_MEMBER = 4 << 20
+_TAILS = (1 << 18, 16 << 20)
+"""The number of bytes to read from the end of a wheel, first and if the file list is longer."""
+_LARGEST = 32 << 20
+_DYNAMIC = r"__getattr__|lazy_loader|sys\.modules|\b(globals|vars|setattr|exec)\(|\.(so|pyd)\n"
+"""Signs of names that a module's text may not contain."""
 
 
 class Failed(Exception):
@@ -44,54 +48,11 @@ class Wheel(NamedTuple):
 
 class Contents(NamedTuple):
     """A wheel's contents. `size` is the unpacked size and `download` the file size, in bytes. `modules` are the wheel's
-    top-level names, or None if the names could not be read; `files` are the paths in the wheel."""
+    top-level names, or None if the names could not be read."""
 
     size: int
     modules: frozenset[str] | None
-    files: frozenset[str] = frozenset()
     download: int = 0
-
-
-class _Remote(io.RawIOBase):
-    """A remote file that is read in parts, starting from its end."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._at = 0
-        with get(url, f"bytes=-{_TAIL}") as answer:
-            whole = answer.headers.get("Content-Length")
-            if answer.status != 206:
-                raise Failed(f"no parts:{whole or 0}")
-            self._tail: bytes = answer.read(_TAIL)
-            self.size = int(answer.headers["Content-Range"].rpartition("/")[2])
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
-        return self._at
-
-    def read(self, count: int = -1) -> bytes:
-        count = self.size - self._at if count < 0 else min(count, self.size - self._at)
-        if count <= 0:
-            return b""
-        start = self._at - (self.size - len(self._tail))
-        if start >= 0:
-            part = self._tail[start : start + count]
-        else:
-            if count > 64 << 20:
-                raise Failed("its file list is too large")
-            with get(self._url, f"bytes={self._at}-{self._at + count - 1}") as answer:
-                part = answer.read(count)
-        self._at += len(part)
-        return part
 
 
 def get(url: str, part: str = "") -> Any:
@@ -105,18 +66,13 @@ def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _opened(wheel: Wheel) -> "_Remote | io.BufferedReader":
-    place = urllib.parse.urlsplit(wheel.url)
-    return open(urllib.parse.unquote(place.path), "rb") if place.scheme == "file" else _Remote(wheel.url)  # noqa: PTH123
-
-
 def contents(wheel: Wheel, cache: str) -> Contents:
     """Returns a wheel's contents from the file list at the wheel's end, without downloading the whole wheel. Results
     are cached in the folder `cache`."""
     file = Path(cache, f"contents-{hashlib.sha256(f'{wheel.url} {wheel.sha256}'.encode()).hexdigest()}.json")
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(file.read_text())
-        return Contents(kept["size"], frozenset(kept["modules"]), frozenset(kept["files"]), kept["download"])
+        return Contents(kept["size"], frozenset(kept["modules"]), kept["download"])
     found = _listed(wheel)
     if wheel.sha256 and found.modules is not None:
         with contextlib.suppress(OSError):
@@ -125,27 +81,69 @@ def contents(wheel: Wheel, cache: str) -> Contents:
 
 
 def _listed(wheel: Wheel) -> Contents:
-    try:
-        with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
-            listed = archive.infolist()
-            download = file.seek(0, io.SEEK_END)
-    except Failed as error:
-        whole = int(str(error).rpartition(":")[2]) if str(error).startswith("no parts:") else 0
-        return Contents(int(whole * _UNPACKED), None, download=whole)
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return Contents(0, None)
+    place = urllib.parse.urlsplit(wheel.url)
+    for tail in _TAILS:
+        try:
+            if place.scheme == "file":
+                file = Path(urllib.parse.unquote(place.path))
+                return _contents(file, file.stat().st_size)
+            end, download = _end(wheel.url, tail)
+            return _contents(io.BytesIO(end), download)
+        except Failed as error:
+            return Contents(int(int(str(error)) * _UNPACKED), None, int(str(error)))
+        except (OSError, ValueError, zipfile.BadZipFile):
+            continue
+    return Contents(0, None)
+
+
+def _contents(file: Path | io.BytesIO, download: int) -> Contents:
+    with zipfile.ZipFile(file) as archive:
+        listed = archive.infolist()
     size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # including bytecode
-    names = [entry.filename for entry in listed]
-    return Contents(size, top_level(names), frozenset(names), download)
+    return Contents(size, top_level(entry.filename for entry in listed), download)
 
 
-def member(wheel: Wheel, path: str) -> bytes | None:
-    """Reads one file from a wheel. Returns None if the file cannot be read or is too large to be a module."""
+def _end(url: str, most: int) -> tuple[bytes, int]:
+    """The last bytes of a remote file, and the file's size. Raises `Failed` with the size if the server does not
+    support range requests."""
+    with get(url, f"bytes=-{most}") as answer:
+        if answer.status != 206:
+            raise Failed(answer.headers.get("Content-Length") or "0")
+        return answer.read(most), int(answer.headers["Content-Range"].rpartition("/")[2])
+
+
+def _downloaded(wheel: Wheel) -> zipfile.ZipFile:
+    with get(wheel.url) as answer:
+        return zipfile.ZipFile(io.BytesIO(answer.read(_LARGEST)))
+
+
+def member(wheel: Wheel, path: str) -> bytes:
+    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` and `ValueError`."""
+    with _downloaded(wheel) as archive:
+        if archive.getinfo(path).file_size > _LARGEST:
+            raise ValueError("the file is too large")
+        return archive.read(path)
+
+
+def lacks(wheel: Wheel, module: str, names: Iterable[str]) -> bool:
+    """Whether a small wheel's module certainly has none of `names`: they do not occur in the module's paths or sources.
+    False if the module may get names in other ways."""
     try:
-        with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
-            return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None
-    except (Failed, OSError, ValueError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        return None
+        with _downloaded(wheel) as archive:
+            files = [file for file in archive.infolist() if re.split(r"[./]", file.filename)[0] == module]
+            if sum(file.file_size for file in files) > _LARGEST:
+                return False
+            sources = {file.filename: archive.read(file) for file in files}
+    except (OSError, RuntimeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+        return False
+    text = {path: source.decode("utf-8", "replace") for path, source in sources.items()}
+    everything = "\n".join([*text, *text.values()])
+    own = text.get(f"{module}/__init__.py", text.get(f"{module}.py", "exec("))
+    if "*" in own:  # may import all names of other modules
+        own = everything
+    outside = rf"from\s+(?!\.|{module}\b)\S+\s+import\s*\(?\s*\*"
+    named = "|".join(rf"\b{re.escape(name)}\b" for name in names)
+    return not re.search(f"{_DYNAMIC}|{outside}", own) and not re.search(named, everything)
 
 
 def top_level(names: Iterable[str]) -> frozenset[str]:

@@ -7,7 +7,7 @@ title only matches if an author matches too."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -75,18 +75,6 @@ def works_and_citations(papers: Iterable[Paper]) -> Citations:
                 works[work] = Work(work, citation.reference.title or "", arxiv_id, citation.reference.year)
             edges.add((citing, work))
     return Citations([works[work] for work in sorted(works)], sorted(edges))
-
-
-def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
-    """Returns the citations between these papers, as pairs (citing, cited)."""
-    known = {paper.id for paper in papers}
-    return tuple(edge for edge in works_and_citations(papers)[1] if edge[1] in known)
-
-
-def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:
-    """Returns the papers cited by `paper` and the papers that cite `paper`, given pairs (citing, cited)."""
-    ends = [edge for edge in edges if paper in edge]
-    return {cited for citing, cited in ends if citing == paper}, {citing for citing, cited in ends if cited == paper}
 
 
 class _Citation(NamedTuple):

@@ -7,7 +7,8 @@ LadybugDB and at 0 in openCypher."""
 from collections.abc import Sequence
 
 from xkg.store.cypher import suggestions
-from xkg.store.cypher.tokens import CLAUSES, Token, mark_at, tokenize
+from xkg.store.cypher.token_tree import TokenTree
+from xkg.store.cypher.tokens import Token, mark_at, tokenize
 
 _FUNCTIONS = {
     "TYPE": "label",
@@ -27,7 +28,8 @@ _LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
 def for_ladybug(statement: str) -> str:
     """Returns the statement in LadybugDB's dialect. The statement must have passed the guard. The translation only adds
     reads."""
-    tokens = tokenize(statement)
+    tree = _tree(statement)
+    tokens = tree.tokens
     written: list[str] = []
     lists: set[int] = set()
     skipped = 0
@@ -35,19 +37,19 @@ def for_ladybug(statement: str) -> str:
         if i < skipped:
             continue
         text = token.text
+        called = tree.mark(i + 1) == "(" and tree.mark(i - 1) not in (".", ":")
         if token.word == "CALL" and (end := _listing(tokens, i)):
             text, skipped = _names(tokens, i, end), end
-        elif token.word == "LABELS" and mark_at(tokens, i + 1) == "(" and mark_at(tokens, i - 1) not in (".", ":"):
+        elif token.word == "LABELS" and called:
             text = "[label"
-            lists.add(_closing(tokens, i + 2))
-        elif token.word in _FUNCTIONS and mark_at(tokens, i + 1) == "(" and mark_at(tokens, i - 1) not in (".", ":"):
+            lists.add(tree.closing[i + 1])
+        elif token.word in _FUNCTIONS and called:
             text = _FUNCTIONS[token.word]
-        elif token.word in ("COUNT", "EXISTS") and mark_at(tokens, i + 1) == "{":
+        elif token.word in ("COUNT", "EXISTS") and tree.mark(i + 1) == "{":
             text += " {" + ("" if tokens[i + 2].word == "MATCH" else " MATCH")
             skipped = i + 2
-        elif token.word == "RETURN" and _ends_subquery(tokens, i):
-            skipped = _closing(tokens, i)
-            text = ""
+        elif token.word == "RETURN" and (end := _end_of_subquery(tree, i)):
+            text, skipped = "", end
         elif _is_index(tokens, i):
             text = str(int(text) + 1)
         written.append((" " if token.gap else "") + text + ("]" if i in lists else ""))
@@ -57,21 +59,11 @@ def for_ladybug(statement: str) -> str:
 def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
     """Returns the names of a result's columns. As in Neo4j, a column without AS is named after the text of its
     expression."""
-    items: list[list[Token]] = []
-    depth = 0
-    tokens = tokenize(statement)
-    for i, token in enumerate(tokens):
-        mark = mark_at(tokens, i)
-        depth += (mark in ("(", "[", "{")) - (mark in (")", "]", "}"))
-        name = depth > 0 or mark_at(tokens, i - 1) == "."
-        if not items:
-            items = [[]] if token.word == "RETURN" and not name else []
-        elif mark == "," and not name:
-            items.append([])
-        elif token.word in CLAUSES and not name and tokens[i - 1].word not in ("STARTS", "ENDS"):
-            break
-        elif token.word != "DISTINCT" or items != [[]]:
-            items[-1].append(token)
+    tree = _tree(statement)
+    start = tree.find(0, len(tree.tokens), "RETURN") + 1
+    start += tree.words[start : start + 1] == ["DISTINCT"]
+    end = next(iter(tree.clauses(start, len(tree.tokens))), len(tree.tokens))
+    items = [tree.tokens[first:stop] for first, stop in tree.parts(start, end)]
     if len(items) != len(columns):
         return tuple(columns)
     return tuple(
@@ -80,6 +72,11 @@ def heads(statement: str, columns: Sequence[str]) -> tuple[str, ...]:
         else "".join(" " * token.gap + token.text for token in item).strip()
         for item, column in zip(items, columns, strict=True)
     )
+
+
+def _tree(statement: str) -> TokenTree:
+    tokens = tokenize(statement)
+    return TokenTree(tokens, ["" if mark_at(tokens, i - 1) == "." else token.word for i, token in enumerate(tokens)])
 
 
 def _listing(tokens: Sequence[Token], i: int) -> int:
@@ -102,29 +99,16 @@ def _names(tokens: Sequence[Token], i: int, end: int) -> str:
     return f"UNWIND [{', '.join(map(repr, names))}] AS {variable} {clause} {variable}"
 
 
-def _ends_subquery(tokens: Sequence[Token], i: int) -> bool:
-    """Whether the RETURN has no effect, because it is inside a `COUNT { … }` or `EXISTS { … }` and does not change the
-    number of rows."""
-    depth = 0
-    for j in range(i - 1, -1, -1):
-        mark = mark_at(tokens, j)
-        depth += (mark in (")", "]", "}")) - (mark in ("(", "[", "{"))
-        if depth < 0:
-            changed = _CHANGE_ROWS & {token.word for token in tokens[i : _closing(tokens, i)]}
-            if tokens[j - 1].word == "EXISTS":
-                changed -= {"DISTINCT"}
-            return mark == "{" and tokens[j - 1].word in ("COUNT", "EXISTS") and not changed
-    return False
-
-
-def _closing(tokens: Sequence[Token], i: int) -> int:
-    depth = 0
-    for j in range(i, len(tokens)):
-        mark = mark_at(tokens, j)
-        depth += (mark in ("(", "[", "{")) - (mark in (")", "]", "}"))
-        if depth < 0:
-            return j
-    return len(tokens)
+def _end_of_subquery(tree: TokenTree, i: int) -> int:
+    """Returns the end of the `COUNT { … }` or `EXISTS { … }` around the RETURN at token i if this RETURN has no effect,
+    because it does not change the number of rows. Otherwise, returns 0."""
+    start = tree.enclosing(i)
+    word = tree.words[start - 1] if tree.mark(start) == "{" else ""
+    if word not in ("COUNT", "EXISTS"):
+        return 0
+    changes = _CHANGE_ROWS - {"DISTINCT"} if word == "EXISTS" else _CHANGE_ROWS
+    end = tree.closing[start]
+    return 0 if changes & {token.word for token in tree.tokens[i:end]} else end
 
 
 def _is_index(tokens: Sequence[Token], i: int) -> bool:

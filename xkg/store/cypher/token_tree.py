@@ -20,6 +20,10 @@ class TokenTree:
             elif self.mark(i) in (")", "]", "}"):
                 self.closing[opened.pop()] = i
 
+    def enclosing(self, i: int) -> int:
+        """Returns the index of the innermost bracket around token i, or -1."""
+        return max((start for start, end in self.closing.items() if start < i < end), default=-1)
+
     def mark(self, i: int) -> str:
         return mark_at(self.tokens, i)
 

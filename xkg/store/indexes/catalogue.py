@@ -11,7 +11,7 @@ import re
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,6 @@ CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
 CACHED_CODES = 4096
 """Cache sizes. Each cache takes about 20 MB."""
-_CACHED_YEARS = 16
 SCHEMA = """
 CREATE TABLE paper (
     number INTEGER PRIMARY KEY, id BLOB UNIQUE, title TEXT, file TEXT, key TEXT, year INTEGER, body TEXT
@@ -65,12 +64,6 @@ _CHILDREN = (
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
 """Selects each component, with the number of code nodes for it and its own components."""
-_COUNTED = {
-    "paper": "SELECT count(*) FROM paper",
-    "technique": "SELECT count(*) FROM technique",
-    "code": "SELECT count(*) FROM code",
-    "shown": "SELECT count(*) FROM technique WHERE json_extract(body, '$.hidden') IS NULL",
-}
 _IDS = "SELECT row, id FROM technique INDEXED BY technique_ids WHERE row IN ({})"
 """Selects ids by row. Without this index, SQLite would read the ids from the table itself, which contains gigabytes of
 bodies."""
@@ -90,7 +83,6 @@ class Catalogue:
         self._turn = threading.Lock()
         # Cached values remain valid, because a finished catalogue never changes.
         self._views = functools.lru_cache(CACHED_VIEWS)(self._view)
-        self._ids_of_years = functools.lru_cache(_CACHED_YEARS)(self._read_years)
         self._ids: dict[int, str] = {}
         self._rows: dict[str, int] = {}
         self._codes: dict[int, bytes] = {}
@@ -109,7 +101,7 @@ class Catalogue:
             return []
         # Use a separate connection, so that lookups do not have to wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
-            lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")]
+            lines = [_line(line) for (line,) in db.execute("SELECT line FROM line")]
         return sorted(lines, key=lambda line: line.id)
 
     def paper_count(self) -> int:
@@ -144,12 +136,9 @@ class Catalogue:
     def of_years(self, first: int | None, last: int | None) -> list[str]:
         """Returns the ids of papers published from year `first` to `last`, in order."""
         first, last = (year if year is None else max(-_LAST_YEAR, min(year, _LAST_YEAR)) for year in (first, last))
-        return [*self._ids_of_years(first, last)]
-
-    def _read_years(self, first: int | None, last: int | None) -> tuple[str, ...]:
         within = "year >= coalesce(?, year) AND year <= coalesce(?, year)"
         rows = self._all(f"SELECT id FROM paper WHERE {within} ORDER BY id", (first, last))
-        return tuple(id_of(key) for (key,) in rows)
+        return [id_of(key) for (key,) in rows]
 
     def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
         """Returns the ids of papers cited by a paper, and the ids of papers that cite this paper."""
@@ -320,10 +309,6 @@ class Catalogue:
         ends = [self._among(f"{_LINKS} WHERE l.{end} IN ({{}})", rows) for end in ("first", "second")]
         return _links(sorted({*ends[0], *ends[1]}))
 
-    def counts(self) -> dict[str, int]:
-        """Returns the number of rows in each table, and the number of visible techniques (`shown`)."""
-        return {name: int(self._all(statement)[0][0]) for name, statement in _COUNTED.items()}
-
     def _among(self, statement: str, values: Iterable[Any]) -> list[Any]:
         """Runs a statement with `IN ({})` for these values, in batches, and returns the rows."""
         wanted, rows = list(values), list[Any]()
@@ -379,21 +364,8 @@ def _links(rows: Iterable[Any]) -> list[Link]:
     return [Link(first=id_of(a), second=id_of(b), score=score, how=how) for a, b, score, how in rows]
 
 
-def _line(
-    id: str,
-    title: str,
-    authors: Sequence[str],
-    year: int | None,
-    origin: str,
-    state: str,
-    built_at: str | None,
-    cost_usd: float,
-    techniques: int,
-    levels: Mapping[str, int],
-    attested: Sequence[Sequence[Any]] = (),
-    subfield: str | None = None,
-) -> PaperLine:
-    counted = {Level(level): count for level, count in levels.items()}
-    raised = tuple((Level(level), _vouchers(listed)) for level, listed in attested)
-    head = (id, title, tuple(authors), year, origin, state, built_at, cost_usd)
-    return PaperLine(*head, techniques, counted, raised, subfield)
+def _line(line: str) -> PaperLine:
+    fields = json.loads(line)
+    levels = {Level(level): count for level, count in fields["levels"].items()}
+    attested = tuple((Level(level), _vouchers(listed)) for level, listed in fields["attested"])
+    return PaperLine(**{**fields, "authors": tuple(fields["authors"]), "levels": levels, "attested": attested})

@@ -11,6 +11,7 @@ from xkg.attestations.trust import vouchers
 from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import Concept, RowLink
+from xkg.store.graph_store import PaperLine
 from xkg.store.index_entries import Entry
 from xkg.store.indexes.catalogue import SCHEMA, id_key, id_of, name_key
 from xkg.store.indexes.text import words
@@ -56,8 +57,8 @@ class CatalogueWriter:
         raised = [(code.level, attested[code.id]) for code in shown if code.id in attested]
         of = bundle.paper
         head = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        line = (*head, len(visible), Counter(code.level for code in shown), raised, of.subfield)
-        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json(line)))
+        line = PaperLine(*head, len(visible), Counter(code.level for code in shown), raised, of.subfield)
+        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json(line._asdict())))
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:
             technique = entry.technique

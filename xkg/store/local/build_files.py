@@ -6,7 +6,7 @@ The graph is always a new database (`xkg.store.local.ladybug`), loaded from the 
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
@@ -18,9 +18,10 @@ from xkg.errors import StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
-from xkg.store.concepts.citations import works_and_citations
+from xkg.store.concepts import decisions
+from xkg.store.concepts.citations import Citations, works_and_citations
 from xkg.store.concepts.linking import OPEN_PAIR, Concept, concept
-from xkg.store.graph_store import Decision, Decisions
+from xkg.store.graph_store import Decisions
 from xkg.store.index_entries import entries, searched_entries, vector_text
 from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.catalogue_writer import CatalogueWriter
@@ -43,50 +44,64 @@ index's statistics include removed techniques, and the lists in a compressed vec
 _ENCODED_AT_ONCE = 500
 
 
-def editable(start: Generation, new: Iterable[PaperBundle], gone: Collection[str]) -> bool:
-    """Whether these changes can be applied to a copy of the indexes in `start`. This is the case if the indexes are
-    large and intact, and have changed little since they were built."""
-    manifest = start.manifest
-    count = manifest.counts["vectors"]
-    if manifest.vectors is None or count <= SMALL:
-        return False
-    changed = manifest.changed
-    for bundle in new:
-        changed += len(bundle.techniques)
-        if changed > SHARE * count:
-            return False
-    with closing(Catalogue(start.folder / CATALOGUE)) as catalogue:
-        changed += len(catalogue.rows_of(catalogue.paper_numbers(gone).values()))
-    if changed > SHARE * count:
-        return False
+def reusable(root: Path, opened: Generation | None, known: Mapping[str, BundleFile]) -> Generation | None:
+    """Returns `opened` if a graph of the bundles in `known` can be built from a copy of its indexes, otherwise None.
+    The indexes must be intact. Unless nothing changes, they must also be large, and have changed little since they were
+    built."""
+    if opened is None:
+        return None
     try:
-        start.verify(CATALOGUE, VECTORS, TEXT)
+        opened.verify(CATALOGUE, VECTORS, TEXT)
     except StoreError:
-        return False
-    return True
+        return None
+    new, gone = _changes(opened, known)
+    count, changed = opened.manifest.counts["vectors"], opened.manifest.changed
+    if not new and not gone:
+        return opened
+    if count <= SMALL:
+        return None
+    with closing(Catalogue(opened.folder / CATALOGUE)) as catalogue:
+        changed += len(catalogue.rows_of(catalogue.paper_numbers(gone).values()))
+    for paper in new:
+        if changed <= SHARE * count:
+            changed += len(_read(root, known, paper).techniques)
+    return opened if changed <= SHARE * count else None
+
+
+def _changes(start: Generation | None, known: Mapping[str, BundleFile]) -> tuple[list[str], list[str]]:
+    """Returns the papers to add to `start`, and the papers to remove from it. Changed papers are in both lists."""
+    before = {} if start is None else start.manifest.bundles
+    new = [paper for paper in sorted(known) if known[paper] != before.get(paper)]
+    return new, [paper for paper, file in before.items() if known.get(paper) != file]
+
+
+def _read(root: Path, known: Mapping[str, BundleFile], paper: str) -> PaperBundle:
+    return bundles.read(root / "bundles" / known[paper].name, paper)
 
 
 def build_files(
+    root: Path,
     folder: Path,
-    start: Generation | None,
-    new: Iterable[tuple[PaperBundle, BundleFile]],
-    removed: Iterable[str],
+    known: Mapping[str, BundleFile],
+    settled: Decisions,
     embedder: Callable[[str], Embedder],
-    decisions: Decisions,
-    decided: Iterable[Decision] = (),
     *,
+    start: Generation | None,
     previous: Generation | None = None,
     rows: Path | None = None,
+    go_on: Callable[[], None] = lambda: None,
 ) -> Built:
-    """Fills the empty `folder` with a catalogue, a text index and vectors. If `start` is given, its files are copied
-    first. The papers in `removed` are then removed and the papers in `new` are added, replacing papers with the same
-    ids. If `start` is given, `new` must be a collection. The new papers' graph rows are written to `rows`.
+    """Fills the empty `folder` with a catalogue, a text index and vectors for the bundles in `known`, which are in the
+    graph's folder `root`. If `start` is given (see `reusable`), changes a copy of its files. The new papers' graph rows
+    are written to `rows`.
 
     Vectors are reused for texts that are already in `previous`. If other vectors are missing, `embedder` is called with
-    the model that all vectors must share. Techniques from different papers are linked by names, vectors and
-    `decisions`. `decided` contains the decisions that differ from those in `start`.
+    the model that all vectors must share. Techniques from different papers are linked by names, vectors and the
+    decisions in `settled`. `go_on` is called before each paper and each batch of texts, and may raise an error to stop.
 
-    Raises `OSError`, `RuntimeError` or `sqlite3.Error` if the files cannot be written."""
+    Raises `CorruptStoreError` if a bundle is damaged, and `OSError`, `RuntimeError` or `sqlite3.Error` if the files
+    cannot be written."""
+    new, gone = _changes(start, known)
     if start is None:
         (folder / TEXT).mkdir()
     else:
@@ -98,10 +113,12 @@ def build_files(
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
         text = TextWriter(folder / TEXT)
         if start is not None:
-            gone, gone_rows = catalogue.remove({*removed, *(bundle.paper.id for bundle, _ in new)})
-            text.remove(gone)
+            numbers, gone_rows = catalogue.remove(gone)
+            text.remove(numbers)
         first = catalogue.rows
-        for bundle, file in new:
+        for paper_id in new:
+            go_on()
+            bundle, file = _read(root, known, paper_id), known[paper_id]
             paper, searched = catalogue.papers, searched_entries(bundle)
             own = [vector_text(entry) for entry in searched]
             own_hashes = [hashlib.sha256(each.encode("utf-8")).digest() for each in own]
@@ -116,7 +133,7 @@ def build_files(
                 graph_rows.write(rows, file, graph_rows.rows_of(bundle, visible))
         text.close()
         catalogue.name(concepts)
-        model, matrix = _vectors(first, texts, hashes, embedder, previous, catalogue)
+        model, matrix = _vectors(first, texts, hashes, embedder, previous, catalogue, go_on)
         catalogue.close()
     finish_text(folder)
     before = 0 if start is None else start.manifest.counts["vectors"]
@@ -128,15 +145,15 @@ def build_files(
         changed=0 if start is None else start.manifest.changed + len(texts) + len(gone_rows),
     )
     with closing(Catalogue(folder / CATALOGUE)) as finished:
-        built.counts["papers"] = finished.paper_count()
         if built.vectors is None:
             return built
         index = VectorIndex(folder / VECTORS, built.vectors)
-        linked = LinkedConcepts(finished, index, lambda: embedder(built.model), decisions)
+        linked = LinkedConcepts(finished, index, lambda: embedder(built.model), settled)
         own_rows: list[int] = []
         if start is None:
             links = linked.links(concepts, matrix, whole=True)
         else:
+            decided = {*decisions.read(root, start.manifest.decisions).values()} ^ {*settled.values()}
             own_rows, links = linked.links_again(concepts, matrix, decided)
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
         catalogue.unlink(own_rows)
@@ -145,33 +162,39 @@ def build_files(
     return built if start is None else replace(built, dimension=start.manifest.dimension)
 
 
+def add_citations(folder: Path) -> Citations:
+    """Adds the citations between all papers to the catalogue in `folder`."""
+    with closing(Catalogue(folder / CATALOGUE)) as catalogue:
+        citations = works_and_citations(catalogue.papers())
+    with CatalogueWriter(folder / CATALOGUE) as writer:
+        writer.cite(citations.edges)
+        writer.close()
+    return citations
+
+
 def add_graph(
+    root: Path,
     folder: Path,
-    built: Built,
     rows: Path,
-    bundle_folder: Path,
     known: Mapping[str, BundleFile],
+    citations: Citations,
     ablations: Iterable[Ablation],
-) -> Built:
-    """Adds the graph to `folder`, in which all other files have been `built`, and adds citations to the catalogue. The
-    graph includes the `ablations` of visible techniques. Rows that are not stored in `rows` are built from bundles.
-    Raises `CorruptStoreError` if a bundle is damaged, and the same errors as `build_files`."""
+) -> None:
+    """Adds the graph to `folder`, in which all other files have been built. The graph includes the `ablations` of
+    visible techniques. Rows that are not stored in `rows` are built from bundles. Raises `CorruptStoreError` if a
+    bundle is damaged, and the same errors as `build_files`."""
     from xkg.store.local.ladybug import GraphWriter
 
     with closing(Catalogue(folder / CATALOGUE)) as catalogue:
-        citations = works_and_citations(catalogue.papers())
         links = catalogue.links()
         views = [(ablation, catalogue.technique(ablation.technique)) for ablation in ablations]
-    with CatalogueWriter(folder / CATALOGUE) as own:
-        own.cite(citations.edges)
-        own.close()
     scratch = folder / "scratch"
     scratch.mkdir()
     with closing(GraphWriter(scratch)) as writer:
         for paper, file in sorted(known.items()):
             found = graph_rows.read(rows, file)
             if found is None:
-                bundle = bundles.read(bundle_folder / file.name, paper)
+                bundle = _read(root, known, paper)
                 found = graph_rows.rows_of(bundle, list(entries(bundle)))
                 graph_rows.write(rows, file, found)
             writer.add_rows(found)
@@ -182,9 +205,8 @@ def add_graph(
         for ablation, view in views:
             if view is not None and view.technique.hidden is None:
                 writer.ablation(ablation)
-        counts = writer.load(folder / GRAPH)
+        writer.load(folder / GRAPH)
     shutil.rmtree(scratch)
-    return replace(built, counts={**counts, **built.counts})
 
 
 def _copy(start: Generation, folder: Path) -> None:
@@ -237,6 +259,7 @@ def _vectors(
     embedder: Callable[[str], Embedder],
     previous: Generation | None,
     catalogue: CatalogueWriter,
+    go_on: Callable[[], None],
 ) -> "tuple[str, NDArray[np.float32] | None]":
     """Returns the model and the vectors for the texts, whose rows start at `first`, or None if there are no texts. Adds
     word codes to the catalogue."""
@@ -264,6 +287,7 @@ def _vectors(
         # techniques.
         remaining = iter(missing)
         while keys := list(islice(remaining, _ENCODED_AT_ONCE)):
+            go_on()
             encoded = encode_documents(source, [missing[sha256] for sha256 in keys])
             store_codes(zip(keys, encoded.codes, strict=True))
             reused.update(zip(keys, np.ascontiguousarray(encoded.vectors, dtype=np.float32), strict=True))

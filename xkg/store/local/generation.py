@@ -148,13 +148,11 @@ def open_current(root: Path) -> Generation | None:
             return None
         try:
             return _open(root, current)
-        except _MovedOn:
-            continue
+        except CorruptStoreError:
+            # The generation may have been replaced and cleaned up in the meantime.
+            if read_current(root) == current:
+                raise
     raise StoreError(f"{root} is changing faster than it can be read; try again")
-
-
-class _MovedOn(Exception):
-    """The generation was replaced and cleaned up after `CURRENT` was read but before the generation was locked."""
 
 
 def _open(root: Path, current: Current) -> Generation:
@@ -163,15 +161,11 @@ def _open(root: Path, current: Current) -> Generation:
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
-        if read_current(root) != current:
-            raise _MovedOn from None
         raise CorruptStoreError(f"{path} is missing; {REBUILD}") from None
     except OSError as error:
         raise StoreError(f"{path} cannot be read ({error.strerror}); check its permissions") from error
     try:
         if not try_lock(descriptor, shared=True) or not path.exists():
-            if read_current(root) != current:
-                raise _MovedOn
             raise CorruptStoreError(f"{path} is missing; {REBUILD}")
         manifest = _parse_manifest(path, path.read_bytes(), current.manifest_sha256)
         if manifest.format != FORMAT:

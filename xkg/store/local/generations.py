@@ -1,7 +1,6 @@
 """Manages the generations in a folder: opens the current generation once for all readers, and publishes the next."""
 
 import contextlib
-import errno
 import os
 import shutil
 import sqlite3
@@ -10,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from xkg.errors import CorruptStoreError, StoreError
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError
 from xkg.files import private_folder, writing
 from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.indexes.vectors import VectorsInfo
 from xkg.store.local import generation
-from xkg.store.local.generation import RETAINED, Current, Generation, Manifest
+from xkg.store.local.generation import REBUILD, RETAINED, Current, Generation, Manifest
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 
@@ -58,7 +57,6 @@ class Generations:
         self._turn = threading.RLock()
         self._shared: _Shared | None = None
         self._process = os.getpid()
-        self._seen: tuple[tuple[int, ...], Current] | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[EmbeddedSnapshot]:
@@ -82,15 +80,15 @@ class Generations:
                 opened.close()
 
     @contextlib.contextmanager
-    def writing(self, repair: list[str] | None = None) -> Iterator[Current]:
+    def writing(self, repair: list[str] | None = None, wait: float | None = None) -> Iterator[Current]:
         """Holds the write lock for one change, and converts system errors to a one-line `StoreError`. If `repair` is
         given, an unreadable `CURRENT` is noted in `repair` and treated as an empty graph. Raises `StoreBusyError` if
-        another writer holds the lock."""
+        another writer holds the lock for longer than `wait` seconds."""
         with one_line(self.folder):
             if self.folder.exists() and not self.folder.is_dir():
                 raise StoreError(f"{self.folder} is a file, not a folder; choose another folder with --kg")
             private_folder(self.folder)
-            with writing(self.folder, self._wait):
+            with writing(self.folder, self._wait if wait is None else wait):
                 try:
                     current = generation.read_current(self.folder)
                 except CorruptStoreError as error:
@@ -133,16 +131,12 @@ class Generations:
                 number=number,
                 previous=current.generation,
                 previous_sha256=current.manifest_sha256,
-                model=built.model,
-                dimension=built.dimension,
-                vectors=built.vectors,
-                counts=built.counts,
                 files=generation.stamp(building, earlier, durable=self._durable),
                 bundles=dict(sorted(known.items())),
                 decisions=decided,
                 ablations=measured,
                 position=position,
-                changed=built.changed,
+                **vars(built),
             )
             generation.commit(self.folder, building, manifest, current.highest)
         except BaseException:
@@ -164,7 +158,7 @@ class Generations:
             if self._process != os.getpid():
                 # Objects opened by the parent process belong to the parent.
                 self._process, self._shared = os.getpid(), None
-            current = self._current()
+            current = generation.read_current(self.folder)
             if self._shared is None or self._shared.current != current:
                 opened = generation.open_current(self.folder)
                 try:
@@ -181,17 +175,6 @@ class Generations:
                 self._shared.snapshot.verify_again()
             self._shared.users += 1
             return self._shared
-
-    def _current(self) -> Current:
-        """Returns the content of `CURRENT`, cached until the file is replaced."""
-        try:
-            found = (self.folder / "CURRENT").stat()
-        except OSError:
-            return generation.read_current(self.folder)
-        seen = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size)
-        if self._seen is None or self._seen[0] != seen:
-            self._seen = seen, generation.read_current(self.folder)
-        return self._seen[1]
 
     def _release(self, shared: "_Shared") -> None:
         with self._turn:
@@ -210,6 +193,16 @@ class _Shared:
         self.stale = False
 
 
+def require_model(stored: str, configured: str | None) -> None:
+    """Raises `ModelMismatchError` if indexes were built with an embedding model other than the configured one. Either
+    may be unknown."""
+    if stored and configured is not None and stored != configured:
+        raise ModelMismatchError(
+            f"the indexes were built with embedding model {stored!r}, but {configured!r} is configured; set {stored!r} "
+            f"again, or {REBUILD} to embed everything again"
+        )
+
+
 @contextlib.contextmanager
 def one_line(folder: Path) -> Iterator[None]:
     """Converts system errors to a one-line `StoreError`."""
@@ -223,12 +216,9 @@ def one_line(folder: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Returns a short reason for a failed write. The engine's own message is about descriptors and offsets."""
+    """Returns a short reason for a failed write."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     text = (str(error).splitlines() or [""])[0]
-    full = os.strerror(errno.ENOSPC)
-    if full in text:
-        return full
     # When the engine reads a file back, it detects a write that was truncated by a full disk.
     return "I/O error, the disk may be full" if "IO exception" in text else text or type(error).__name__

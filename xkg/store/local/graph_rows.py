@@ -3,7 +3,6 @@
 Files in `rows/` are derived from files in `bundles/`. A file that is missing, damaged or from a different version of
 xkg is rebuilt."""
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -30,11 +29,11 @@ _DECIDING = (
 
 @dataclass(frozen=True)
 class PaperRows:
-    """A paper's rows. `tables` maps each label or edge type to the number of rows and the rows as CSV. Rows that may be
+    """A paper's rows. `tables` maps each label or edge type to rows as CSV. Rows that may be
     shared with other papers are stored separately in `repositories` and `shared`. `shared` maps each label or type to
     rows and the ids of the rows' symbols."""
 
-    tables: dict[str, tuple[int, bytes]]
+    tables: dict[str, bytes]
     repositories: tuple[tuple[Value, ...], ...]
     shared: dict[str, list[tuple[str, bytes]]]
 
@@ -52,7 +51,7 @@ def rows_of(bundle: PaperBundle, entries: Sequence[Entry]) -> PaperRows:
             shared.setdefault(row.table, []).append((symbol, csv_row(row.values)))
         else:
             tables.setdefault(row.table, []).append(csv_row(row.values))
-    joined = {table: (len(rows), b"".join(rows)) for table, rows in tables.items()}
+    joined = {table: b"".join(rows) for table, rows in tables.items()}
     return PaperRows(joined, tuple(repositories), shared)
 
 
@@ -71,22 +70,17 @@ def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
     `OSError`."""
     head = {
         "made_by": _made_by(),
-        "tables": [(table, count, len(data)) for table, (count, data) in rows.tables.items()],
+        "tables": [(table, len(data)) for table, data in rows.tables.items()],
         "repositories": rows.repositories,
         "shared": [(table, [(key, len(data)) for key, data in own]) for table, own in rows.shared.items()],
     }
-    pieces = [data for _, data in rows.tables.values()]
+    pieces = [*rows.tables.values()]
     pieces += [data for own in rows.shared.values() for _, data in own]
     content = b"".join([json.dumps(head).encode("ascii"), b"\n", *pieces])
     path = folder / file_name(file)
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        partial.write_bytes(hashlib.sha256(content).hexdigest().encode("ascii") + b"\n" + content)
-        partial.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
-        raise
+    partial.write_bytes(hashlib.sha256(content).hexdigest().encode("ascii") + b"\n" + content)
+    partial.replace(path)
 
 
 def read(folder: Path, file: BundleFile) -> PaperRows | None:
@@ -108,7 +102,7 @@ def read(folder: Path, file: BundleFile) -> PaperRows | None:
         at += length
         return data[at - length : at]
 
-    tables = {table: (count, take(length)) for table, count, length in head["tables"]}
+    tables = {table: take(length) for table, length in head["tables"]}
     shared = {table: [(key, take(length)) for key, length in own] for table, own in head["shared"]}
     return PaperRows(tables, tuple(map(tuple, head["repositories"])), shared)
 

@@ -10,15 +10,14 @@ import errno
 import glob
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-from xkg.model import Ablation, PaperBundle
+from xkg.model import Ablation
 from xkg.store.concepts.citations import Citations
 from xkg.store.cypher.named_queries import embedded_schema
-from xkg.store.index_entries import Entry
-from xkg.store.local.graph_rows import LIST_SEPARATOR, PaperRows, csv_row, rows_of
+from xkg.store.local.graph_rows import LIST_SEPARATOR, PaperRows, csv_row
 from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_rows, same_concept_row
 
 _THREADS = 2
@@ -52,23 +51,18 @@ class GraphWriter:
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
         self._files: dict[tuple[str, str], IO[bytes]] = {}
-        self._counts: dict[str, int] = {}
         self._symbols: dict[str, set[str]] = {}
         self._repositories: dict[Value, Row] = {}
 
-    def add(self, bundle: PaperBundle, entries: Sequence[Entry]) -> None:
-        """Adds a paper, its visible techniques, and all its repositories and symbols."""
-        self.add_rows(rows_of(bundle, entries))
-
     def add_rows(self, rows: PaperRows) -> None:
         """Adds a paper's rows."""
-        for table, (count, data) in rows.tables.items():
-            self._write(table, "", count, data)
+        for table, data in rows.tables.items():
+            self._write(table, "", data)
         for table, own in rows.shared.items():
             known = self._symbols.setdefault(table, set())
             new = [data for symbol, data in own if symbol not in known]
             known.update(symbol for symbol, _ in own)
-            self._write(table, "", len(new), b"".join(new))
+            self._write(table, "", b"".join(new))
         for values in rows.repositories:
             # If papers share a repository, `is_official` is set if the repository is official for any of the papers.
             if values[0] not in self._repositories or values[-1]:
@@ -86,9 +80,9 @@ class GraphWriter:
         """Adds a measurement for a technique that has already been added."""
         self._add(ablation_rows(ablation))
 
-    def load(self, path: Path) -> dict[str, int]:
-        """Builds the database at `path` and returns the number of rows in each table. Raises `RuntimeError` if the
-        engine fails, and `OSError` if there is not enough disk space."""
+    def load(self, path: Path) -> None:
+        """Builds the database at `path`. Raises `RuntimeError` if the engine fails, and `OSError` if the disk is too
+        full."""
         import ladybug
 
         self._add(self._repositories.values())
@@ -114,7 +108,6 @@ class GraphWriter:
                 connection.execute(self._copy(table, to))
             connection.execute("COMMIT")
             connection.execute("CHECKPOINT")
-        return dict(self._counts)
 
     def close(self) -> None:
         for file in self._files.values():
@@ -122,16 +115,15 @@ class GraphWriter:
 
     def _add(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            self._write(row.table, row.to, 1, csv_row(row.values))
+            self._write(row.table, row.to, csv_row(row.values))
 
-    def _write(self, table: str, to: str, count: int, data: bytes) -> None:
-        if not count:
+    def _write(self, table: str, to: str, data: bytes) -> None:
+        if not data:
             return
         file = (table, to)
         if file not in self._files:
             self._files[file] = self._path(*file).open("wb", buffering=1 << 18)
         self._files[file].write(data)
-        self._counts[table] = self._counts.get(table, 0) + count
 
     def _path(self, table: str, to: str) -> Path:
         return self._scratch / (f"{table}-{to}.csv" if to else f"{table}.csv")

@@ -12,7 +12,6 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
 from xkg.model import Code, Paper, PaperBundle, paper_of
 from xkg.store import bundles
 from xkg.store.change_feed import Position
-from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
 from xkg.store.graph_store import Background, Coverage, Hit, TechniqueView
 from xkg.store.indexes.catalogue import Catalogue
@@ -50,7 +49,6 @@ class EmbeddedSnapshot(Catalogue):
         self._text: TextIndex | None = None
         self._queries: QueryProcess | None = None
         self._papers: list[Paper] | None = None
-        self._citations: tuple[tuple[str, str], ...] | None = None
         self._numbers = functools.lru_cache(_CHOICES)(self._paper_numbers)
         self._chosen = functools.lru_cache(_CHOICES)(self._technique_rows)
         self.generation = 0
@@ -193,15 +191,6 @@ class EmbeddedSnapshot(Catalogue):
             return {}
         rows = self.rows(ids)
         return dict(zip(rows, self.vector_index().vectors(list(rows.values())), strict=True)) if rows else {}
-
-    def citations_of(self, paper: str) -> tuple[set[str], set[str]]:
-        if self.position is None:
-            return super().citations_of(paper)
-        # A copy does not store citations, because each change to the graph can change all citations.
-        with self._loading:
-            if self._citations is None:
-                self._citations = citations_among(self.papers())
-        return citations_of(self._citations, paper)
 
     def vector_index(self) -> "VectorIndex":
         """Returns the vector index, which is verified and mapped on first use."""

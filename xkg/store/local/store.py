@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xkg.embeddings.base import Embedder
-from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
+from xkg.errors import CorruptStoreError, StoreError, UnknownIdError
 from xkg.files import private_folder
 from xkg.model import Ablation, Paper, PaperBundle
 from xkg.store import ablations, bundles
@@ -19,8 +19,8 @@ from xkg.store.cypher.guard import guard
 from xkg.store.cypher.ladybug_dialect import for_ladybug, heads
 from xkg.store.graph_store import Decision, Recognise, Table
 from xkg.store.local import generation, graph_rows
-from xkg.store.local.generation import REBUILD, Current, Generation, Manifest
-from xkg.store.local.generations import Built, Generations, one_line
+from xkg.store.local.generation import Current, Generation, Manifest
+from xkg.store.local.generations import Built, Generations, one_line, require_model
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
 WAIT_SECONDS = 60.0
@@ -46,7 +46,9 @@ class EmbeddedStore:
         self.place = str(folder)
         self._embedder = embedder
         self._model = model
-        self._generations = Generations(folder, wait=wait, check=self._check_model)
+        self._generations = Generations(
+            folder, wait=wait, check=lambda opened: require_model(opened.manifest.model, model)
+        )
 
     def snapshot(self) -> AbstractContextManager[EmbeddedSnapshot]:
         """Returns the current generation, or an empty one (number 0) if nothing has been published yet.
@@ -287,10 +289,6 @@ class EmbeddedStore:
                 f"{self.folder} has no graph yet, so there is nothing to {purpose}; build or import a paper first"
             )
 
-    def _check_model(self, opened: Generation) -> None:
-        if self._model is not None and opened.manifest.model not in ("", self._model):
-            raise ModelMismatchError(_mismatch(opened.manifest.model, self._model))
-
     def _build_changed(self, current: Current, opened: Generation | None, known: Mapping[str, BundleFile]) -> int:
         if known == (opened.manifest.bundles if opened else {}):
             return current.generation
@@ -325,42 +323,20 @@ class EmbeddedStore:
         """Fills the empty `folder` with the files derived from the bundles in `known`. If little has changed, updates a
         copy of the files in `opened`. Raises `CorruptStoreError` if a bundle is damaged, and the same errors as
         `build_files`."""
-        from xkg.store.local.build_files import add_graph, build_files, editable
+        from xkg.store.local.build_files import add_citations, add_graph, build_files, reusable
 
         settled = decisions.read(self.folder, decided)
-        found = list(ablations.read(self.folder, measured).values())
         rows = self.folder / graph_rows.FOLDER
         rows.mkdir(exist_ok=True)
-        before = opened.manifest.bundles if opened else {}
-        new = [paper for paper in sorted(known) if known[paper] != before.get(paper)]
-        gone = [paper for paper, file in before.items() if known.get(paper) != file]
-        start: Generation | None = None
-        papers, changed = sorted(known), set[Decision]()
-        if opened is not None and editable(opened, (bundle for bundle, _ in self._stored(known, new)), gone):
-            earlier = decisions.read(self.folder, opened.manifest.decisions)
-            start, papers, changed = opened, new, {*earlier.values()} ^ {*settled.values()}
-        read = self._stored(known, papers)
-        stored = read if start is None else list(read)
+        start = reusable(self.folder, opened, known)
         built = build_files(
-            folder, start, stored, gone, self._embedder_of, settled, changed, previous=opened, rows=rows
+            self.folder, folder, known, settled, self._embedder_of, start=start, previous=opened, rows=rows
         )
-        return add_graph(folder, built, rows, self._generations.bundles, known, found)
-
-    def _stored(
-        self, known: Mapping[str, BundleFile], papers: Iterable[str]
-    ) -> Iterator[tuple[PaperBundle, BundleFile]]:
-        for paper in papers:
-            yield bundles.read(self._generations.bundles / known[paper].name, paper), known[paper]
+        measurements = ablations.read(self.folder, measured).values()
+        add_graph(self.folder, folder, rows, known, add_citations(folder), measurements)
+        return built
 
     def _embedder_of(self, stored_model: str) -> Embedder:
         embedder = self._embedder()
-        if stored_model and embedder.model != stored_model:
-            raise ModelMismatchError(_mismatch(stored_model, embedder.model))
+        require_model(stored_model, embedder.model)
         return embedder
-
-
-def _mismatch(stored: str, in_force: str) -> str:
-    return (
-        f"the indexes were built with embedding model {stored!r}, but {in_force!r} is configured; set {stored!r} "
-        f"again, or {REBUILD} to embed everything again"
-    )

@@ -18,27 +18,29 @@ from xkg.store.neo4j import write
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import read_state
-from xkg.store.rows import NODES, citation_rows, same_concept_row
+from xkg.store.rows import EDGES, NODES, citation_rows, same_concept_row
 
 _ATTEMPTS = 20
 _WORKS = "MATCH (w:CitedWork) RETURN w.id AS id, properties(w) AS properties"
-_CITES = "MATCH (a:Paper)-[:CITES]->(b:{label}) RETURN a.id AS a, b.id AS b"
-_CITED = ("Paper", "CitedWork")
-_SAME = (
-    "MATCH (a:Technique)-[e:SAME_CONCEPT]->(b:Technique) RETURN a.id AS a, b.id AS b, e.score AS score, e.how AS how"
-)
 _REACHED = "MATCH (m:XkgMeta {id: 'graph'}) WHERE m.generation = $generation SET m.connected = $generation RETURN m.id"
 
-Edge = tuple[str, str]
+Kind = tuple[str, str, str]
+_KINDS: tuple[Kind, ...] = (
+    ("CITES", "Paper", "Paper"),
+    ("CITES", "Paper", "CitedWork"),
+    ("SAME_CONCEPT", "Technique", "Technique"),
+)
+"""Edge types, each with the labels of both ends."""
+
+Edges = dict[tuple[Any, Any], dict[str, Any]]
+"""The properties of each edge, keyed by the keys of both ends."""
 
 
 class Drawing(NamedTuple):
-    """Cited works keyed by node key, citations keyed by the cited node's label, and `SAME_CONCEPT` edges with their
-    score and reason."""
+    """Cited works keyed by node key, and all edges."""
 
-    works: dict[str, dict[str, Any]]
-    cites: dict[str, frozenset[Edge]]
-    same: dict[Edge, tuple[float, str]]
+    works: dict[Any, dict[str, Any]]
+    edges: dict[Kind, Edges]
 
 
 class _Moved(Exception):
@@ -77,25 +79,22 @@ def connect(connection: Connection, snapshot: Callable[[], AbstractContextManage
 
 
 def _wanted(snapshot: Snapshot) -> Drawing:
-    works: dict[str, dict[str, Any]] = {}
-    cites: dict[str, set[Edge]] = {label: set() for label in _CITED}
-    names = NODES["CitedWork"].split()
-    for row in citation_rows(*works_and_citations(snapshot.papers())):
+    drawing = Drawing({}, {kind: {} for kind in _KINDS})
+    rows = [*citation_rows(*works_and_citations(snapshot.papers()))]
+    rows += [
+        same_concept_row(link.first, link.second, link.score, link.how)
+        for link in snapshot.links()
+        if link.how != OPEN_PAIR
+    ]
+    for row in rows:
         if row.table == "CitedWork":
-            properties = zip(names, row.values, strict=True)
-            works[str(row.values[0])] = {name: value for name, value in properties if value is not None}
+            properties = zip(NODES["CitedWork"].split(), row.values, strict=True)
+            drawing.works[row.values[0]] = {name: value for name, value in properties if value is not None}
         else:
-            cites[row.to].add((str(row.values[0]), str(row.values[1])))
-    same: dict[Edge, tuple[float, str]] = {}
-    for link in snapshot.links():
-        if link.how != OPEN_PAIR:
-            first, second, *_ = same_concept_row(link.first, link.second, link.score, link.how).values
-            same[str(first), str(second)] = (link.score, link.how)
-    return Drawing(works, {label: frozenset(edges) for label, edges in cites.items()}, same)
-
-
-def _pair(first: str, second: str) -> str:
-    return f"{seek('a', first, 'row.a')} {seek('b', second, 'row.b')}"
+            first, second, names = EDGES[row.table]
+            edges = drawing.edges[row.table, first, row.to or second]
+            edges[row.values[0], row.values[1]] = dict(zip(names.split(), row.values[2:], strict=True))
+    return drawing
 
 
 def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: int) -> int:
@@ -110,30 +109,27 @@ def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: in
     run(f"UNWIND $ids AS id {seek('w', 'CitedWork', 'id')} DETACH DELETE w", ids=uncited)
     changed = [work for work_key, work in sorted(wanted.works.items()) if stored.works.get(work_key) != work]
     run("UNWIND $rows AS row MERGE (w:CitedWork {id: row.id}) SET w = row", rows=changed)
-    for label in _CITED:
-        pair, there, here = _pair("Paper", label), stored.cites[label], wanted.cites[label]
-        run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:CITES]->(b) DELETE e", rows=_pairs(there - here))
-        run(f"UNWIND $rows AS row {pair} CREATE (a)-[:CITES]->(b)", rows=_pairs(here - there))
-    pair = _pair("Technique", "Technique")
-    outdated = frozenset(edge for edge, link in stored.same.items() if wanted.same.get(edge) != link)
-    run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:SAME_CONCEPT]->(b) DELETE e", rows=_pairs(outdated))
-    new = [
-        {"a": a, "b": b, "score": score, "how": how}
-        for (a, b), (score, how) in sorted(wanted.same.items())
-        if stored.same.get((a, b)) != (score, how)
-    ]
-    run(f"UNWIND $rows AS row {pair} CREATE (a)-[:SAME_CONCEPT {{score: row.score, how: row.how}}]->(b)", rows=new)
+    for kind in _KINDS:
+        edge, first, second = kind
+        there, here = stored.edges[kind], wanted.edges[kind]
+        each = f"UNWIND $rows AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')}"
+        run(f"{each} MATCH (a)-[e:{edge}]->(b) DELETE e", rows=_only_in(there, here))
+        run(f"{each} CREATE (a)-[e:{edge}]->(b) SET e = row.properties", rows=_only_in(here, there))
     write.stamp(transaction, state, 0, connected=state.generation)
     return state.generation
 
 
 def _stored(transaction: neo4j.ManagedTransaction) -> Drawing:
-    return Drawing(
-        dict(iter(transaction.run(_WORKS))),
-        {label: frozenset((a, b) for a, b in transaction.run(_CITES.replace("{label}", label))) for label in _CITED},
-        {(a, b): (score, how) for a, b, score, how in transaction.run(_SAME)},
-    )
+    def edges(edge: str, first: str, second: str) -> Edges:
+        found = transaction.run(f"MATCH (a:{first})-[e:{edge}]->(b:{second}) RETURN a.id, b.id, properties(e)")
+        return {(a, b): properties for a, b, properties in found}
+
+    return Drawing(dict(iter(transaction.run(_WORKS))), {kind: edges(*kind) for kind in _KINDS})
 
 
-def _pairs(edges: frozenset[Edge]) -> list[dict[str, str]]:
-    return [{"a": a, "b": b} for a, b in sorted(edges)]
+def _only_in(edges: Edges, others: Edges) -> list[dict[str, Any]]:
+    return [
+        {"a": a, "b": b, "properties": properties}
+        for (a, b), properties in sorted(edges.items())
+        if others.get((a, b)) != properties
+    ]

@@ -5,7 +5,7 @@ Only the most recent states are kept. `(:XkgMeta).earliest` is the first commit 
 
 import json
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,29 +54,24 @@ class _Held(NamedTuple):
     id: str | None
 
 
-def keep(transaction: neo4j.ManagedTransaction, state: State, keys: Collection[str]) -> None:
-    """Stores the papers with these keys before the commit in `state` changes them. If a paper is too damaged to be
+def keep(transaction: neo4j.ManagedTransaction, state: State, papers: Mapping[str, read.Seen]) -> None:
+    """Stores these papers, keyed by key, before the commit in `state` changes them. If a paper is too damaged to be
     stored, earlier commits can no longer be compared."""
-    if not keys:
-        return
-    rows, damaged = [], False
-    for paper_key, seen in read.seen_locked(transaction, list(keys)).items():
-        if isinstance(seen, CorruptStoreError):
-            damaged = True
-        elif seen is not None:
-            rows.append(
-                {
-                    "id": f"{paper_key}~{seen.generation}",
-                    "paper": json.dumps(seen.bundle.paper.id),
-                    "from": seen.generation,
-                    "until": state.generation,
-                    "bundle": zlib.compress(bundles.serialise(seen.bundle)),
-                }
-            )
+    rows = [
+        {
+            "id": f"{paper_key}~{seen.generation}",
+            "paper": json.dumps(seen.bundle.paper.id),
+            "from": seen.generation,
+            "until": state.generation,
+            "bundle": zlib.compress(bundles.serialise(seen.bundle)),
+        }
+        for paper_key, seen in papers.items()
+        if isinstance(seen, read.Stored)
+    ]
     if rows:
         transaction.run(_KEEP, rows=rows).consume()
         transaction.run(_FORGET, most=MOST).consume()
-    if damaged:
+    if any(isinstance(seen, CorruptStoreError) for seen in papers.values()):
         transaction.run(_LOST, generation=state.generation).consume()
 
 

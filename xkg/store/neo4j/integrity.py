@@ -1,10 +1,12 @@
 """Fully checks a graph on Neo4j, for `xkg index check`."""
 
 from xkg.errors import StoreError
+from xkg.store.index_entries import entries
+from xkg.store.local.generations import require_model
 from xkg.store.neo4j import read
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.db.migrations import read_state, require_schema
-from xkg.store.rows import NODES, key
+from xkg.store.rows import NODES, Value, paper_rows
 
 _ORPHANS = {
     "CitedWork": "NOT EXISTS { ()-[:CITES]->(n) }",
@@ -24,38 +26,27 @@ def problems(connection: Connection, model: str) -> list[str]:
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []
-    counts = dict.fromkeys((label for label in NODES if label not in ("CitedWork", "Ablation")), 0)
-    known = set()
-    shared: dict[str, set[str]] = {"Symbol": set(), "Repository": set()}
+    nodes: dict[str, set[Value]] = {label: set() for label in NODES if label not in ("CitedWork", "Ablation")}
     for _, paper_key in read.papers(connection):
         try:
             for stored in read.read(connection, [paper_key]):
-                bundle = stored.bundle
                 if not stored.as_written:
                     found.append(
-                        f"paper {bundle.paper.id!a} was changed by hand in the graph; publish the paper again to "
-                        "undo the change (`xkg export` shows the current state)"
+                        f"paper {stored.bundle.paper.id!a} was changed by hand in the graph; publish the paper again "
+                        "to undo the change (`xkg export` shows the current state)"
                     )
-                known.add(paper_key)
-                visible = {t.id for t in bundle.techniques if t.hidden is None}
-                counts["Technique"] += len(visible)
-                counts["Code"] += sum(code.technique in visible for code in bundle.code)
-                counts["Finding"] += len(bundle.findings)
-                counts["Resource"] += len(bundle.resources)
-                shared["Symbol"].update(key(symbol.id) for symbol in bundle.symbols)
-                shared["Repository"].update(key(repository.id) for repository in bundle.repositories)
+                for row in paper_rows(stored.bundle, list(entries(stored.bundle))):
+                    if row.table in nodes:
+                        nodes[row.table].add(row.values[0])
         except StoreError as error:
             found.append(str(error))
-    counts |= {label: len(ids) for label, ids in shared.items()}
-    counts["Paper"] = len(known)
-    found += _count_problems(connection, counts) + _orphans(connection)
+    found += _count_problems(connection, {label: len(ids) for label, ids in nodes.items()}) + _orphans(connection)
     if state.connected < state.generation:
         found.append("citations and links between techniques are not up to date; run `xkg concepts`")
-    if state.model not in ("", model):
-        found.append(
-            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured; restore the "
-            "first model, or run `xkg index rebuild`"
-        )
+    try:
+        require_model(state.model, model)
+    except StoreError as error:
+        found.append(str(error))
     return found
 
 

@@ -2,8 +2,7 @@
 lossless.
 
 A value in the bundle is used if the node contains the same value, or a substitute for characters that no engine can
-store (lone surrogates, NUL). If the value was changed in the graph, the graph's value is used. If an earlier version of
-xkg did not store a value here because the node contains exactly this value, the value is read from the node."""
+store (lone surrogates, NUL). If the value was changed in the graph, the graph's value is used."""
 
 import json
 import zlib
@@ -136,7 +135,7 @@ def _merged(label: str, extras: dict[str, Any], stored: Properties) -> dict[str,
     node = dict(extras)
     for name, several in _COLUMNS[label]:
         value = stored.get(name)
-        if name in extras and _projected(label, name, extras[name]) == value:
+        if _projected(label, name, extras[name]) == value:
             continue
         if value is not None and (label, name) in _JSON:
             value = json.loads(value)

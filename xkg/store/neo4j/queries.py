@@ -25,7 +25,6 @@ from xkg.store.cypher.parameters import checked_parameters, failure, overran
 from xkg.store.cypher.suggestions import unknown_name
 from xkg.store.cypher.worker import plain
 from xkg.store.graph_store import Table
-from xkg.store.rows import EDGES, NODES
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +43,6 @@ _UNKNOWN_NAME = ("01N50", "01N51")
 _NAME = re.compile(r"`([^`]{1,200})`")
 _BEYOND_DATES = "the query returns a date or time outside the years 1 to 9999; apply toString(…) to it"
 _MORE_THAN_READS = "query refused: the server classifies it as more than a read"
-
-_ORDER = {
-    **{label: [name.removesuffix("[]") for name in names.split()] for label, names in NODES.items()},
-    **{kind: names.replace("[]", "").split() for kind, (_, _, names) in EDGES.items()},
-}
 
 
 def read(
@@ -98,18 +92,10 @@ class _Turn:
     """A slot for a concurrent query, and the query's session. The slot is freed exactly once, when the query ends or
     the caller aborts it."""
 
-    cut_off = 0
-    """Number of queries aborted by this process."""
-
     def __init__(self) -> None:
         self._turns = _turns
         self._once = threading.Lock()
         self.session: neo4j.Session | None = None
-
-    def of(self, session: neo4j.Session) -> neo4j.Session:
-        """Registers and returns `session`, so that `cut` can abort the session."""
-        self.session = session
-        return session
 
     def end(self) -> bool:
         """Frees the slot. Returns False if the slot has already been freed."""
@@ -126,8 +112,7 @@ class _Turn:
         if (connection := getattr(self.session, "_connection", None)) is not None:
             connection.kill()
         if self.end():
-            _Turn.cut_off += 1
-            log.warning("Neo4j did not stop a query in time: its connection was closed (%s so far)", _Turn.cut_off)
+            log.warning("Neo4j did not stop a query in time: its connection was closed")
 
 
 def _table(
@@ -150,8 +135,8 @@ def _table(
             notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
             # In a cluster, this ensures that the query sees this process's writes.
             bookmark_manager=driver.execute_query_bookmark_manager,
-        ) as session,
-        turn.of(session).begin_transaction(timeout=seconds) as transaction,
+        ) as turn.session,
+        turn.session.begin_transaction(timeout=seconds) as transaction,
     ):
         planned = transaction.run(f"EXPLAIN {statement}", parameters).consume()
         if planned.query_type != "r":
@@ -181,11 +166,11 @@ def _value(value: Any) -> Any:
     match value:
         case Node():
             label = next(iter(sorted(value.labels)), "")
-            return {"_ID": value.element_id, "_LABEL": label, **_properties(value, label)}
+            return {"_ID": value.element_id, "_LABEL": label, **_properties(value)}
         case Relationship():
             start, end = (node.element_id if node is not None else None for node in value.nodes)
             own = {"_SRC": start, "_DST": end, "_LABEL": value.type, "_ID": value.element_id}
-            return {**own, **_properties(value, value.type)}
+            return {**own, **_properties(value)}
         case Path():
             return {"_NODES": _value(list(value.nodes)), "_RELS": _value(list(value.relationships))}
         case Point():
@@ -204,11 +189,8 @@ def _value(value: Any) -> Any:
     raise ValueError(value)  # this is the driver's placeholder for an unreadable value in a list or map
 
 
-def _properties(entity: Node | Relationship, label: str) -> dict[str, Any]:
-    """Returns properties in the order of the embedded tables, followed by any others in alphabetical order."""
-    order = {name: place for place, name in enumerate(_ORDER.get(label, ()))}
-    names = sorted(entity, key=lambda name: (order.get(name, len(order)), name))
-    return {name: _value(entity[name]) for name in names}
+def _properties(entity: Node | Relationship) -> dict[str, Any]:
+    return {name: _value(entity[name]) for name in sorted(entity)}
 
 
 def _explained(error: Neo4jError, seconds: float) -> Exception:

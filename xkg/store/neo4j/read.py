@@ -32,7 +32,6 @@ _BUNDLES = (
     f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
     "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
 )
-_WRITTEN = f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
 # Use the same query plan for all sizes, as in `write`, and one record per kind, because the driver is slow with
@@ -104,21 +103,15 @@ def read(connection: Connection, keys: Sequence[str], *, known: bool = False) ->
         yield from (settled[paper_key] for paper_key in part if paper_key in settled)
 
 
-def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
+def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, PaperBundle]:
     """Reads the papers with these keys in a transaction that holds the write lock. Raises the same errors as `read`."""
     result = {}
-    for paper_key, stored in seen_locked(transaction, keys).items():
-        if isinstance(stored, CorruptStoreError):
-            raise stored
-        if stored is not None:
-            result[paper_key] = stored
+    for paper_key, found in look(transaction, keys).items():
+        if isinstance(found, CorruptStoreError):
+            raise found
+        if found is not None:
+            result[paper_key] = found.bundle
     return result
-
-
-def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """Like `read_locked`, but returns an error for each paper that is not a valid bundle, and None for removed
-    papers."""
-    return _look(transaction, keys)
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
@@ -132,20 +125,9 @@ def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: S
     return [[] if key(paper) in known else heads for paper in papers]
 
 
-def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -> list[PaperBundle]:
-    """Returns the papers in `new` that differ from those in the graph. The transaction must hold the write lock."""
-    keys = {key(bundle.paper.id): bundle for bundle in new}
-    written = dict(transaction.run(_WRITTEN, keys=list(keys)).values("id", "sha256"))
-    alike = [paper_key for paper_key, bundle in keys.items() if written.get(paper_key) == files.sha256(bundle)]
-    # The graph may have been changed by hand in the meantime.
-    found = _look(transaction, alike) if alike else {}
-    same = {at for at, stored in found.items() if isinstance(stored, Stored) and stored.bundle == keys[at]}
-    return [bundle for paper_key, bundle in keys.items() if paper_key not in same]
-
-
-def _look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
-    """Returns the currently visible state of these papers, keyed by key. A bundle may be invalid because a commit is
-    only partly visible."""
+def look(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
+    """Returns the currently visible state of these papers, keyed by key: None for a removed paper, and an error for a
+    paper that is not a valid bundle, possibly because a commit is only partly visible."""
     found: dict[str, Seen] = {}
     rests: dict[str, tuple[Rest, str, int]] = {}
     for record in transaction.run(_BUNDLES, keys=list(keys)):
@@ -257,7 +239,7 @@ def _settled(connection: Connection, keys: Sequence[str], *, known: bool) -> dic
     before: dict[str, Seen] = {}
     waiting = list(keys)
     for pause in (*_PAUSES, None):
-        found = connection.read(lambda transaction, keys=waiting: _look(transaction, keys))  # type: ignore[misc]
+        found = connection.read(lambda transaction, keys=waiting: look(transaction, keys))  # type: ignore[misc]
         for paper_key, stored in found.items():
             if isinstance(stored, CorruptStoreError):
                 if pause is None:

@@ -9,7 +9,7 @@ from neo4j.exceptions import Forbidden, ForbiddenOnReadOnlyDatabase, NotALeader
 
 from xkg.config import StoreSettings
 from xkg.store.neo4j.db.connection import Connection
-from xkg.store.neo4j.db.migrations import MIGRATE, migrations, read_state
+from xkg.store.neo4j.db.migrations import MIGRATE, SCHEMA, read_state
 
 _PINGS = 7
 _PROBE = "xkg_doctor_probe"
@@ -67,8 +67,7 @@ def _may(connection: Connection, statement: str) -> bool:
 
 def _graph(connection: Connection) -> str:
     state = connection.read(read_state)
-    newest = migrations()[-1].number
     if not state.graph:
         return "no graph yet: the first build or import creates it"
-    remedy = "" if state.schema == newest else f" ({MIGRATE})" if state.schema < newest else " (upgrade xkg)"
-    return f"schema {state.schema} of {newest}{remedy}, counter {state.generation}"
+    remedy = "" if state.schema == SCHEMA else f" ({MIGRATE})" if state.schema < SCHEMA else " (upgrade xkg)"
+    return f"schema {state.schema} of {SCHEMA}{remedy}, counter {state.generation}"

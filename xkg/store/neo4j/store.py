@@ -6,7 +6,7 @@ kept up to date."""
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from typing import Any, TypeVar
+from typing import Any
 
 import neo4j
 
@@ -22,8 +22,6 @@ from xkg.store.neo4j import cross_paper_edges, earlier_states, leases, read, wri
 from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import key
-
-T = TypeVar("T")
 
 _LARGEST_COMMIT = 16 << 20
 """Maximum total size in bytes of the bundles in a transaction, which the server keeps in memory until the commit."""
@@ -92,26 +90,21 @@ class Neo4jStore:
         changed: dict[str, tuple[PaperBundle, PaperBundle]] = {}
         self._prepare()
 
-        def work(transaction: neo4j.ManagedTransaction) -> int:
-            state = self._begin(transaction)
+        def work(transaction: neo4j.ManagedTransaction, state: migrations.State) -> None:
             revised = []
-            for paper_key, stored in read.read_locked(transaction, keys).items():
+            for paper_key, bundle in read.read_locked(transaction, keys).items():
                 # The transaction may be retried, but `change` may have side effects, so `change` is called only once
                 # per bundle.
-                if paper_key not in changed or changed[paper_key][0] != stored.bundle:
-                    changed[paper_key] = (stored.bundle, change(stored.bundle))
+                if paper_key not in changed or changed[paper_key][0] != bundle:
+                    changed[paper_key] = (bundle, change(bundle))
                 bundles.validate(changed[paper_key][1])
-                if changed[paper_key][1] != stored.bundle:
+                if changed[paper_key][1] != bundle:
                     revised.append(changed[paper_key][1])
             if not revised:
                 raise _Unchanged(state.generation - 1)
             write.replace(transaction, state, revised, (), self._model)
-            return state.generation
 
-        try:
-            return self._write(work)
-        except _Unchanged as unchanged:
-            return unchanged.generation
+        return self._commit(work)
 
     def decide(self, new: Iterable[Decision]) -> int:
         """Adds or replaces decisions about pairs of techniques, and updates the edges. Raises the same errors as
@@ -120,13 +113,7 @@ class Neo4jStore:
         self._prepare()
         if self.position().counter == 0:
             return 0
-
-        def work(transaction: neo4j.ManagedTransaction) -> int:
-            state = self._begin(transaction)
-            write.decide(transaction, state, decisions)
-            return state.generation
-
-        self._write(work)
+        self._commit(lambda transaction, state: write.decide(transaction, state, decisions))
         return self._connect()
 
     def add_ablations(self, new: Iterable[Ablation]) -> int:
@@ -135,13 +122,7 @@ class Neo4jStore:
         self._prepare()
         if not ablations or self.position().counter == 0:
             return self.position().counter
-
-        def work(transaction: neo4j.ManagedTransaction) -> int:
-            state = self._begin(transaction)
-            write.add_ablations(transaction, state, ablations)
-            return state.generation
-
-        return self._write(work)
+        return self._commit(lambda transaction, state: write.add_ablations(transaction, state, ablations))
 
     def ablations(self, techniques: Sequence[str] | None = None) -> Sequence[Ablation]:
         return read.ablations(self.connection, techniques)
@@ -190,7 +171,7 @@ class Neo4jStore:
         """Recomputes the links between all papers with the configured embedding model, and causes all copies of the
         graph to be rebuilt. Returns the number of the commit, and a list of one-line notes."""
         self._prepare()
-        self._write(lambda transaction: write.renew(transaction, self._begin(transaction), self._model))
+        self._commit(lambda transaction, state: write.renew(transaction, state, self._model))
         return self._connect(), []
 
     def check(self) -> list[str]:
@@ -264,9 +245,6 @@ class Neo4jStore:
             self._prepared = migrations.prepare(self.connection)
         return self._prepared
 
-    def _begin(self, transaction: neo4j.ManagedTransaction) -> migrations.State:
-        return migrations.require_schema(write.begin(transaction), self.connection)
-
     def _replace(
         self,
         new: Sequence[PaperBundle],
@@ -276,8 +254,7 @@ class Neo4jStore:
     ) -> int:
         own = {bundle.paper.id: fences[bundle.paper.id] for bundle in new if fences and bundle.paper.id in fences}
 
-        def work(transaction: neo4j.ManagedTransaction) -> int:
-            state = self._begin(transaction)
+        def work(transaction: neo4j.ManagedTransaction, state: migrations.State) -> None:
             if own:
                 leases.require(transaction, own)
             if recognise is not None and state.generation - 1 > recognise.since:
@@ -286,18 +263,24 @@ class Neo4jStore:
                     recognise.check(bundle, papers)
             if not write.replace(transaction, state, new, removed, self._model):
                 raise _Unchanged(state.generation - 1)
+
+        return self._commit(work)
+
+    def _commit(self, work: Callable[[neo4j.ManagedTransaction, migrations.State], None]) -> int:
+        """Runs `work` in a write transaction and returns the number of the commit. If `work` raises `_Unchanged`,
+        nothing is committed, and the number of the last commit is returned."""
+
+        def counted(transaction: neo4j.ManagedTransaction) -> int:
+            state = migrations.require_schema(write.begin(transaction), self.connection)
+            work(transaction, state)
             return state.generation
 
         try:
-            return self._write(work)
+            generation = self.connection.write(counted)
         except _Unchanged as unchanged:
-            self._written = True  # the writer of these papers may have died before adding their edges
-            return unchanged.generation
-
-    def _write(self, work: Callable[[neo4j.ManagedTransaction], T]) -> T:
-        done = self.connection.write(work)
-        self._written = True
-        return done
+            generation = unchanged.generation
+        self._written = True  # even if nothing changed, because an earlier writer may have died before adding edges
+        return generation
 
 
 class _Unchanged(Exception):

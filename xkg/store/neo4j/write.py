@@ -13,11 +13,12 @@ from typing import Any
 
 import neo4j
 
-from xkg.errors import ModelMismatchError, StoreError
+from xkg.errors import StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries
+from xkg.store.local.generations import require_model
 from xkg.store.neo4j import earlier_states, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
@@ -61,23 +62,20 @@ def replace(
     """Adds or replaces the papers in `new` that have changed, and removes the papers in `removed`, in the commit
     `state`. Returns False if nothing changes. Raises `ModelMismatchError` if the graph is linked with a different
     embedding model."""
-    if new and state.model not in ("", model):
-        raise ModelMismatchError(
-            f"the graph is linked with embedding model {state.model!r}, but {model!r} is configured; restore the "
-            "first model, or run `xkg index rebuild` to link the graph again"
-        )
-    new = read.changed(transaction, new) if new else new
+    if new:
+        require_model(state.model, model)
+    seen = read.look(transaction, [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed])
+    new = [bundle for bundle in new if not _is_stored(bundle, seen.get(key(bundle.paper.id)))]
     if not new and not removed:
         return False
     papers = [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed]
     earlier = _earlier(transaction, papers)
-    earlier_states.keep(transaction, state, earlier)
+    earlier_states.keep(transaction, state, {paper: seen.get(paper) for paper in papers})
     rows = _Rows()
     stored = []
     for bundle in new:
         visible = list(entries(bundle))
-        for row in paper_rows(bundle, visible):
-            rows.add(row)
+        rows.add(paper_rows(bundle, visible))
         stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))
     stored += [_tombstone(paper, state.generation) for paper in removed]
     everything = {
@@ -111,8 +109,7 @@ def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations
     """Adds measurements and their edges in the commit `state`, replacing any with the same ids."""
     rows = _Rows()
     for ablation in ablations:
-        for row in ablation_rows(ablation):
-            rows.add(row)
+        rows.add(ablation_rows(ablation))
     transaction.run(
         "UNWIND $rows AS row MERGE (a:Ablation {id: row.id}) SET a = row WITH a "
         "MATCH (t:Technique {id: a.technique}) MERGE (t)-[:ABLATED_IN]->(a)",
@@ -157,20 +154,20 @@ class _Rows:
     def __init__(self) -> None:
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {table: {} for table in (*NODES, *EDGES)}
 
-    def add(self, row: Row) -> None:
-        table = self._rows[row.table]
-        if row.table in NODES:
-            names = [name.removesuffix("[]") for name in NODES[row.table].split()]
-            values = {name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)}
-            # If papers share a repository, the paper for which the repository is official takes precedence; otherwise,
-            # the first paper does.
-            if values["id"] not in table or (row.table == "Repository" and values["is_official"]):
-                table[values["id"]] = values
-        else:
-            names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
-            # A shared symbol is defined only once. Other duplicate edges in a bundle are kept.
-            at: Any = row.values if row.table == "DEFINES" else len(table)
-            table[at] = {n: list(v) if isinstance(v, tuple) else v for n, v in zip(names, row.values, strict=True)}
+    def add(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            table, values = self._rows[row.table], [list(v) if isinstance(v, tuple) else v for v in row.values]
+            if row.table in NODES:
+                node = dict(zip(NODES[row.table].replace("[]", "").split(), values, strict=True))
+                # If papers share a repository, the paper for which the repository is official takes precedence;
+                # otherwise, the first paper does.
+                if node["id"] not in table or (row.table == "Repository" and node["is_official"]):
+                    table[node["id"]] = node
+            else:
+                names = ["a", "b", *EDGES[row.table][2].replace("[]", "").split()]
+                # A shared symbol is defined only once. Other duplicate edges in a bundle are kept.
+                at: Any = row.values if row.table == "DEFINES" else len(table)
+                table[at] = dict(zip(names, values, strict=True))
 
     def ids(self, label: str) -> set[str]:
         return set(self._rows[label])
@@ -242,10 +239,12 @@ def _bundle_row(bundle: PaperBundle, visible: frozenset[str], generation: int) -
 
 
 def _tombstone(paper: str, generation: int) -> dict[str, Any]:
-    return {
-        "id": key(paper), "paper": json.dumps(paper), "generation": generation, "removed": True, "sha256": None,
-        "official": None, "rest": None,
-    }  # fmt: skip
+    return {"id": key(paper), "paper": json.dumps(paper), "generation": generation, "removed": True}
+
+
+def _is_stored(bundle: PaperBundle, seen: read.Seen) -> bool:
+    """Returns whether the graph contains this bundle unchanged."""
+    return isinstance(seen, read.Stored) and seen.as_written and seen.bundle == bundle
 
 
 def _earlier(transaction: neo4j.ManagedTransaction, papers: Sequence[str]) -> dict[str, Rest | None]:
@@ -294,16 +293,17 @@ def _drop_shared(
     for record in transaction.run(_SHARERS, repositories=shared, papers=papers):
         sharers.setdefault(record["id"], []).append(record["bundle"])
         official.update([record["id"]] if record["official"] else [])
-    lost = {symbol for symbol, repository in symbols.items() if repository not in sharers}
-    for repository in sharers:
-        unclaimed = {symbol for symbol, its in symbols.items() if its == repository} - rows.ids("Symbol")
-        for other in sharers[repository]:
-            if not unclaimed:
-                break
-            rest = _earlier(transaction, [other]).get(other)
-            unclaimed -= set(rest.symbols) if rest is not None else unclaimed
-        lost |= unclaimed
-    transaction.run("UNWIND $symbols AS id MATCH (n:Symbol {id: id}) DETACH DELETE n", symbols=sorted(lost))
+    for other in {other for others in sharers.values() for other in others}:
+        if not symbols:
+            break
+        rest = _earlier(transaction, [other]).get(other)
+        # If the other paper is damaged, nothing that it may use is deleted.
+        symbols = {
+            symbol: repository
+            for symbol, repository in symbols.items()
+            if (symbol not in rest.symbols if rest is not None else repository not in sharers)
+        }
+    transaction.run("UNWIND $symbols AS id MATCH (n:Symbol {id: id}) DETACH DELETE n", symbols=sorted(symbols))
     transaction.run(
         "UNWIND $repositories AS id MATCH (n:Repository {id: id}) DETACH DELETE n",
         repositories=sorted(repositories - sharers.keys()),

@@ -43,10 +43,10 @@ def test_credentials_are_read_as_aura_hands_them_out(tmp_path: Path) -> None:
     file = tmp_path / "aura.txt"
     file.write_text(f"# Wait 60 seconds\r\nNEO4J_URI=neo4j+s://x\r\nNEO4J_USERNAME=ada\r\nNEO4J_PASSWORD={SECRET}\r\n")
     known = credentials(StoreSettings(url="bolt://localhost", credentials=file))
-    assert (known.user, known.password) == ("ada", SECRET)
+    assert (known.principal, known.credentials) == ("ada", SECRET)
     assert SECRET not in repr(known)
     file.write_text(f'export NEO4J_PASSWORD = "{SECRET}=#"\n')
-    assert credentials(StoreSettings(url="bolt://localhost", credentials=file)).password == f"{SECRET}=#"
+    assert credentials(StoreSettings(url="bolt://localhost", credentials=file)).credentials == f"{SECRET}=#"
 
 
 @pytest.mark.usefixtures("no_environment")
@@ -90,9 +90,7 @@ def test_a_wrong_password_and_a_wrong_database_have_different_errors(
         assert "store.credentials" in message
 
 
-@pytest.mark.parametrize(
-    ("agent", "expected"), [("Neo4j/4.4.30", "4.4.30"), ("Neo4j/5.25.1", "5.26 or later"), ("Other/1.0", "not Neo4j")]
-)
+@pytest.mark.parametrize(("agent", "expected"), [("Neo4j/5.25.1", "5.26 or later"), ("Other/1.0", "Other/1.0")])
 def test_a_server_that_is_too_old_is_named_with_its_version(
     server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, agent: str, expected: str
 ) -> None:
@@ -107,12 +105,10 @@ def test_a_server_that_is_too_old_is_named_with_its_version(
     ("code", "expected"),
     [
         ("Neo.ClientError.Security.Forbidden", "with write access"),
-        ("Neo.ClientError.General.ForbiddenOnReadOnlyDatabase", "does not accept writes"),
         ("Neo.ClientError.Cluster.NotALeader", "neo4j://"),
-        ("Neo.TransientError.General.DatabaseUnavailable", "currently unavailable"),
+        ("Neo.TransientError.General.DatabaseUnavailable", "start it"),
         ("Neo.TransientError.Transaction.DeadlockDetected", "try again"),
-        ("Neo.ClientError.Security.CredentialsExpired", "must be changed"),
-        ("Neo.ClientError.Security.AuthenticationRateLimit", "wait"),
+        ("Neo.ClientError.Security.CredentialsExpired", "store.credentials"),
         ("Neo.DatabaseError.General.UnknownError", "xkg doctor"),
     ],
 )

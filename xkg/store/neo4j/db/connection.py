@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,16 +36,8 @@ logging.getLogger("neo4j.notifications").propagate = False
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Credentials:
-    """The user and password. The password is never printed."""
-
-    user: str
-    password: str = field(repr=False)
-
-
-def credentials(settings: StoreSettings) -> Credentials:
-    """Reads the user and password from the file in the settings, or else from the environment. Raises
+def credentials(settings: StoreSettings) -> neo4j.Auth:
+    """Reads the user (`principal`) and password from the file in the settings, or else from the environment. Raises
     `StoreUnreachableError` if there is no password."""
     if settings.credentials is None:
         values = {name: os.environ[name] for name in ("NEO4J_USERNAME", "NEO4J_PASSWORD") if os.environ.get(name)}
@@ -56,7 +47,7 @@ def credentials(settings: StoreSettings) -> Credentials:
         where = str(settings.credentials)
     if not values.get("NEO4J_PASSWORD"):
         raise StoreUnreachableError(f"{where} has no password for {settings.url}; {_BOTH_WAYS}")
-    return Credentials(values.get("NEO4J_USERNAME") or "neo4j", values["NEO4J_PASSWORD"])
+    return neo4j.basic_auth(values.get("NEO4J_USERNAME") or "neo4j", values["NEO4J_PASSWORD"])
 
 
 def _file(path: Path) -> dict[str, str]:
@@ -159,11 +150,11 @@ class Connection:
 
     def _connect(self) -> neo4j.Driver:
         known = credentials(self._settings)
-        self._user = known.user
+        self._user = str(known.principal)
         try:
             driver, agent = _opened(self.address, self.database, known)
         except (*DRIVER_ERRORS, ValueError) as error:  # the driver raises ValueError for an unknown host name
-            raise explained(self._cause(error, known), self.address, self.database, known.user) from error
+            raise explained(self._cause(error, known), self.address, self.database, self._user) from error
         try:
             self._require_version(agent)
         except StoreError:
@@ -172,7 +163,7 @@ class Connection:
         self._agent = agent
         return driver
 
-    def _cause(self, error: Exception, known: Credentials) -> Exception:
+    def _cause(self, error: Exception, known: neo4j.Auth) -> Exception:
         """Returns the underlying reason for a failed connection. The driver hides this reason, because it first asks
         for the cluster's members."""
         if not (isinstance(error, ServiceUnavailable) and self.address.startswith("neo4j")):
@@ -186,21 +177,17 @@ class Connection:
 
     def _require_version(self, agent: str) -> None:
         found = re.match(r"Neo4j/(\d+)\.(\d+)", agent)
-        if found is None:
+        if found is None or (int(found[1]), int(found[2])) < OLDEST:
             raise StoreError(
-                f"{self.address} is {agent[:60]!r}, not Neo4j; set store.url to a Neo4j server, 5.26 or later"
-            )
-        if (int(found[1]), int(found[2])) < OLDEST:
-            raise StoreError(
-                f"{self.address} is Neo4j {agent.removeprefix('Neo4j/')}, but xkg needs 5.26 or later; upgrade it"
+                f"{self.address} is {agent[:60]!r}, but xkg needs Neo4j 5.26 or later; upgrade it or correct store.url"
             )
 
 
-def _opened(address: str, database: str, known: Credentials) -> tuple[neo4j.Driver, str]:
+def _opened(address: str, database: str, known: neo4j.Auth) -> tuple[neo4j.Driver, str]:
     """Returns a driver that has connected to the database, and the server's agent string."""
     driver = neo4j.GraphDatabase.driver(
         address,
-        auth=neo4j.basic_auth(known.user, known.password),
+        auth=known,
         user_agent=f"xkg/{__version__}",
         connection_timeout=_CONNECT_SECONDS,
         connection_acquisition_timeout=_ACQUIRE_SECONDS,

@@ -59,38 +59,20 @@ def explained(error: BaseException, address: str, database: str, user: str) -> X
 def _of_server(error: Neo4jError, address: str, database: str, user: str) -> XkgError:
     code = error.code
     line = _line(error)
-    if code == "Neo.ClientError.Security.CredentialsExpired":
+    if isinstance(error, AuthError) or code.endswith((".CredentialsExpired", ".AuthenticationRateLimit")):
         return StoreUnreachableError(
-            f"the password of user {user!r} at {address} must be changed first; change it in Neo4j Browser, or with "
-            "`ALTER CURRENT USER SET PASSWORD` in cypher-shell"
+            f"{address} rejected the login of user {user!r} ({line}); correct the user or password in NEO4J_USERNAME "
+            "and NEO4J_PASSWORD, or in the store.credentials file"
         )
-    if code == "Neo.ClientError.Security.AuthenticationRateLimit":
+    if "DatabaseNotFound" in code or "DatabaseUnavailable" in code:
         return StoreUnreachableError(
-            f"{address} has locked out user {user!r} after too many wrong passwords; correct the password, then wait "
-            "a moment"
+            f"database {database!r} at {address} cannot be used ({line}); set store.database to an existing one (SHOW "
+            "DATABASES lists them), or start it"
         )
-    if isinstance(error, AuthError):
-        return StoreUnreachableError(
-            f"{address} rejected the login of user {user!r}; correct the user or password in NEO4J_USERNAME and "
-            "NEO4J_PASSWORD, or in the store.credentials file"
-        )
-    if code == "Neo.ClientError.Database.DatabaseNotFound":
-        return StoreUnreachableError(
-            f"{address} has no database {database!r}; set store.database to an existing one (SHOW DATABASES lists them)"
-        )
-    if "DatabaseUnavailable" in code:
-        return StoreUnreachableError(
-            f"database {database!r} at {address} is currently unavailable ({line}); start it, or try again in a moment"
-        )
-    if isinstance(error, ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
+    if isinstance(error, Forbidden | ForbiddenOnReadOnlyDatabase | NotALeader) or code.endswith("General.ReadOnly"):
         return StoreError(
-            f"database {database!r} at {address} does not accept writes; use the cluster's neo4j:// address, or "
-            "make it writable"
-        )
-    if isinstance(error, Forbidden):
-        return StoreError(
-            f"user {user!r} is not allowed to do this on {address} ({line}): nothing was changed; use a "
-            "user with write access"
+            f"user {user!r} cannot do this in database {database!r} at {address} ({line}): nothing was changed; use a "
+            "user with write access, or the cluster's neo4j:// address"
         )
     if _TOO_LARGE in (error.message or ""):
         return InputError(

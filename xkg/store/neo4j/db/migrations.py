@@ -1,15 +1,14 @@
-"""Manages a graph's schema on Neo4j. Numbered files in `cypher/schema/neo4j/` are applied in order.
+"""Manages a graph's schema on Neo4j, which is defined in `cypher/schema/neo4j/`.
 
-Neo4j cannot change the schema and data in the same transaction, so a migration has two steps: running its idempotent
+Neo4j cannot change the schema and data in the same transaction, so a migration has two steps: running idempotent
 statements, and recording that the statements have been applied. A migration that is interrupted between these steps is
 rerun."""
 
-import functools
 import re
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import NamedTuple
 
 import neo4j
@@ -21,6 +20,8 @@ from xkg.store.cypher import named_queries
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.rows import NODES
 
+SCHEMA = 7
+"""The number of this version's schema."""
 MIGRATE = "run `xkg store migrate`"
 _AWAIT_SECONDS = 600
 _AT_ONCE = 20
@@ -36,7 +37,6 @@ _RECORD = (
     "WITH m SET m.schema = CASE WHEN m.schema < $schema THEN $schema ELSE m.schema END"
 )
 _NOT_ONLINE = "SHOW INDEXES YIELD name, state WHERE state <> 'ONLINE' RETURN name + ': ' + toLower(state)"
-_ANY_PAPER = "MATCH (b:XkgBundle) RETURN b LIMIT 1"
 _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMIT 1"
 
 
@@ -53,67 +53,42 @@ class State(NamedTuple):
     forgotten: int = 0
 
 
-class Migration(NamedTuple):
-    number: int
-    name: str
-    statements: tuple[str, ...]
-
-
-@functools.cache
-def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
-    """Returns this version's migrations, in order."""
-    found = []
-    for path in sorted((folder or named_queries.folder() / "schema" / "neo4j").glob("[0-9][0-9][0-9]-*.cypher")):
-        text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        statements = tuple(part.strip() for part in re.split(r";\s*(?:\n|$)", text) if part.strip())
-        found.append(Migration(int(path.name[:3]), path.stem, statements))
-    return tuple(found)
-
-
 def read_state(transaction: neo4j.ManagedTransaction) -> State:
     record = transaction.run(_STATE).single()
     return State() if record is None else State(**record.data())
 
 
-def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
+def require_schema(state: State, connection: Connection) -> State:
     """Returns `state` if this version of xkg supports the graph's schema. Otherwise, raises `SchemaVersionError` with a
     remedy."""
-    newest = migrations(folder)[-1].number
-    if state.schema > newest:
+    if state.graph and state.schema != SCHEMA:
+        remedy = "upgrade xkg" if state.schema > SCHEMA else f"back up the graph, then {MIGRATE}"
         raise SchemaVersionError(
-            f"the graph at {connection.address} has schema {state.schema}, but this version of xkg only supports "
-            f"schemas up to {newest}; upgrade xkg"
-        )
-    if state.graph and state.schema < newest:
-        raise SchemaVersionError(
-            f"the graph at {connection.address} has schema {state.schema}, but this version of xkg needs {newest}; "
-            f"back it up, then {MIGRATE}"
+            f"the graph at {connection.address} has schema {state.schema}, but this version of xkg needs {SCHEMA}; "
+            f"{remedy}"
         )
     return state
 
 
-def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
-    """Migrates the graph to the newest schema. In an empty database, the schema is created. Returns the names of the
-    migrations that were applied.
+def migrate(connection: Connection) -> list[str]:
+    """Migrates the graph to this version's schema. In an empty database, the schema is created. Returns the names of
+    the migrations that were applied.
 
     Raises `SchemaVersionError` if the graph was written by a newer version of xkg, and `StoreError` if the database
     contains anything else."""
     state = connection.read(read_state)
-    known = migrations(folder)
-    if state.schema > known[-1].number:
-        require_schema(state, connection, folder)
+    if state.schema >= SCHEMA:
+        require_schema(state, connection)
+        return []
     if not state.graph:
         _require_empty(connection)
-    applied = []
-    for migration in known:
-        if migration.number <= state.schema:
-            continue
-        _apply(connection, migration)
-        _await_indexes(connection)
-        values = {"graph": uuid.uuid4().hex, "schema": migration.number}
-        connection.write(lambda transaction, v=values: transaction.run(_RECORD, v).consume())  # type: ignore[misc]
-        applied.append(migration.name)
-    return applied
+    (path,) = (named_queries.folder() / "schema" / "neo4j").glob(f"{SCHEMA:03}-*.cypher")
+    text = re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    _apply(connection, [part.strip() for part in re.split(r";\s*(?:\n|$)", text) if part.strip()])
+    _await_indexes(connection)
+    values = {"graph": uuid.uuid4().hex, "schema": SCHEMA}
+    connection.write(lambda transaction: transaction.run(_RECORD, values).consume())
+    return [path.stem]
 
 
 def migrate_graph(settings: Settings) -> list[str]:
@@ -124,25 +99,21 @@ def migrate_graph(settings: Settings) -> list[str]:
         return migrate(connection)
 
 
-def prepare(connection: Connection, folder: Path | None = None) -> State:
-    """Returns the graph's state before writing. Creates the schema if there are no papers, even if another process does
+def prepare(connection: Connection) -> State:
+    """Returns the graph's state before writing. Creates the schema if there is no graph, even if another process does
     so at the same time. Raises the same errors as `migrate`, and `SchemaVersionError` if the schema is outdated."""
     state = connection.read(read_state)
-    if not state.graph or (state.schema < migrations(folder)[-1].number and _has_no_papers(connection)):
-        migrate(connection, folder)
+    if not state.graph:
+        migrate(connection)
         state = connection.read(read_state)
-    return require_schema(state, connection, folder)
+    return require_schema(state, connection)
 
 
-def _has_no_papers(connection: Connection) -> bool:
-    return connection.read(lambda transaction: transaction.run(_ANY_PAPER).single() is None)
-
-
-def _apply(connection: Connection, migration: Migration) -> None:
+def _apply(connection: Connection, statements: Sequence[str]) -> None:
     """Runs the statements. Retries if another process created the same object at the same time."""
 
     def run(transaction: neo4j.ManagedTransaction) -> None:
-        for statement in migration.statements:
+        for statement in statements:
             transaction.run(statement).consume()
 
     for attempt in range(_AT_ONCE):
