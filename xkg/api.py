@@ -207,9 +207,9 @@ class KnowledgeGraph(GraphChanges):
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
-        ...     answer = kg.context("arxiv:1608.04471", budget_tokens=1500, view="implementation", code="raw")
+        ...     answer = kg.context("arxiv:1608.04471", budget_tokens=2500, view="implementation", code="raw")
         >>> answer.left_out
-        'Left out: 3 of 8 pairs.'
+        'Left out: 1 of 8 pairs: `stein-variational-gradient-descent` (1,062 tokens).'
         """
         folder = None if repository is None else Path(repository)
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)

@@ -47,8 +47,8 @@ from xkg.sandbox.evidence.failure_causes import last_error
 from xkg.sandbox.packages.requirement_hints import repository_sources, version_hints
 from xkg.serve.answers.quoting import fenced, framed
 from xkg.serve.context.parts import first_words, inline
-from xkg.serve.search.clauses import parts
-from xkg.serve.verification.task_steps import by_structure
+from xkg.serve.search.candidates import parts
+from xkg.serve.verification.find_implementations import by_structure
 from xkg.store import bundles
 from xkg.store.concepts.citations import works_and_citations
 from xkg.store.concepts.names import names

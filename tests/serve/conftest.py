@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -116,6 +116,23 @@ def bundles() -> list[PaperBundle]:
     return [loaf, hive]
 
 
+def published(folder: Path, embedder: OnnxEmbedder, *papers: PaperBundle) -> Path:
+    """A graph of these papers."""
+    with closing(EmbeddedStore(folder / "kg", lambda: embedder)) as store:
+        store.publish(papers)
+    return folder / "kg"
+
+
+def opened(graph: Path) -> closing[Service]:
+    return closing(Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1))))
+
+
+@contextmanager
+def snapshot_of(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
+    with closing(EmbeddedStore(graph, lambda: embedder)) as store, store.snapshot() as snapshot:
+        yield snapshot
+
+
 @pytest.fixture(scope="session")
 def embedder() -> OnnxEmbedder:
     return OnnxEmbedder(threads=1)
@@ -123,13 +140,7 @@ def embedder() -> OnnxEmbedder:
 
 @pytest.fixture(scope="session")
 def graph(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Path:
-    def make(folder: Path) -> Path:
-        store = EmbeddedStore(folder / "kg", lambda: embedder)
-        store.publish(bundles())
-        store.close()
-        return folder / "kg"
-
-    return once_a_run(tmp_path_factory, "serve", make)
+    return once_a_run(tmp_path_factory, "serve", lambda folder: published(folder, embedder, *bundles()))
 
 
 @pytest.fixture
@@ -140,7 +151,7 @@ def graph_copy(graph: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def service(graph: Path) -> Iterator[Service]:
-    with closing(Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))) as service:
+    with opened(graph) as service:
         yield service
 
 
@@ -151,5 +162,5 @@ def server(service: Service) -> MCPServer:
 
 @pytest.fixture(scope="session")
 def snapshot(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
-    with closing(EmbeddedStore(graph, lambda: embedder)) as store, store.snapshot() as snapshot:
+    with snapshot_of(graph, embedder) as snapshot:
         yield snapshot

@@ -18,9 +18,6 @@ from xkg.config import (
     HttpSettings,
     LlmSettings,
     OAuthSettings,
-    ServeAgentSettings,
-    ServeBuildSettings,
-    ServeRunSettings,
     ServeSettings,
     Settings,
 )
@@ -65,11 +62,15 @@ class Asking(NamedTuple):
         return self.request("POST", path, **given)
 
 
+def rpc(method: str, /, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
 def call(tool: str, /, **arguments: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    return rpc("tools/call", name=tool, arguments=arguments)
 
 
-PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+PING = rpc("ping")
 
 
 def without_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,24 +83,11 @@ def running(
     graph: Path,
     http: HttpSettings | None = None,
     oauth: OAuthSettings | None = None,
-    roots: tuple[Path, ...] | None = None,
-    build: ServeBuildSettings | None = None,
-    agents: ServeAgentSettings | None = None,
+    *,
     llm: LlmSettings | None = None,
-    run: ServeRunSettings | None = None,
-    exclude: Path | None = None,
-    graphs: tuple[Path, ...] = (),
+    **more: Any,
 ) -> Iterator[Running]:
-    serve = ServeSettings(
-        http=http or HttpSettings(),
-        oauth=oauth or OAuthSettings(),
-        roots=roots,
-        build=build or ServeBuildSettings(),
-        agents=agents or ServeAgentSettings(),
-        run=run or ServeRunSettings(),
-        exclude=exclude,
-        graphs=graphs,
-    )
+    serve = ServeSettings(http=http or HttpSettings(), oauth=oauth or OAuthSettings(), **more)
     settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve, llm=llm or LlmSettings())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

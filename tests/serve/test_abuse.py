@@ -7,12 +7,10 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from mcp import Client
 from mcp.server import MCPServer
-from mcp_types import CallToolResult
 
+from tests.serve.test_building import ask, in_one_line
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
@@ -34,36 +32,19 @@ TEXT_ARGUMENT = {
 }
 QUERIES = {
     "empty": "",
-    "blank": " \t\n ",
     "huge": "steam " * 600,
     "larger than allowed": "steam " * 100_000,
-    "one endless word": "x" * 3999,
     "binary": "\x00\x01\x02\xff\x1b[2J\x7f",
-    "no characters": "\ufffe\uffff\ufdd0",
     "Chinese": "注意力机制的实现",
-    "Arabic": "آلية الانتباه في الشبكات",
-    "Hindi": "ध्यान तंत्र",
     "emoji": "🍞🔥👩🏽\u200d🍳",
     "overrides": "\u202esteam\u2066",
     "tags": "".join(chr(0xE0000 + ord(c)) for c in "steam"),
     "syntax of searches": '+steam -"water OR (title:* AND [a TO b]) ~2 ^9 \\',
-    "syntax of statements": "'); DROP TABLE Technique; --",
     "a path": "../../../../etc/passwd",
     "an address": "xkg://paper/title%3Abread%2Fovens",
     "an id of nothing": "title:#",
-    "half an id": "title:bread/ovens#",
     "only a mark": "@000000000000",
 }
-
-
-def in_one_line(result: CallToolResult) -> str:
-    """The text of an error, which is one line and no trace of our insides."""
-    said = str(result.content[0].text)  # type: ignore[union-attr]
-    assert "\n" not in said.strip()
-    assert len(said) < 1200
-    assert "Traceback" not in said
-    assert "because of a server error" not in said
-    return said
 
 
 @pytest.mark.product("each tool × each text")
@@ -81,19 +62,6 @@ async def test_odd_text_is_answered_or_refused(server: MCPServer, query: str) ->
         assert not (await client.call_tool("get_technique", {"id": STEAM})).is_error
 
 
-@given(query=st.text(st.characters(codec="utf-8"), max_size=60))
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
-    async def ask() -> None:
-        async with Client(server) as client:
-            for tool in ("search_techniques", "get_technique"):
-                result = await client.call_tool(tool, {TEXT_ARGUMENT[tool]: query})
-                if result.is_error:
-                    in_one_line(result)
-
-    anyio.run(ask)
-
-
 @pytest.mark.parametrize("k", [-1, 0, 51, 10**30, 1.5, "five", [5]])
 async def test_odd_counts_are_refused(server: MCPServer, k: Any) -> None:
     async with Client(server) as client:
@@ -107,16 +75,12 @@ async def test_odd_counts_are_refused(server: MCPServer, k: Any) -> None:
     [
         {},
         {"query": 5},
-        {"query": ["steam"]},
         {"query": "steam", "papers": 5},
         {"query": "steam", "papers": ["x"] * 51},
         {"query": "steam", "exclude": [STEAM] * 501},
-        {"query": "steam", "first_year": "last"},
         {"query": "steam", "detail": "short"},
         {"query": "steam", "cursor": "AAAA"},
-        {"query": "steam", "cursor": "../../x"},
         {"query": "steam", "cursor": "x" * 5000},
-        {"query": "steam", "cursor": 7},
     ],
 )
 async def test_odd_arguments_are_refused(server: MCPServer, arguments: dict[str, Any]) -> None:
@@ -198,36 +162,29 @@ async def test_a_cursor_outlives_a_new_generation_or_is_refused(tmp_path: Path, 
     store.publish(of_generation(0, texts=40))
     service = Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))
     async with Client(make_server(Served(service))) as client:
-
-        async def ask(tool: str, **arguments: Any) -> dict[str, Any]:
-            result = await client.call_tool(tool, arguments)
-            assert not result.is_error, result.content
-            assert result.structured_content is not None
-            return result.structured_content
-
-        paper = await ask("get_paper", paper="title:one")
+        paper = await ask(client, "get_paper", paper="title:one")
         names = [t["id"] for t in paper["techniques"]]
         while "cursor" in paper:
-            paper = await ask("get_paper", paper="title:one", cursor=paper["cursor"])
+            paper = await ask(client, "get_paper", paper="title:one", cursor=paper["cursor"])
             names += [t["id"] for t in paper["techniques"]]
         assert names == ["title:one#top", *(f"title:one#top/part-{n}" for n in range(40))]
 
         asked = {"query": "MATCH (t:Technique) RETURN t.id ORDER BY t.id", "limit": 30}
-        rows = await ask("cypher", **asked)
+        rows = await ask(client, "cypher", **asked)
         ids = [row[0] for row in rows["rows"]]
         while "cursor" in rows:
-            rows = await ask("cypher", **asked, cursor=rows["cursor"])
+            rows = await ask(client, "cypher", **asked, cursor=rows["cursor"])
             ids += [row[0] for row in rows["rows"]]
         assert len(ids) == len(set(ids)) == 82
 
-        first = await ask("search_techniques", query="Top", k=1)
-        listed = await ask("get_paper", paper="title:one")
+        first = await ask(client, "search_techniques", query="Top", k=1)
+        listed = await ask(client, "get_paper", paper="title:one")
         store.publish(of_generation(1, texts=4))
-        second = await ask("search_techniques", query="Top", k=1, cursor=first["cursor"])
+        second = await ask(client, "search_techniques", query="Top", k=1, cursor=first["cursor"])
         assert {row["id"] for row in (*first["rows"], *second["rows"])} == {"title:one#top", "title:two#top"}
         gone = await client.call_tool("get_paper", {"paper": "title:one", "cursor": listed["cursor"]})
         assert "start again without a cursor" in in_one_line(gone)
         other = await client.call_tool("search_techniques", {"query": "another", "cursor": first["cursor"]})
-        assert "another query" in in_one_line(other)
+        assert "does not belong to this query" in in_one_line(other)
     service.close()
     store.close()

@@ -1,10 +1,7 @@
 """The tools that build, as clients use them: over HTTP with tokens, and over stdio."""
 
 import asyncio
-import json
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -16,12 +13,12 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult
 
 from tests.conftest import EXAMPLE, ROOT
-from tests.serve.http_server import JSON, Asking, Running, call, running
+from tests.serve.http_server import Running, running
 from xkg.config import LlmSettings, ServeBuildSettings
 from xkg.serve.http.tokens import SCOPES, Tokens
-from xkg.serve.jobs.table import JobTable
 
 TOOLS = {"build", "questions", "answer", "job_status", "cancel_job"}
 SECONDS = 120
@@ -60,7 +57,17 @@ async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
 async def refused(client: Client, tool: str, **arguments: Any) -> str:
     result = await client.call_tool(tool, arguments)
     assert result.is_error
-    return str(result.content[0].text)  # type: ignore[union-attr]
+    return in_one_line(result)
+
+
+def in_one_line(result: CallToolResult) -> str:
+    """The text of an error, which is one line and no trace of our insides."""
+    said = str(result.content[0].text)  # type: ignore[union-attr]
+    assert "\n" not in said.strip()
+    assert len(said) < 1200
+    assert "Traceback" not in said
+    assert "because of a server error" not in said
+    return said
 
 
 async def ended(client: Client, job: int) -> dict[str, Any]:
@@ -94,15 +101,7 @@ async def test_what_a_stranger_may_not_name_is_refused_and_starts_nothing(buildi
     async with connected(building, token) as client:
         for paper in ("/etc/passwd", "../../README.md", "file:///etc/passwd", "--help", "https://evil.example/a.tex"):
             await refused(client, "build", paper=paper)
-        for repository in (
-            "/",
-            "ext::sh -c id",
-            "ssh://h/o/n",
-            "file:///",
-            "https://127.0.0.1/o/n",
-            "--x",
-            "http://a/b/c",
-        ):
+        for repository in ("/", "ext::sh -c id", "https://127.0.0.1/o/n", "--x"):
             await refused(client, "build", paper="paper/svgd.tex", repository=repository)
         assert "no job 7" in await refused(client, "job_status", job=7)
         assert (await ask(client, "job_status"))["jobs"] == []
@@ -124,36 +123,3 @@ def stdio(graph: Path, *options: str) -> StdioServerParameters:
     start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.cli.main import main; main()"
     arguments = ["-c", start, "--kg", str(graph), "serve", *options]
     return StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd=EXAMPLE)
-
-
-@pytest.mark.product("each event × each kill", every=True)
-def test_an_http_server_that_is_told_to_end_ends_its_build(graph_copy: Path) -> None:
-    token = Tokens(graph_copy).create("laptop", ("read", "build"))
-    start = [
-        sys.executable,
-        "-c",
-        "from xkg.cli.main import main; main()",
-        "--kg",
-        str(graph_copy),
-        "serve",
-        "--allow-build",
-    ]
-    server = subprocess.Popen([*start, "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
-    with server:
-        assert server.stderr is not None
-        base = json.loads(server.stderr.readline())["url"].removesuffix("/mcp")
-        client = Asking(base, {**JSON, "authorization": f"Bearer {token}"})
-        asked = client.post("/mcp", json=call("build", paper="paper/svgd.tex")).json()["result"]
-        assert asked["structuredContent"]["state"] in ("queued", "running")
-        table = JobTable(graph_copy / "jobs")
-        while (row := table.get(1)) is None or row.pid is None:
-            pass
-        server.send_signal(signal.SIGTERM)
-        server.communicate(timeout=60)
-        assert server.returncode == 0
-    row = table.get(1)
-    assert row is not None
-    assert (row.state, "the server stopped" in row.error) == ("failed", True)
-    assert row.pid is not None
-    with pytest.raises(ProcessLookupError):
-        os.killpg(row.pid, 0)

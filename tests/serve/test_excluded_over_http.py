@@ -1,10 +1,9 @@
 """What `serve.exclude` names is in no answer of the server: tools, resources, prompts and pages."""
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
-from tests.serve.http_server import Running, call, running
+from tests.serve.http_server import Running, call, rpc, running
 from xkg.config import HttpSettings, LlmSettings
 
 PAPER = "arxiv:2001.00001"
@@ -12,10 +11,6 @@ TECHNIQUE = f"{PAPER}#keeping/smoke"
 CODE = "MATCH (c:Code) RETURN c.id, c.implementation"
 WORDS = ("Calm Hives", "Hive Smoking", "Bee Keeping", "calm the bees", "Smoke and bees", "return 'calm'")
 """Of the excluded paper; none of its ids has one."""
-
-
-def rpc(method: str, **params: Any) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
 MESSAGES = [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.serve.conftest import bundles
-from tests.serve.http_server import Running, call, running
+from tests.serve.http_server import Running, call, rpc, running
 from xkg.config import LlmSettings, ServeBuildSettings, ServeSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
@@ -50,8 +50,7 @@ def test_a_call_chooses_its_graph_and_addresses_of_resources_keep_it(both: Runni
     with asking("bread", "kg"):
         address = uri("paper", BREAD)
     assert address.startswith("xkg://bread/paper/")
-    reading = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": address}}
-    assert BREAD in both.client().post("/mcp", json=reading).json()["result"]["contents"][0]["text"]
+    assert BREAD in asked(both, "resources/read", uri=address)["contents"][0]["text"]
     assert told(both, "list_papers", graph="none")["isError"]
 
 
@@ -73,8 +72,7 @@ def test_a_token_reads_the_graphs_that_it_names(graph_copy: Path, other: Path) -
 
 
 def asked(server: Running, method: str, token: str | None = None, **params: Any) -> dict[str, Any]:
-    sent = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return dict(server.client(token).post("/mcp", json=sent).json()["result"])
+    return dict(server.client(token).post("/mcp", json=rpc(method, **params)).json()["result"])
 
 
 def test_prompts_completion_and_the_list_of_resources_know_all_graphs(graph_copy: Path, other: Path) -> None:

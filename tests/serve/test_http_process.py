@@ -54,7 +54,7 @@ def ended(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in said.splitlines()]
 
 
-SOON = "from xkg.serve.http import run; run.LAST_SECONDS = 0.2; run.SHUTDOWN_SECONDS = 0; "
+SOON = "from xkg.serve.http import run; run.CLOSING_SECONDS = 0.2; run.SHUTDOWN_SECONDS = 0; "
 
 
 def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
@@ -67,7 +67,7 @@ def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
             said = ended(process)
             assert asked.exception(60) is not None or asked.result().status_code >= 500
         assert process.returncode == 0
-        assert "a call in progress was aborted" in [line["event"] for line in said]
+        assert "the server did not close in time" in [line["event"] for line in said]
 
 
 @pytest.mark.product("a server of several processes", every=True)

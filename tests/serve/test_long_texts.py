@@ -8,14 +8,12 @@ import pytest
 from mcp import Client
 from mcp.server import MCPServer
 
+from tests.serve.conftest import opened, published
 from tests.serve.long_texts import PAPER, TECHNIQUE, long_texts
-from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.answers.budget import TOKENS
 from xkg.serve.protocol.stdio import make_server
 from xkg.serve.served import Served
-from xkg.serve.service import Service
-from xkg.store.local.store import EmbeddedStore
 
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("search_techniques", {"query": "word"}),
@@ -31,13 +29,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Iterator[MCPServer]:
-    folder = tmp_path_factory.mktemp("long") / "kg"
-    store = EmbeddedStore(folder, lambda: embedder)
-    store.publish([long_texts(100_000)])
-    store.close()
-    service = Service(Settings(kg=folder, embedding=EmbeddingSettings(threads=1)))
-    yield make_server(Served(service))
-    service.close()
+    with opened(published(tmp_path_factory.mktemp("long"), embedder, long_texts(100_000))) as service:
+        yield make_server(Served(service))
 
 
 @pytest.mark.parametrize("detail", ["concise", "full"])

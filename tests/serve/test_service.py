@@ -3,11 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.errors import StoreError
 from xkg.sandbox.isolation.watchdog import descendants
 from xkg.serve.service import Service
 from xkg.store.local.store import EmbeddedStore
@@ -62,15 +59,3 @@ def test_closing_leaves_no_descriptor_open(graph_copy: Path, tmp_path: Path) -> 
     processes = set(descendants(os.getpid()))
     locate()
     assert set(descendants(os.getpid())) <= processes
-
-
-def test_what_is_closed_opens_nothing_any_more(graph: Path) -> None:
-    before = set(descendants(os.getpid()))
-    service = Service(Settings(kg=graph, embedding=EmbeddingSettings()))
-    service.warm()
-    assert set(descendants(os.getpid())) - before  # the process that runs queries
-    service.close()
-    service.warm()
-    with pytest.raises(StoreError, match="was closed"):
-        service.search("kneading", 1)
-    assert set(descendants(os.getpid())) <= before

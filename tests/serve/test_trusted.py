@@ -1,9 +1,7 @@
 """Answers about code of others: claimed, until a key counts that attests it."""
 
-import json
 import re
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,12 +9,12 @@ import httpx2
 import pytest
 
 from tests.attestations.conftest import LAB, UNI
-from tests.serve.conftest import bundles
+from tests.serve.conftest import bundles, opened, published
 from tests.serve.http_server import running
 from xkg.attestations import trust
 from xkg.attestations.bundles import received
 from xkg.attestations.envelope import attest
-from xkg.config import EmbeddingSettings, HttpSettings, LlmSettings, Settings
+from xkg.config import HttpSettings, LlmSettings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
 from xkg.model import Level
@@ -24,7 +22,6 @@ from xkg.serve.answer_text import text
 from xkg.serve.answers.paper_list import PaperFilters
 from xkg.serve.search.filters import Filters
 from xkg.serve.service import Service
-from xkg.store.local.store import EmbeddedStore
 
 STEAM = "title:bread/ovens#baking/steam"
 
@@ -35,9 +32,7 @@ def service(tmp_path: Path, embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPa
     loaf, hive = bundles()
     [code] = loaf.code
     envelopes = [attest(code, code.evidence[-1], (), signer) for signer in (LAB, UNI)]
-    with closing(EmbeddedStore(tmp_path / "kg", lambda: embedder)) as store:
-        store.publish([received(loaf, envelopes), hive])
-    with closing(Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))) as service:
+    with opened(published(tmp_path, embedder, received(loaf, envelopes), hive)) as service:
         yield service
 
 
@@ -112,14 +107,6 @@ def test_cypher_has_what_is_claimed_and_by_whom(service: Service) -> None:
     assert (level, claimed, sorted(keys)) == ("claimed", "executed", sorted([LAB.key.fingerprint, UNI.key.fingerprint]))
     others = service.cypher("MATCH (c:Code {level: 'parsed'}) RETURN c.claimed, c.attested_by", {}, 10).rows
     assert [(claimed, list(keys or ())) for claimed, keys in others] == [(None, [])]
-
-
-def test_what_is_stored_says_nothing_of_trust(service: Service, embedder: OnnxEmbedder) -> None:
-    trust.add(LAB.key, "LAB")
-    with closing(EmbeddedStore(service.folder, lambda: embedder)) as store, store.snapshot() as snapshot:
-        [code] = snapshot.bundle("title:bread/ovens").code
-    assert (code.level, code.attested) == (Level.CLAIMED, "")
-    assert LAB.key.fingerprint not in json.dumps(code.evidence[-1].model_dump(mode="json"))
 
 
 def test_pages_say_who_attests_and_a_name_is_no_markup(service: Service) -> None:

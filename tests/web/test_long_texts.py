@@ -5,21 +5,18 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.serve.conftest import published
 from tests.serve.http_server import Running, running
 from tests.serve.long_texts import PAPER, TECHNIQUE, long_texts
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.store.local.store import EmbeddedStore
 
 CHARACTERS = 500_000
 
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = tmp_path_factory.mktemp("long") / "kg"
-    store = EmbeddedStore(folder, lambda: OnnxEmbedder(threads=1))
-    store.publish([long_texts(CHARACTERS)])
-    store.close()
-    with running(folder) as opened:
+    graph = published(tmp_path_factory.mktemp("long"), OnnxEmbedder(threads=1), long_texts(CHARACTERS))
+    with running(graph) as opened:
         yield opened
 
 

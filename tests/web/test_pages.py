@@ -5,9 +5,8 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
-import httpx2
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, expect
 
 from tests.serve.http_server import Running, running
 from tests.web.conftest import HOSTILE, LONG, MUTANT, SCRIPT, WITHOUT
@@ -121,7 +120,6 @@ def test_what_was_measured_leads_to_what_was_changed(browser: Browser, pages: Ru
         expect(rows.first).to_contain_text(WITHOUT)
         expect(rows.first.locator(".line.removed")).to_have_text("-    return gradient / n\n")
         expect(rows.first.locator(".line.added")).to_be_visible()
-        expect(rows.first).to_contain_text("stein.py:20–21")
         expect(rows.nth(1).locator(".line.added")).to_be_hidden()
         expect(rows.nth(1)).to_contain_text("run once")
 
@@ -256,55 +254,12 @@ def test_a_paper_is_added_and_its_build_followed_where_that_is_allowed(browser: 
             "accept": "text/html",
         }
         wrong = server.client(builder, **own).post("/builds", content=b"paper=file%3A///etc/passwd")
-        assert (wrong.status_code, "is not an arXiv address" in wrong.text) == (400, True)
+        assert (wrong.status_code, "or use an arXiv id" in wrong.text) == (400, True)
         assert server.client(reader, **own).post("/builds", content=b"paper=1608.04471").status_code == 403
         assert "Add a paper" not in server.client(reader, **own).get("/builds").text
-
-
-def test_an_address_that_is_no_page_leads_back(browser: Browser, pages: Running) -> None:
-    context = browser.new_context(base_url=pages.base)
-    page = context.new_page()
-    answer = page.goto("/nope/<b>x")
-    assert answer is not None
-    assert answer.status == 404
-    expect(page.locator("main")).to_contain_text("There is no page at /nope/<b>x")
-    page.get_by_role("link", name="The map", exact=True).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Map")
-    context.close()
-    program = httpx2.get(f"{pages.base}/nope", headers={"accept": "application/json"})
-    assert (program.status_code, program.text) == (404, "Not Found")
-    assert httpx2.get(f"{pages.base}/mcp", headers={"accept": "text/html"}).status_code == 405
 
 
 def test_an_empty_graph_says_how_to_fill_it(browser: Browser, tmp_path: Path) -> None:
     with running(tmp_path / "none", llm=LlmSettings(model="none")) as server, looking(browser, server.base) as page:
         page.goto("/")
         expect(page.locator("main")).to_contain_text("xkg import FOLDER")
-
-
-def test_the_theme_is_chosen_once(browser: Browser, pages: Running) -> None:
-    with looking(browser, pages.base, scheme="light") as page:
-
-        def shade(page: Page) -> int:
-            return int(re.findall(r"\d+", page.evaluate("getComputedStyle(document.body).backgroundColor"))[0])
-
-        page.goto("/")
-        assert shade(page) > 200
-        page.keyboard.press("t")
-        assert shade(page) < 60
-        page.goto("/papers")
-        assert shade(page) < 60
-
-
-def test_an_id_that_is_unknown_names_the_nearest(browser: Browser, pages: Running) -> None:
-    context = browser.new_context(base_url=pages.base)
-    page = context.new_page()
-    answer = page.goto("/paper/title:a-short-acount")
-    assert answer is not None
-    assert answer.status == 404
-    expect(page.locator("main")).to_contain_text("a-short-account")
-    answer = page.goto("/paper/arxiv:0000.00000")
-    assert answer is not None
-    assert answer.status == 404
-    expect(page.locator("main")).to_contain_text("see the list of papers")
-    context.close()

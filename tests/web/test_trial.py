@@ -89,11 +89,3 @@ def test_only_the_scope_and_our_own_page_run(server: Running, web_graph_copy: Pa
     assert "data:" not in server.client(runner, **HTML).get(address).headers["content-security-policy"]
     large = urlencode({"script": "#" * 40_000}).encode()
     assert server.client(runner, **FORM).post(address, content=large).status_code == 413
-
-
-def test_without_the_permission_there_is_no_form(web_graph_copy: Path) -> None:
-    token = Tokens(web_graph_copy).create("ada", ("read", "run"))
-    with running(web_graph_copy, HttpSettings(per_minute=0), llm=LlmSettings(model="none")) as server:
-        address = page_of(server, token)
-        assert 'id="run"' not in server.client(token, **HTML).get(address).text
-        assert server.client(token, **FORM).post(address, content=b"script=1").status_code == 405

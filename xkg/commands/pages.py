@@ -39,7 +39,7 @@ def report(settings: Settings, to: Path) -> None:
     """Writes a report about a graph. Raises `ConfigError` if the `web` extra is not installed, and `InputError` if the
     file cannot be written."""
     require_extra()
-    from xkg.web.report import report
+    from xkg.web.saved_pages import report
 
     with open_service(settings) as service:
         write_page(to, report(service, settings.llm))

@@ -18,7 +18,6 @@ from xkg.serve.answers.quoting import fenced, framed, one_line, quoted, visible
 from xkg.serve.answers.types import (
     BLOCKS,
     SOURCE,
-    Again,
     Answer,
     CodeAnswer,
     CypherAnswer,
@@ -28,54 +27,20 @@ from xkg.serve.answers.types import (
     LocatedPlace,
     Measured,
     Mention,
-    NamedText,
-    PaperAnswer,
-    PaperRow,
-    PapersAnswer,
-    PartAnswer,
     Place,
     Quoting,
-    Relative,
     SearchAnswer,
-    SearchRow,
     TechniqueAnswer,
-    TechniqueLine,
 )
 from xkg.serve.context.context import ContextAnswer
-from xkg.serve.jobs.answers import FoundPaper, ImplementedMethod, JobAnswer, JobsAnswer, LeftOutPaper, StageDone
+from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
 from xkg.serve.jobs.open_questions import JobQuestion, QuestionsAnswer, TakenAnswer
-from xkg.serve.running.answer import RunAnswer, RunFile
-from xkg.serve.search.related import Pair, RelatedAnswer, RelatedRow
+from xkg.serve.running.answer import RunAnswer
+from xkg.serve.search.related import RelatedAnswer
 
 AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer | QuestionsAnswer | TakenAnswer | RunAnswer
 
-_HEADS: Mapping[type[BaseModel], str] = {
-    Again: "as in part {part}: {name} {id}",
-    CodeAnswer: "Code: {name}  [{level}]\n{id}",
-    Excerpt: "{section}, characters {start}-{end}",
-    FoundPaper: "arxiv:{arxiv_id} {title}",
-    Implementation: "{name}  [{level}] {code}",
-    ImplementedMethod: "run {run}: class {result}",
-    JobAnswer: "job {job}: {state}, {kind}: {paper}",
-    JobQuestion: "## question {question}: {stage}",
-    LeftOutPaper: "{title}: {dropped}",
-    Pair: "{own_name} {own} and {other_name} {other}",
-    PaperAnswer: "Paper: {title}\n{id}",
-    PaperRow: "{title}  [{origin}, {state}; techniques {techniques}, code {code}, tested {tested}] {id}",
-    Measured: "{metric} {change} {baseline} {value} {low} {high} {seeds} {description}",
-    Mention: "{name} {id}: {reason}",
-    NamedText: "{name}: {description}",
-    PartAnswer: "Part {number}: {step}",
-    Relative: "{relation}: {name} {id}",
-    RelatedRow: "{title}  [score {score:g}]\n{id}",
-    RunAnswer: "Script on {name}: {ended}  [{seconds:.1f} s, {peak_memory_mb:.0f} MB]",
-    RunFile: "File {name}: {media_type}, {size:,} bytes",
-    SearchRow: "{name}  [score {score:g}, level {level}]\n{id}",
-    StageDone: "{name}: {summary}, {seconds:.1f} s",
-    TechniqueAnswer: "Technique: {name}\n{id}",
-    TechniqueLine: "{name}  [{level}] {id}",
-}
-"""The head line for each type. A value's other fields follow its head line."""
+_EXCERPT = "{section}, characters {start}-{end}"
 
 _NAMES = {
     "at": "now", "claims": "claims of the imported file (not checked)", "cut": "Left out",
@@ -99,16 +64,6 @@ _SHORT = 80
 _NOT_SHOWN = frozenset(("component_ids", "content", "depth", "notice", "query"))
 """Fields omitted from the text."""
 
-_NOTHING: Mapping[type[BaseModel], tuple[str, str]] = {
-    SearchAnswer: ("rows", "Nothing in {papers} does this."),
-    PapersAnswer: ("rows", "No such paper."),
-    RelatedAnswer: ("rows", "There are no related papers."),
-    LocateAnswer: ("locations", "Nothing was located."),
-    JobsAnswer: ("jobs", "There are no jobs."),
-    RunAnswer: ("output", "It printed nothing."),
-}
-"""For each answer type, a field and the message to show if the field is empty."""
-
 
 def text(answer: AnyAnswer) -> str:
     """Renders the answer for people."""
@@ -131,7 +86,7 @@ def text_for_agents(answer: AnyAnswer) -> str:
 
 def _nothing(answer: AnyAnswer) -> list[str]:
     """Returns the server's message for an answer without rows."""
-    field, words = _NOTHING.get(type(answer), ("", ""))
+    field, words = getattr(answer, "nothing", ("", ""))
     if not field or answer.__dict__[field]:
         return []
     papers = answer.searched.partition(",")[0].replace("all ", "these ", 1) if isinstance(answer, SearchAnswer) else ""
@@ -184,7 +139,7 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
 @functools.cache
 def _head(kind: type[BaseModel]) -> tuple[str, frozenset[str]]:
     """Returns the head line for a type, and the fields used in it."""
-    head = _HEADS.get(kind, "")
+    head = _EXCERPT if kind is Excerpt else getattr(kind, "head", "")
     return head, frozenset(name for _, name, _, _ in Formatter().parse(head) if name)
 
 

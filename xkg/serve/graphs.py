@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeVar, cast
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.serve.answers.types import uri_of_graph
+from xkg.serve.search.query_encoder import SharedModel
 from xkg.serve.service import Service
-from xkg.serve.shared_model import SharedModel
 
 T = TypeVar("T")
 

@@ -24,14 +24,12 @@ from xkg.serve.answers.query_parameters import with_paper_ids
 from xkg.serve.answers.references import short_ids, short_paper
 from xkg.serve.context.context import KINDS, ContextAnswer, View, paper_context
 from xkg.serve.context.parts import CodeForm, Kind
-from xkg.serve.excluded import query_refused
-from xkg.serve.generation import Generation
+from xkg.serve.generation import Generation, query_refused
 from xkg.serve.search.calibration import FITS
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.query_encoder import QueryEncoder
+from xkg.serve.search.query_encoder import QueryEncoder, SharedModel
 from xkg.serve.search.related import RelatedAnswer, related_papers
 from xkg.serve.search.search import EVERYTHING, search
-from xkg.serve.shared_model import SharedModel
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import embedded_schema
 from xkg.store.graph_store import GraphStore, Snapshot
@@ -88,21 +86,20 @@ class Service:
         model, the answer contains the verifier's question for the reader."""
         if not query.strip():
             raise InputError("the query is empty; give a technique's name, or describe what the code should do")
-        chosen = filters or Filters()
+        chosen = filters or EVERYTHING
         if not verify:
             with self.snapshot() as snapshot:
                 return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self.ablations(snapshot))
         from xkg.serve.verification import verifier
 
+        questions = self.questions()
         with self.snapshot() as snapshot:
             ablations = self.ablations(snapshot)
-        questions = self.questions()
-        if why := questions.unavailable:
-            with self.snapshot() as snapshot:
+            if why := questions.unavailable:
                 answer = self._cached_search(snapshot, query, k, chosen)
                 question, candidates = verifier.for_reader(snapshot, answer.rows, answer.query)
-            told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
-            return rows_with_measured(answer.model_copy(update=told), ablations)
+                told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
+                return rows_with_measured(answer.model_copy(update=told), ablations)
         begun = verifier.begin(questions, self.snapshot, self._seek, query, k, chosen)
         answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
         return rows_with_measured(answer, ablations)
@@ -374,16 +371,9 @@ class Service:
             return self._questions
 
     def _seek(
-        self,
-        snapshot: Snapshot,
-        query: str,
-        k: int,
-        filters: Filters | None = None,
-        *,
-        bar: float | None = None,
+        self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
     ) -> types.SearchAnswer:
-        chosen, least = filters or EVERYTHING, FITS if bar is None else bar
-        return search(snapshot, self._read, query, k, chosen, bar=least)
+        return search(snapshot, self._read, query, k, filters, bar=bar)
 
     def _cached_model(self) -> Embedder:
         """Returns the embedding model with a cache, so that a repository is embedded only once. The cache is in the

@@ -8,23 +8,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from urllib.parse import parse_qs
 
 import anyio.to_thread
-from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Match, Route
-from starlette.types import Receive, Scope, Send
+from starlette.routing import BaseRoute, Route
 
 from xkg.config import Settings
 from xkg.errors import InputError, XkgError
 from xkg.serve.graphs import graphs_of, may_read, of_graph
-from xkg.serve.http.access import Access
-from xkg.serve.http.app import MCP_PATH, Beside
-from xkg.serve.http.limits import BodyLimit, Gate
+from xkg.serve.http.app import Beside
+from xkg.serve.http.limits import body_limit, gate
+from xkg.serve.http.oauth import Access
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.served import Served
-from xkg.web.access.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly, page_caller
-from xkg.web.access.sessions import Sessions
-from xkg.web.pages import builds, cypher, graph_map, neighbours, paper, papers, search, technique
+from xkg.web.access.guard import SIGN_IN, Guard, Sessions, guarded_pages, own_posts_only, page_caller
+from xkg.web.pages import builds, cypher, graph_map, neighbours, paper, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
 
 log = logging.getLogger(__name__)
@@ -36,7 +34,7 @@ _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "
 
 _PAGES: dict[str, Handler] = {
     "/": graph_map.show,
-    "/papers": papers.show,
+    "/papers": graph_map.show_list,
     "/paper/{id:path}": paper.show,
     "/technique/{id:path}": technique.show,
     "/near/{id:path}": neighbours.show,
@@ -66,45 +64,27 @@ def pages(settings: Settings, served: Served, access: Access) -> Beside:
     }
     site = next(iter(sites.values()))
     http = settings.serve.http
-    gate = functools.partial(Gate, at_work=http.concurrency, waiting=http.queue)
-    routes: list[BaseRoute] = [
-        Route(path, Guarded(gate(_InThread(sites, handler)), guard, http.per_minute), methods=["GET"])
-        for path, handler in _PAGES.items()
+    guarded = [
+        Middleware(guarded_pages, guard=guard, per_minute=http.per_minute),
+        Middleware(gate, at_work=http.concurrency, waiting=http.queue),
     ]
+    form = [Middleware(body_limit, most=LARGEST_FORM, seconds=http.request_seconds), Middleware(own_posts_only)]
     acting: dict[str, Handler] = {}
     if runs is not None:
         acting["/technique/{id:path}"] = technique.run
     if jobs is not None:
         acting |= {"/builds": builds.ask, "/builds/{job:int}/cancel": builds.cancel}
-    for path, handler in acting.items():
-        form = Guarded(gate(_InThread(sites, handler)), guard, http.per_minute)
-        routes.append(Route(path, BodyLimit(OwnPostsOnly(form), LARGEST_FORM, http.request_seconds), methods=["POST"]))
-    unknown = Guarded(gate(_InThread(sites, _no_page)), guard, http.per_minute)
-    forms = {SIGN_IN: _sign_in, "/sign-out": _sign_out}
-    for path, answered in forms.items():
-        app = BodyLimit(OwnPostsOnly(_Form(site, answered)), LARGEST_FORM, http.request_seconds)
-        routes.append(Route(path, app, methods=["GET", "POST"] if path == SIGN_IN else ["POST"]))
-    routes += [Route("/static/{name}", _static, methods=["GET"])]
-    routes.append(_Elsewhere("/{path:path}", unknown, methods=["GET"]))
+    routes: list[BaseRoute] = [
+        *(Route(path, _in_thread(sites, page), methods=["GET"], middleware=guarded) for path, page in _PAGES.items()),
+        *(
+            Route(path, _in_thread(sites, page), methods=["POST"], middleware=[*form, *guarded])
+            for path, page in acting.items()
+        ),
+        Route(SIGN_IN, _form(site, _sign_in), methods=["GET", "POST"], middleware=form),
+        Route("/sign-out", _form(site, _sign_out), methods=["POST"], middleware=form),
+        Route("/static/{name}", _static, methods=["GET"]),
+    ]
     return Beside(routes, functools.partial(_warm, site))
-
-
-class _Elsewhere(Route):
-    """Handles browser requests for any other URL. Clients other than browsers get the same response as if there were no
-    pages."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        if (
-            scope["type"] == "http"
-            and scope["path"] != MCP_PATH
-            and "text/html" in Headers(scope=scope).get("accept", "")
-        ):
-            return super().matches(scope)
-        return Match.NONE, {}
-
-
-def _no_page(site: Site, request: Request) -> Response:
-    return site.render(request, "error.html", 404, message=f"There is no page at {request.url.path}.", empty=False)
 
 
 def _warm(site: Site) -> None:
@@ -114,56 +94,50 @@ def _warm(site: Site) -> None:
         graph_map.first_drawing(site, snapshot)
 
 
-class _InThread:
+def _in_thread(sites: Mapping[str, Site], handler: Handler) -> Callable[[Request], Awaitable[Response]]:
     """Handles requests on a worker thread and renders errors as pages. A form's fields are stored in the request's
     state."""
 
-    def __init__(self, sites: Mapping[str, Site], handler: Handler) -> None:
-        self._sites = sites
-        self._handler = handler
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        if request.method == "POST":
-            request.state.fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
-        response = await anyio.to_thread.run_sync(self._answer, request)
-        await response(scope, receive, send)
-
-    def _answer(self, request: Request) -> Response:
+    def respond(request: Request) -> Response:
         started = time.thread_time()
         scopes = page_caller(request).scopes
-        may = [name for name in self._sites if may_read(scopes, [name])]
+        may = [name for name in sites if may_read(scopes, [name])]
         asked = request.query_params.get("graph", "")
         chosen = next((name for name in (asked, request.cookies.get(GRAPH, "")) if name in may), may[0])
-        site = self._sites[chosen]
+        site = sites[chosen]
         try:
             if asked and asked not in may:
                 raise InputError(f"there is no graph {asked[:80]!r} here; choose one of {', '.join(may)}")
-            response = self._handler(site, request)
+            response = handler(site, request)
         except XkgError as error:
             response = site.error(request, error)
-        if asked == chosen and len(self._sites) > 1:
+        if asked == chosen and len(sites) > 1:
             response.set_cookie(GRAPH, chosen, httponly=True, samesite="lax")
         # Report the page's CPU time, because wall-clock time is meaningless on a busy machine.
         response.headers["server-timing"] = f"cpu;dur={1000 * (time.thread_time() - started):.1f}"
         return response
 
+    async def answer(request: Request) -> Response:
+        if request.method == "POST":
+            request.state.fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+        return await anyio.to_thread.run_sync(respond, request)
 
-class _Form:
+    return answer
+
+
+def _form(
+    site: Site, handler: Callable[[Site, Request], Awaitable[Response]]
+) -> Callable[[Request], Awaitable[Response]]:
     """Handles a form on the event loop. Callers are anonymous, so error messages are only logged."""
 
-    def __init__(self, site: Site, handler: Callable[[Site, Request], Awaitable[Response]]) -> None:
-        self._site = site
-        self._handler = handler
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+    async def answer(request: Request) -> Response:
         try:
-            response = await self._handler(self._site, request)
+            return await handler(site, request)
         except XkgError as error:
             log.error(str(error))
-            response = Response("sessions cannot be stored; see the server's log\n", 503, SECURITY)
-        await response(scope, receive, send)
+            return Response("sessions cannot be stored; see the server's log\n", 503, SECURITY)
+
+    return answer
 
 
 async def _sign_in(site: Site, request: Request) -> Response:

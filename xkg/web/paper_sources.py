@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from cachetools import LRUCache
 
@@ -12,8 +14,9 @@ from xkg.build.paper.document import Document
 from xkg.build.parsed_papers import parsed_paper
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import XkgError
-from xkg.model import Excerpt, PaperBundle, Technique
+from xkg.model import Excerpt, PaperBundle, Repository, Technique
 
+T = TypeVar("T")
 PAPERS = 8
 """Number of parsed papers and repositories to keep in memory. Each takes up a few megabytes."""
 AROUND = 700
@@ -38,8 +41,8 @@ class PaperSources:
         self._folder = folder
         self._parsers = parsers
         self._turn = threading.Lock()
-        self._documents: LRUCache[tuple[str, str], Document | None] = LRUCache(PAPERS)
-        self._codebases: LRUCache[str, Codebase | None] = LRUCache(PAPERS)
+        self._documents: LRUCache[str, Document] = LRUCache(PAPERS)
+        self._codebases: LRUCache[str, Codebase] = LRUCache(PAPERS)
 
     def passages(self, bundle: PaperBundle, technique: Technique) -> list[Passage]:
         """Returns a technique's passages, or an empty list if the paper's text is not on this machine."""
@@ -60,34 +63,31 @@ class PaperSources:
     def codebase(self, bundle: PaperBundle) -> Codebase | None:
         """Returns a paper's parsed repository, possibly only the files that contain the paper's symbols. Returns None
         if the repository is not on this machine."""
-        paths = {symbol.path for symbol in bundle.symbols}
         for repository in bundle.repositories:
-            with self._turn:
-                known = self._codebases.get(repository.id)
-            if known is None:
-                try:
-                    from xkg.serve.context.raw_code import codebase_of
-
-                    known = codebase_of(bundle, repository, self._folder, paths, self._parsers())
-                except (XkgError, ImportError):  # a serving-only installation has no parsers
-                    known = None
-                if known is not None:
-                    with self._turn:
-                        self._codebases[repository.id] = known
-            if known is not None:
+            read = partial(self._parsed, bundle, repository)
+            if (known := self._cached(self._codebases, repository.id, read)) is not None:
                 return known
+        return None
+
+    def _parsed(self, bundle: PaperBundle, repository: Repository) -> Codebase | None:
+        with suppress(XkgError, ImportError):  # a serving-only installation has no parsers
+            from xkg.serve.context.raw_code import codebase_of
+
+            paths = {symbol.path for symbol in bundle.symbols}
+            return codebase_of(bundle, repository, self._folder, paths, self._parsers())
         return None
 
     def _document(self, bundle: PaperBundle) -> Document | None:
         paper = bundle.paper
-        key = (paper.id, f"{paper.source_sha256} {paper.pipeline_version}")
+        key = f"{paper.id} {paper.source_sha256} {paper.pipeline_version}"
+        return self._cached(self._documents, key, partial(parsed_paper, self._folder, paper))
+
+    def _cached(self, cache: LRUCache[str, T], key: str, read: Callable[[], T | None]) -> T | None:
         with self._turn:
-            known = self._documents.get(key)
-        if known is None:
-            known = parsed_paper(self._folder, paper)
-            if known is not None:
-                with self._turn:
-                    self._documents[key] = known
+            known = cache.get(key)
+        if known is None and (known := read()) is not None:
+            with self._turn:
+                cache[key] = known
         return known
 
 

@@ -14,15 +14,13 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from xkg.attestations.trust import Trust, trusted
 from xkg.config import Settings
 from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
-from xkg.model import Level, PaperBundle
+from xkg.model import Level
 from xkg.serve.graphs import may_read
 from xkg.serve.jobs.authority import NotAllowedError
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
-from xkg.store.graph_store import Snapshot
 from xkg.store.unknown_id import LIST_PAPERS
 from xkg.text.address import repository_address
 from xkg.text.plural import plural as plural
@@ -36,8 +34,6 @@ if TYPE_CHECKING:  # only needed for pages that run scripts
     from xkg.serve.running.callers_runs import CallersRuns
 
 STATIC = Path(__file__).parent / "static"
-BUNDLES = 32
-"""Number of recently viewed papers to keep in memory."""
 
 SECURITY = {
     "content-security-policy": (
@@ -72,15 +68,7 @@ class Site:
         self.runs = runs
         self.guard = guard
         self.sources = PaperSources(service.folder, service.parsers)
-        self._bundles: LRUCache[tuple[int, Trust, str], PaperBundle] = LRUCache(BUNDLES)
         self.drawings: LRUCache[object, Any] = LRUCache(64)
-
-    def bundle(self, snapshot: Snapshot, paper: str) -> PaperBundle:
-        """Returns a paper's bundle. Raises `UnknownIdError` if the paper is unknown."""
-        key = (snapshot.generation, trusted(), paper)
-        if (known := self._bundles.get(key)) is None:
-            known = self._bundles[key] = snapshot.bundle(paper)
-        return known
 
     def render(self, request: Request, name: str, /, status: int = 200, **values: Any) -> Response:
         """Renders a template as a page."""
@@ -95,7 +83,6 @@ class Site:
                 theme=_theme(request),
                 signed_in=self.guard.required(),
                 page=name.removesuffix(".html"),
-                notices=values.get("notices", ()),
             )
         )
         # A paper may contain a lone surrogate, which cannot be encoded.

@@ -10,8 +10,8 @@ from tests.store.flows import FLOW, FLOWS, KERNEL, ablations, bundles
 from tests.store.graphs import FakeHashEmbedder, open_store
 from xkg.config import Settings
 from xkg.serve.answer_text import text
+from xkg.serve.search.query_encoder import SharedModel
 from xkg.serve.service import Service
-from xkg.serve.shared_model import SharedModel
 
 
 @pytest.fixture

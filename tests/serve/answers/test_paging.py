@@ -10,20 +10,6 @@ from xkg.serve.answers.paging import MOST_CHARACTERS, MOST_SEEN, Page
 KEYS = st.lists(st.text(max_size=8), unique=True, max_size=40)
 
 
-@given(KEYS, st.integers(1, 7), st.text(max_size=5))
-def test_pages_give_a_list_once_and_whole(keys: list[str], size: int, asked: str) -> None:
-    read: list[str] = []
-    cursor = None
-    while True:
-        start = Page(cursor, "tool", asked).start(keys)
-        assert start == len(read)
-        read += keys[start : start + size]
-        if len(read) == len(keys):
-            break
-        cursor = Page(cursor, "tool", asked).after(keys[: len(read)])
-    assert read == keys
-
-
 @given(KEYS, KEYS)
 def test_what_was_shown_is_not_shown_again_whatever_came_since(first: list[str], second: list[str]) -> None:
     cursor = Page(None, "tool").beyond(first)
@@ -31,21 +17,6 @@ def test_what_was_shown_is_not_shown_again_whatever_came_since(first: list[str],
     page = Page(cursor, "tool")
     assert page.seen == len(first)
     assert [second[place] for place in page.unseen(second)] == [key for key in second if key not in first]
-
-
-def test_a_list_that_changed_is_no_longer_gone_on_with() -> None:
-    cursor = Page(None, "tool", 1).after(["a", "b"])
-    assert Page(cursor, "tool", 1).start(["a", "b", "c"]) == 2
-    for changed in (["b", "a", "c"], ["x", "b", "c"], ["a"], []):
-        with pytest.raises(InputError, match="start again without a cursor"):
-            Page(cursor, "tool", 1).start(changed)
-
-
-def test_a_cursor_belongs_to_its_question() -> None:
-    cursor = Page(None, "tool", "q", {"papers": ()}).after(["a"])
-    for other in (("tool", "r", {"papers": ()}), ("tools", "q", {"papers": ()}), ("tool", "q", {"papers": ("p",)})):
-        with pytest.raises(InputError, match="another query"):
-            Page(cursor, *other)
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.hex()))

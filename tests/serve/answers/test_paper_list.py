@@ -61,9 +61,3 @@ def test_filters_hold_together() -> None:
     assert of_fields.fields == ["cs", "cs.LG", "stat", "stat.ML"]
     for field, found in (("cs", ["Alpha kernels"]), ("stat.ML", ["Gamma"]), ("cs.CV", [])):
         assert [each.title for each in of_fields.chosen(PaperFilters(field=field))] == found
-
-
-def test_orders() -> None:
-    assert names() == ["Alpha kernels", "beta flows", "Gamma"]
-    assert names(order="year") == ["beta flows", "Alpha kernels", "Gamma"]
-    assert names(order="techniques") == ["Alpha kernels", "beta flows", "Gamma"]

@@ -13,9 +13,6 @@ from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
 from xkg.llm.prices import tokens
 from xkg.model import (
-    Code,
-    Departure,
-    Fidelity,
     Finding,
     Level,
     Location,
@@ -47,17 +44,6 @@ lines = st.text("abc =:\n", max_size=400)
 levels = st.sampled_from(list(Level))
 
 
-departures = st.lists(
-    st.builds(Departure, kind=st.sampled_from(["absent", "added"]), statement=texts, remark=texts, component=texts),
-    max_size=2,
-)
-
-
-def departing(node: Code, found: Sequence[Departure]) -> Code:
-    fidelity = Fidelity(share=1.0, faults=(), statements=2, departures=tuple(found))
-    return node.model_copy(update={"evidence": (node.evidence[-1].model_copy(update={"fidelity": fidelity}),)})
-
-
 @st.composite
 def papers(draw: st.DrawFn) -> PaperBundle:
     count = draw(st.integers(0, 8))
@@ -69,7 +55,7 @@ def papers(draw: st.DrawFn) -> PaperBundle:
     techniques.sort(key=lambda t: t.id)  # a preorder, since the ids are paths
     coded = [t for t in techniques if draw(st.booleans())]
     written = st.one_of(lines, texts, st.sampled_from(["def a(): ...\n", "def a(): ...\ndef b(): ...\n"]))
-    nodes = [departing(code(t, draw(written), draw(texts), draw(levels)), draw(departures)) for t in coded]
+    nodes = [code(t, draw(written), draw(texts), draw(levels)) for t in coded]
     repository = Repository(id="github.com/o/r@abc", url="https://github.com/o/r", commit="abc")
     symbol = Symbol(
         id=symbol_id(repository.id, "a.py", "f"),
@@ -212,16 +198,14 @@ def test_pairs_stand_in_build_order_with_their_tests_and_what_they_use() -> None
     assert "> Browning of the loaf." in crust
     assert "[imported]" in crust
     assert "```python\nassert 'Crust'\n```" in crust
-    assert answer.left_out == "Left out: 1 technique without code."
-    assert "## Techniques without code\n\n- Bare" in answer.context
+    assert answer.left_out == "Left out: 1 technique without code: Bare."
 
 
 def test_what_is_too_long_is_named_with_its_id_and_length() -> None:
     answer = ask(svgd(), 500)
     assert names(answer) == ["pour", "steam", "crust"]
-    assert re.search(r"- Oven `oven`, \d+ tokens", answer.context)
     assert "# long" not in answer.context
-    assert answer.left_out.startswith("Left out: 1 of 4 pairs; ")
+    assert re.match(r"Left out: 1 of 4 pairs: `oven` \(\d+ tokens\); ", answer.left_out)
 
 
 def test_a_plan_says_what_uses_what_and_holds_no_code() -> None:

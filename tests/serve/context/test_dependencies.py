@@ -1,9 +1,6 @@
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.serve.conftest import code, technique
 from xkg.model import Code, Level, Technique
-from xkg.serve.context.dependencies import build_order, uses
+from xkg.serve.context.parts import build_order, uses
 
 PAPER = "title:p"
 
@@ -27,28 +24,7 @@ def test_code_that_holds_all_of_another_uses_it_and_not_what_that_uses() -> None
     assert short(found) == {"a": ["a/b", "c"], "a/b": [], "c": ["a/b", "d"], "d": [], "e": [], "f": ["a/b", "d"]}
 
 
-names = st.lists(st.sampled_from("xyz"), unique=True).map(" ".join)
-
-
-@given(st.dictionaries(st.sampled_from(["a", "a__b", "a__b__c", "a__d", "e", "e__f", "g"]), names))
-def test_everything_comes_once_and_after_what_it_uses(written: dict[str, str]) -> None:
-    techniques, nodes = paper(**dict(sorted(written.items())))
-    found = uses(techniques, nodes)
-    order = build_order(found)
-    assert sorted(order) == sorted(found)
-    for each in techniques:
-        others = found[each.id]
-        assert each.id not in others
-        assert len(set(others)) == len(others)
-        assert not any(each.id.startswith(f"{other}/") for other in others)
-        if each.parent in found:
-            assert order.index(each.id) < order.index(each.parent) or _goes_round(found, each.id)
-
-
-def _goes_round(found: dict[str, tuple[str, ...]], start: str) -> bool:
-    reached, rest = set(), list(found[start])
-    while rest:
-        if (technique := rest.pop()) not in reached:
-            reached.add(technique)
-            rest += found[technique]
-    return start in reached
+def test_what_is_used_is_built_first() -> None:
+    techniques, nodes = paper(a="x y z", a__b="y", c="x y", d="y")
+    order = [technique.partition("#")[2] for technique in build_order(uses(techniques, nodes))]
+    assert order == ["a/b", "d", "c", "a"]

@@ -109,16 +109,3 @@ def test_it_says_why_lines_cannot_be_had(repository: Path, tmp_path: Path, parse
     )
     imported = built_from(repository, origin="import")
     assert "was imported" in raw_code(imported, tmp_path / "kg", parsers)[1]
-
-
-def test_a_folder_of_something_else_is_refused(repository: Path, tmp_path: Path, parsers: Parsers) -> None:
-    bundle = built_from(repository, "bake")
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "a.py").write_text("a = 1\n")
-    git(other, "init")
-    git(other, "add", ".")
-    git(other, "commit", "-m", "Other")
-    for folder in (other, tmp_path / "nowhere"):
-        with pytest.raises(InputError):
-            raw_code(bundle, tmp_path / "kg", parsers, folder)

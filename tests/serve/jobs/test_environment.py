@@ -5,7 +5,7 @@ import os
 import pytest
 
 from xkg.config import EmbeddingSettings, LlmSettings, Settings, StoreSettings
-from xkg.serve.jobs.environment import job_environment
+from xkg.serve.jobs.jobs import job_environment
 
 KEYS = "XKG_LLM_KEY OPENAI_API_KEY XKG_EMBEDDING_KEY NEO4J_PASSWORD AWS_SECRET_ACCESS_KEY GITHUB_TOKEN".split()
 NONE = LlmSettings(model="none")

@@ -184,26 +184,6 @@ def test_the_end_of_the_server_ends_its_build_and_leaves_the_rest_waiting(tmp_pa
         second.close()
 
 
-def test_a_list_that_cannot_be_read_for_a_while_stops_no_build_for_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(jobs_module, "_PAUSE_SECONDS", 0.05)
-    real, failures = JobTable.next, iter([True])
-
-    def next_once_it_works(table: JobTable) -> Row | None:
-        if next(failures, False):
-            raise StoreError("the disk is full: free space")
-        return real(table)
-
-    monkeypatch.setattr(JobTable, "next", next_once_it_works)
-    jobs = Jobs(settings_in(tmp_path), STAND_IN)
-    try:
-        assert ended(jobs, jobs.ask("fine", None, OPERATOR)[0].id).state == "done"
-    finally:
-        jobs.close()
-    assert "the disk is full" in caplog.text
-
-
 ENDING = """
 import os, signal, sys, threading
 from xkg.commands.serve import end_with_process
@@ -257,21 +237,6 @@ def test_a_build_that_outlives_its_server_is_watched_by_the_next(tmp_path: Path)
         assert jobs.get(job, OPERATOR).state == "running"
         jobs.start()
         assert ended(jobs, job).state == "done"
-    finally:
-        jobs.close()
-
-
-def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
-    job = killed_server(tmp_path, "long")
-    jobs = Jobs(settings_in(tmp_path), STAND_IN)
-    try:
-        pid = jobs.get(job, OPERATOR).pid
-        assert pid is not None
-        os.killpg(pid, signal.SIGKILL)
-        jobs.start()
-        row = ended(jobs, job)
-        assert (row.state, "start the job again" in row.error) == ("failed", True)
-        assert [stage.name for stage in job_answer(jobs, row).stages] in ([], ["parse"])
     finally:
         jobs.close()
 

@@ -1,8 +1,6 @@
 """The list of builds: what it keeps, what it refuses, and that no two servers trip over each other."""
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -120,10 +118,3 @@ def test_a_file_that_is_none_is_told_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(StoreError, match="permissions"):
         JobTable(tmp_path / "file" / "jobs").next()
-
-
-def test_a_table_of_another_version_is_not_written_over(tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "jobs.sqlite")) as db:
-        db.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="another version"):
-        JobTable(tmp_path).next()

@@ -38,9 +38,13 @@ async def test_a_prompt_says_what_to_do_with_what(
     ("name", "arguments", "words"),
     [
         ("replicate_paper", {}, r"^replicate_paper: paper: Field required$"),
-        ("implement_step", {"paper": "Calm Hives"}, r"^implement_step: step: Field required$"),
         ("replicate_paper", {"paper": ""}, r"^replicate_paper: paper: String should have at least 1 character$"),
         ("implement_step", {"step": "x" * 5000}, r"^implement_step: step: String should have at most 4000"),
+        (
+            "replicate_paper",
+            {"paper": "x", "repo": "y"},
+            r"^replicate_paper: there is no argument 'repo'; use repository$",
+        ),
         (
             "replicate",
             {"paper": "Calm Hives"},

@@ -4,12 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.serve.conftest import technique
+from tests.serve.conftest import published, snapshot_of, technique
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Reference
 from xkg.serve.search.related import RelatedRow, related_papers
 from xkg.store.graph_store import Snapshot
-from xkg.store.local.store import EmbeddedStore
 
 
 def paper(number: int, title: str, *techniques: tuple[str, str, str], cites: str = "") -> PaperBundle:
@@ -41,11 +40,8 @@ PAPERS = [
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
-    store = EmbeddedStore(tmp_path_factory.mktemp("related") / "kg", lambda: embedder)
-    store.publish(PAPERS)
-    with store.snapshot() as snapshot:
+    with snapshot_of(published(tmp_path_factory.mktemp("related"), embedder, *PAPERS), embedder) as snapshot:
         yield snapshot
-    store.close()
 
 
 def rows(snapshot: Snapshot, title: str, k: int = 10) -> dict[str, RelatedRow]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.serve.conftest import published, snapshot_of
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Technique, code_id
 from xkg.serve.answer_text import text
@@ -15,7 +16,6 @@ from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.search import search
 from xkg.store.graph_store import Snapshot
-from xkg.store.local.store import EmbeddedStore
 
 Ask = Callable[..., SearchAnswer]
 
@@ -42,12 +42,6 @@ def test_nothing_fits_is_an_answer(ask: Ask) -> None:
     assert 0 < len(answer.nearest) <= 5
 
 
-def test_what_comes_next_is_named_and_no_row(ask: Ask) -> None:
-    answer = ask("Scoring")
-    assert [row.name for row in answer.rows] == ["Scoring"]
-    assert {row.id for row in answer.nearest}.isdisjoint(row.id for row in answer.rows)
-
-
 def test_misspelt_words_are_read_as_those_of_names(ask: Ask) -> None:
     answer = ask("steem injecton")
     assert answer.rows[0].name == "Steam Injection (SI)"
@@ -65,13 +59,9 @@ def test_code_is_found_by_code_with_other_names(tmp_path: Path, embedder: OnnxEm
         Code(id=code_id(t.id, text, ""), technique=t.id, implementation=text)
         for t, text in zip((one, other), texts, strict=True)
     )
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish(
-        [PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=(one, other), code=codes)]
-    )
-    with store.snapshot() as snapshot:
+    paper = PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=(one, other), code=codes)
+    with snapshot_of(published(tmp_path, embedder, paper), embedder) as snapshot:
         answer = search(snapshot, embedder.encode, "torch.where(diff > 0, tau, 1 - tau) * diff**2")
-    store.close()
     assert [row.name for row in answer.rows] == ["Rounding"]
 
 
@@ -91,27 +81,3 @@ def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
     scores = [row.score for row in rows]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
-
-
-def test_of_two_of_one_name_the_one_with_code_leads(tmp_path: Path, embedder: OnnxEmbedder) -> None:
-    of, kept = "title:slow", "Keep a share of the old weights in each step, so that what was learned stays."
-    first, second = f"{of}#slow/averaging", f"{of}#averaging"
-    implementation = "def averaging(old, new):\n    return 0.9 * old + 0.1 * new\n"
-    identity = code_id(second, implementation, "")
-    bundle = PaperBundle(
-        paper=Paper(id=of, title="Slow Weights", origin="build"),
-        techniques=(
-            Technique(id=f"{of}#slow", name="Slow weights", definition="Learns slowly."),
-            Technique(id=first, parent=f"{of}#slow", depth=1, name="Averaging", definition=f"{kept} Old weights stay."),
-            Technique(id=second, name="Averaging", definition=kept),
-        ),
-        code=(Code(id=identity, technique=second, implementation=implementation),),
-    )
-    store = EmbeddedStore(tmp_path, lambda: embedder)
-    store.publish([bundle])
-    for query in ("averaging", "keep a share of the old weights so that what was learned stays"):
-        with store.snapshot() as snapshot:
-            row, *_ = search(snapshot, embedder.encode, query, 3).rows
-        assert (row.id, row.code) == (second, identity)
-        assert (first, "same name") in [(inside.id, inside.relation) for inside in row.relatives]
-        assert all(inside.id == first or inside.relation != "same name" for inside in row.relatives)

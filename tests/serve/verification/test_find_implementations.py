@@ -10,7 +10,6 @@ from tests.llm_endpoint import Answer, ScriptedEndpoint, asked
 from tests.serve.verification.test_verifier import SCORING, STEAM, service, verdict
 from xkg.errors import InputError
 from xkg.serve.answer_text import text
-from xkg.serve.verification.find_implementations import CODE_CHARACTERS
 
 TASK = "Bake a loaf with a soft crust: cut the dough before the oven, keep the crust soft, and keep the bees calm."
 STEPS = [
@@ -19,14 +18,6 @@ STEPS = [
     "rotate the loaf in the oven so that it bakes evenly",
 ]
 KEPT = {STEPS[0]: ("Scoring",), STEPS[1]: ("Steam Injection", "Scoring"), STEPS[2]: ()}
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("XKG_LLM_KEY", "test")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 def steps(*texts: str) -> Answer:
@@ -42,13 +33,11 @@ def model(body: dict[str, Any]) -> Answer:
 
 
 def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(graph_copy: Path) -> None:
-    with ScriptedEndpoint(model) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
+    with ScriptedEndpoint(model) as endpoint, service(graph_copy, endpoint.url) as with_model:
         answer = with_model.find_implementations(TASK, 2)
         again = with_model.find_implementations(TASK, 2)
         assert len(endpoint.requests) == 4  # for the steps, and for each step
         assert all(TASK in asked(body) for body in endpoint.requests)  # a step is judged in the light of its task
-        with_model.close()
     assert answer == again
     assert [part.step for part in answer.parts] == STEPS
     assert [[row.id for row in part.rows] for part in answer.parts] == [[SCORING], [STEAM], []]
@@ -63,28 +52,21 @@ def test_each_part_of_a_task_has_what_serves_it_and_a_technique_is_said_once(gra
     assert "nothing fits: write this part yourself" in said
 
 
-def test_in_full_it_holds_the_code_of_its_rows_as_far_as_it_fits(
-    graph_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert CODE_CHARACTERS > 1000
-    with ScriptedEndpoint(model) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
+def test_in_full_it_holds_the_code_of_its_rows(graph_copy: Path) -> None:
+    with ScriptedEndpoint(model) as endpoint, service(graph_copy, endpoint.url) as with_model:
         full = with_model.find_implementations(TASK, 2, full=True)
         steam = full.parts[1].rows[0]
         assert [code.code for code in full.implementations] == [steam.code]
         assert full.implementations[0].implementation == with_model.code(STEAM).implementation
-        monkeypatch.setattr("xkg.serve.verification.find_implementations.CODE_CHARACTERS", 10)
-        short = with_model.find_implementations(TASK, 2, full=True)
-        assert short.implementations == ()
-        assert f"code of {steam.code}: get_code has it" in short.cut
-        with_model.close()
 
 
 def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XKG_LLM_KEY")
-    without = service(graph, None)
     task = "\n".join(f"- {step}" for step in [*STEPS, *(f"paint the shed in colour number {n}" for n in range(5))])
-    answer = without.find_implementations(task, 1)
+    with service(graph, None) as without:
+        answer = without.find_implementations(task, 1)
+        with pytest.raises(InputError, match="the task is empty"):
+            without.find_implementations("  ")
     assert answer.decomposed == "by the text's own structure"
     assert answer.verified == "not verified: no API key for the language model is set on this machine"
     assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
@@ -94,37 +76,16 @@ def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatc
     assert text(answer).count("no API key") == 1
     assert "You are the last check before someone writes code" in answer.question
     assert all(f"For part {part.number}:\n" in answer.candidates for part in answer.parts if part.rows)
-    with pytest.raises(InputError, match="the task is empty"):
-        without.find_implementations("  ")
-    without.close()
 
 
 def test_without_a_model_a_task_gets_no_less_than_a_search_for_it(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XKG_LLM_KEY")
-    without, task = service(graph, None), "cut the dough, steam the crust"
-    rows = [row for part in without.find_implementations(task, 1).parts for row in part.rows]
+    task = "cut the dough, steam the crust"
+    with service(graph, None) as without:
+        rows = [row for part in without.find_implementations(task, 1).parts for row in part.rows]
+        answer = without.search(task, 5)
     shown = {id for row in rows for id in (row.id, *(relative.id for relative in row.relatives))}
-    answer = without.search(task, 5)
     searched = {id for row in answer.rows for id in (row.id, *(r.id for r in row.relatives))}
     assert shown >= searched
     assert searched.union(row.id for row in answer.nearest) >= {SCORING, STEAM}
     assert len({row.id for row in rows}) == len(rows)
-    without.close()
-
-
-def test_steps_that_cannot_be_used_are_asked_again(graph_copy: Path) -> None:
-    wrong: list[Answer] = [steps(), steps("knead", " knead")]
-
-    def answers(body: dict[str, Any]) -> Answer:
-        if "<<<candidates" in body["messages"][1]["content"]:
-            return model(body)
-        return wrong.pop(0) if wrong else steps(STEPS[1])
-
-    with ScriptedEndpoint(answers) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
-        answer = with_model.find_implementations("soften the crust", 1)
-        with_model.close()
-        complaints = [asked(body) for body in endpoint.requests if len(body["messages"]) > 2]
-    assert [part.step for part in answer.parts] == [STEPS[1]]
-    assert "give 1 to 6 steps" in complaints[0]
-    assert "no two are equal" in complaints[1]

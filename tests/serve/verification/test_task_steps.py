@@ -1,8 +1,6 @@
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from xkg.serve.verification.task_steps import by_structure
+from xkg.serve.verification.find_implementations import by_structure
 
 
 @pytest.mark.parametrize(
@@ -14,14 +12,6 @@ from xkg.serve.verification.task_steps import by_structure
             ["minimise the entropy of predictions", "restore some weights to the checkpoint"],
         ),
         ("Do:\n- whiten the frames\n- whiten the frames\n* clip them", ["whiten the frames", "clip them"]),
-        (
-            "Train a flow on simulated pairs. Reject runs that crash. Then report. Use version 1.5 of it.",
-            [
-                "Train a flow on simulated pairs.",
-                "Reject runs that crash. Then report.",
-                "Use version 1.5 of it.",
-            ],
-        ),
         (
             "Sample particles from the posterior with a kernel gradient flow, choose the width of the kernel by the "
             "median distance, and compare with long chains of a sampler that is exact",
@@ -35,12 +25,3 @@ from xkg.serve.verification.task_steps import by_structure
 )
 def test_a_task_falls_into_the_parts_that_its_text_has(task: str, steps: list[str]) -> None:
     assert by_structure(task) == steps
-
-
-@settings(max_examples=20)
-@given(st.text(min_size=1, max_size=400).filter(str.strip))
-def test_any_text_has_parts_that_say_something(task: str) -> None:
-    steps = by_structure(task)
-    assert steps
-    assert all(step == " ".join(step.split()) and step for step in steps)
-    assert len(set(steps)) == len(steps)

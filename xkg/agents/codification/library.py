@@ -151,7 +151,7 @@ class Library:
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
     """The names of techniques without components, ordered so that each technique follows the techniques that it uses.
     Composed techniques are left out, because they are complete once their components are built."""
-    from xkg.serve.context.dependencies import build_order, uses
+    from xkg.serve.context.parts import build_order, uses
     from xkg.store.index_entries import entries
 
     shown = [entry.technique for entry in entries(bundle)]

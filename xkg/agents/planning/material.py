@@ -9,7 +9,7 @@ from xkg.errors import QueryFailedError, QueryRefusedError
 from xkg.model import Code, Technique, slug
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.types import NamedText, PaperAnswer, SearchRow, TechniqueAnswer, short
-from xkg.serve.context.dependencies import uses
+from xkg.serve.context.parts import uses
 from xkg.serve.search.filters import Filters
 from xkg.serve.service import Service
 from xkg.value import Value

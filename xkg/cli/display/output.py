@@ -51,7 +51,7 @@ def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
     """Prints an answer as text (wrapped to the terminal's width, with short ids) or as JSON (with full ids)."""
     from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import AnyAnswer, text
-    from xkg.serve.answers.concise import readable
+    from xkg.serve.answers.budget import readable
 
     shown = in_commands(answer)
     if as_json:

@@ -253,7 +253,7 @@ def _pages(settings: Settings, papers: Sequence[str], to: Path) -> Iterator[str]
 
     require_extra()
     from xkg.build.stage_cache import folder_name
-    from xkg.web.paper_file import paper_file
+    from xkg.web.saved_pages import paper_file
 
     with open_service(settings) as service:
         with service.snapshot() as snapshot:

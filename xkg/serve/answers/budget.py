@@ -1,16 +1,16 @@
-"""Fits answers into a token budget by shortening long fields, with notes on where to find the full text."""
+"""Fits answers into a token budget: shortens ids and long fields, with notes on where to find the full text."""
 
 import functools
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
 from xkg.llm.prices import tokens
 from xkg.serve.answers.json import structured
-from xkg.serve.answers.types import PROSE, SOURCE, UNCUT, CypherAnswer, LocateAnswer
+from xkg.serve.answers.types import PROSE, SOURCE, UNCUT, CypherAnswer, LocateAnswer, Relative
 from xkg.value import Value, fields_of
 
 Detail = Literal["concise", "full"]
@@ -63,38 +63,32 @@ def fitted(
     """Returns the answer, cut to the budget for `detail`, or to `most` tokens.
 
     Content is cut in this order: long texts (all to the same length), lists, rows of the paged list, and finally code
-    (at line breaks). If cutting one kind frees more space than needed, the kinds before it are cut less. `more(n)`
-    returns the cursor after the first n rows, or None if no rows follow. `whole` is the address of the complete answer.
-    A full answer includes the address if anything was cut."""
+    (at line breaks). `more(n)` returns the cursor after the first n rows, or None if no rows follow. `whole` is the
+    address of the complete answer. A full answer includes the address if anything was cut."""
     most = most or TOKENS[detail]
-    leasts = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
+    order = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     if size(shown := _pointing(answer, detail, more, whole, {})) <= most:
         return shown
-    answer = _cut(answer, dict.fromkeys(leasts, 4 * most), {})  # longer values never fit and would slow things down
+    answer = _cut(answer, dict.fromkeys(order, 4 * most), {})  # longer values never fit and would slow things down
     cut_to = functools.partial(_pointing, answer, detail, more, whole)
-    limits: dict[Kind, int] = {}
-    for kind, least in leasts.items():
-        limits[kind] = least
-        if size(shown := cut_to(limits)) <= most:
-            break
-    for kind in reversed(limits):
-        tries = _tries(limits[kind], 4 * most)
-        excess = functools.partial(_excess, cut_to, limits, kind, most)
-        limits[kind] = tries[max(0, bisect_right(tries, 0, key=excess) - 1)]
-    return cut_to(limits)
-
-
-def _excess(cut_to: Callable[[Limits], Value], limits: Limits, kind: Kind, most: int, limit: int) -> int:
-    """Returns the number of tokens over `most` with this limit on one kind, or 0 if the answer fits."""
-    return max(0, size(cut_to({**limits, kind: limit})) - most)
+    tries = _tries(tuple(order.items()), 4 * most)
+    first = bisect_left(tries, True, key=lambda limits: size(cut_to(limits)) <= most)
+    return cut_to(tries[min(first, len(tries) - 1)])
 
 
 @functools.cache
-def _tries(least: int, most: int) -> tuple[int, ...]:
-    tries = [least]
-    while tries[-1] < most:
-        tries.append(max(tries[-1] + 1, int(tries[-1] * _STEP)))
-    return tuple(tries)
+def _tries(order: Sequence[tuple[Kind, int]], most: int) -> Sequence[Limits]:
+    """Returns ever smaller limits. One kind after the other is cut to its minimum."""
+    tries: list[Limits] = []
+    limits: dict[Kind, int] = {}
+    for kind, least in order:
+        limit = most
+        while limit > least:
+            tries.append({**limits, kind: limit})
+            limit = max(least, min(limit - 1, int(limit / _STEP)))
+        limits[kind] = least
+        tries.append(dict(limits))
+    return tries
 
 
 def _pointing(
@@ -181,3 +175,69 @@ def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
     """Returns a model's fields, paired with the names that select their limits."""
     paged = getattr(model, "paged", "")
     return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))
+
+
+ShortIds = Callable[[Sequence[str]], Mapping[str, str]]
+"""Returns short ids for techniques or papers (`xkg.serve.answers.references`)."""
+
+_FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own", "other", "paper"))
+"""Fields that contain ids."""
+
+_WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
+"""Types whose values are ids only in the fields in `_FIELDS`."""
+
+
+def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:
+    """Returns the answer with short ids for all techniques and code. The answer's own id stays unchanged. Relatives are
+    reduced to an id and relation. A code id is shortened to `@` and its digest. `short_papers`, if given, also shortens
+    paper ids."""
+    return _replaced(answer, _short(answer, short_ids, short_papers), brief=True)
+
+
+def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
+    """Returns the answer for a person, with short ids for all papers, techniques and code. The answer's own id stays
+    unchanged."""
+    return _replaced(answer, _short(answer, short_ids, short_papers), brief=False)
+
+
+def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) -> Callable[[str], str]:
+    """Returns a function that shortens the ids of the answer's techniques, code and papers."""
+    nodes: dict[str, str] = {}
+    _replaced(answer, lambda node: nodes.setdefault(node, node), brief=False)
+    papers = [node for node in nodes if node.startswith("title:") and "#" not in node] if short_papers else []
+    within = [node for node in nodes if "#" in node]
+    short = short_ids(list(dict.fromkeys(map(_technique, within)))) if within else {}
+    nodes |= {node: short[_technique(node)] + node[len(_technique(node)) :] for node in within}
+    nodes |= short_papers(papers) if short_papers and papers else {}
+    return nodes.__getitem__
+
+
+def _replaced(answer: A, short: Callable[[str], str], *, brief: bool) -> A:
+    """Returns the answer with all ids shortened except its own."""
+
+    def replaced(value: Any, name: str) -> Any:
+        match value:
+            case str() if brief and name == "code" and "#" in value:
+                return value[value.rfind("@") :]
+            case str():
+                return short(value) if name in _FIELDS else value
+            case Relative() if brief:
+                return Relative(id=short(value.id), relation=value.relation)
+            case BaseModel():
+                return value.model_copy(update=inside(value))
+            case tuple():
+                return tuple([replaced(item, name) for item in value]) if value else value
+            case _:
+                return value
+
+    def inside(value: BaseModel) -> dict[str, Any]:
+        fields = value.__dict__.items()
+        return {
+            name: replaced(item, name) for name, item in fields if name in _FIELDS or type(item) not in _WITHOUT_IDS
+        }
+
+    return answer.model_copy(update={name: value for name, value in inside(answer).items() if name != "id"})
+
+
+def _technique(node: str) -> str:
+    return node[: node.rfind("@")] if "@" in node.rpartition("/")[2] else node

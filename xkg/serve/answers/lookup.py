@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from xkg.attestations.trust import vouchers
 from xkg.errors import UnknownIdError
-from xkg.model import Code, Departure, Evidence, Fidelity, Level, LineRange, PaperBundle, Technique, paper_of
+from xkg.model import Code, Departure, Evidence, Fidelity, Level, LineRange, PaperBundle, Symbol, Technique, paper_of
 from xkg.serve.answers.references import code_id, is_code, paper_id, quoted, short_ids, technique_id
 from xkg.serve.answers.types import (
     CodeAnswer,
@@ -183,9 +183,15 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
 def place_of(bundle: PaperBundle, symbol_id: str, score: float | None, focus: Sequence[LineRange] = ()) -> Place:
     symbol = next(s for s in bundle.symbols if s.id == symbol_id)
     repository = next(r for r in bundle.repositories if r.id == symbol.repository)
+    return lines_of(symbol, repository.url or repository.id, repository.commit, score, focus)
+
+
+def lines_of(
+    symbol: Symbol, repository: str, commit: str | None, score: float | None, focus: Sequence[LineRange]
+) -> Place:
     return Place(
-        repository=repository.url or repository.id,
-        commit=repository.commit,
+        repository=repository,
+        commit=commit,
         path=symbol.path,
         start_line=symbol.start_line,
         end_line=symbol.end_line,

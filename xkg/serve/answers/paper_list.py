@@ -1,9 +1,9 @@
 """Lists the papers in a generation, filtered and sorted in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from xkg.model import Level
 from xkg.serve.answers.types import MORE_ROWS, PaperRow, PapersAnswer
@@ -114,31 +114,16 @@ class PaperList:
 
     def chosen(self, filters: PaperFilters) -> list[PaperLine]:
         """Returns the matching papers in the requested order. Ties are in id order."""
-        numbers, words = self._ordered(filters.order), self._words
+        found = list(zip(self.lines, self._words, strict=True))
         # One pass per word: on 100,000 papers, a single pass with an inner loop takes ten times as long.
         for word in filters.text.casefold().split():
-            numbers = [number for number in numbers if word in words[number]]
-        found = [self.lines[number] for number in numbers]
-        return [line for line in found if filters.admit(line)] if filters.narrow else found
+            found = [(line, words) for line, words in found if word in words]
+        lines = [line for line, _ in found if not filters.narrow or filters.admit(line)]
+        return sorted(lines, key=_KEYS[filters.order])
 
     @cached_property
     def _words(self) -> Sequence[str]:
         return [" ".join((line.title, line.id, *line.authors)).casefold() for line in self.lines]
-
-    def _ordered(self, order: Order) -> Sequence[int]:
-        if order not in self._orders:
-            keys = {
-                "title": lambda n: (self.lines[n].title.casefold(), n),
-                "year": lambda n: (-(self.lines[n].year or 0), n),
-                "techniques": lambda n: (-self.lines[n].techniques, n),
-                "proven": lambda n: (-proven(self.lines[n]), -at_least(self.lines[n], Level.PARSED), n),
-            }
-            self._orders[order] = sorted(range(len(self.lines)), key=keys[order])
-        return self._orders[order]
-
-    @cached_property
-    def _orders(self) -> dict[Order, Sequence[int]]:
-        return {}
 
 
 def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> PapersAnswer:
@@ -198,3 +183,10 @@ _WEIGHTS = {
     Level.NONE: 0.0, Level.CLAIMED: 0.03, Level.PARSED: 0.05, Level.IMPORTED: 0.1, Level.EXECUTED: 0.6,
     Level.TESTED: 1.0, Level.FAITHFUL: 1.2,
 }  # fmt: skip
+
+_KEYS: dict[Order, Callable[[PaperLine], Any]] = {
+    "title": lambda line: line.title.casefold(),
+    "year": lambda line: -(line.year or 0),
+    "techniques": lambda line: -line.techniques,
+    "proven": lambda line: (-proven(line), -at_least(line, Level.PARSED)),
+}

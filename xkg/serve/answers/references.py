@@ -5,7 +5,6 @@ ambiguous, the short id starts with the beginning of the paper's title and `#`: 
 code id consists of its technique's id, `@`, and the code's digest."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
 
 from xkg import model
@@ -183,22 +182,14 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
         return paper
     heading = snapshot.headings([paper]).get(paper)
     words = paper.partition(":")[2].split("-")
-    head = slug(heading.title.partition(":")[0]).split("-") if heading and ":" in heading.title else words
+    head = slug(heading.title.partition(":")[0]) if heading and ":" in heading.title else ""
+    starts = [head] if head and head.count("-") < _TITLE_WORDS - 1 else []
+    starts += ["-".join(words[:count]) for count in range(min(_TITLE_WORDS, len(words)), len(words))]
 
-    def free(start: str) -> bool:
-        return before_mark or not snapshot.named(start)
+    def refers(start: str) -> bool:
+        return list(snapshot.called(start, 2)) == [paper] and (before_mark or not snapshot.named(start))
 
-    def means(start: str) -> bool:
-        return list(snapshot.called(start, 2)) == [paper]
-
-    if len(head) < _TITLE_WORDS and means("-".join(head)) and free("-".join(head)):
-        return "-".join(head)
-    starts = ["-".join(words[:count]) for count in range(_TITLE_WORDS, len(words))]
-    if starts and means(starts[0]) and free(starts[0]):
-        return starts[0]
-    # If a prefix matches only this paper, so does every longer prefix.
-    shortest = bisect_left(starts, True, key=means)
-    return next(filter(free, starts[shortest:]), paper)
+    return next(filter(refers, starts), paper)
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:

@@ -1,7 +1,8 @@
 """Types of the answers that MCP tools and commands return.
 
 By default, answers are concise; `full` answers contain everything. Fields are stable: commands print them with
-`--json`, and tools return them as structured content. `answer_text` renders the same facts as text."""
+`--json`, and tools return them as structured content. `answer_text` renders the same facts as text: a value starts with
+its type's `head` line, if any, and `nothing` is a field and the message to show if this field is empty."""
 
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -42,11 +43,8 @@ UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row"
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, which `notice` points out. `paged` is the name of the paged list,
-    if any, and `cursor` leads to the list's next page. If the answer was cut, `uri` is the address of the complete
-    answer."""
-
-    paged: ClassVar[str] = ""
+    """An answer that quotes papers and repositories, which `notice` points out. If the answer was cut, `uri` is the
+    address of the complete answer."""
 
     as_text: ClassVar[Callable[[Any], str]] = repr
     """Set by `xkg.serve.answer_text`, which imports all answer types."""
@@ -58,7 +56,9 @@ class Quoting(Value):
 
 
 class Listing(Quoting):
-    """An answer with a list of rows."""
+    """An answer with a list of rows. `paged` is the list's name, and `cursor` leads to the list's next page."""
+
+    paged: ClassVar[str] = "rows"
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Returns a data frame with one row per item and one column per field. Raises `InputError` if pandas is not
@@ -81,6 +81,8 @@ class Relative(Value):
     If the query has several steps, related techniques can also be from the same paper. A concise answer contains only
     its id and relation."""
 
+    head: ClassVar[str] = "{relation}: {name} {id}"
+
     id: str
     name: str = ""
     relation: str
@@ -97,6 +99,8 @@ class PaperRow(Value):
     - `state`: `complete` or `partial`
     - `field`: the arXiv category"""
 
+    head: ClassVar[str] = "{title}  [{origin}, {state}; techniques {techniques}, code {code}, tested {tested}] {id}"
+
     id: str
     title: str
     year: int | None
@@ -112,7 +116,7 @@ class PapersAnswer(Listing):
     """A list of papers ordered by title. `searched` describes which papers were searched, and `cut` says how many more
     papers there are. You can iterate over the answer, or index it, like a list of rows."""
 
-    paged: ClassVar[str] = "rows"
+    nothing: ClassVar[tuple[str, str]] = ("rows", "No such paper.")
 
     rows: tuple[PaperRow, ...]
     searched: str
@@ -138,6 +142,8 @@ class Measured(Value):
     - `direction`: whether a higher or lower metric is better
     - `seeds`: the number of runs
     - `commit`, `command`, `diff`: how the ablation was run, only in a full answer"""
+
+    head: ClassVar[str] = "{metric} {change} {baseline} {value} {low} {high} {seeds} {description}"
 
     metric: str
     direction: str
@@ -177,6 +183,8 @@ class SearchRow(Value):
     - `reason` and `guidance`: why the technique fits, and how to apply or change it, from a model that verified the
       row"""
 
+    head: ClassVar[str] = "{name}  [score {score:g}, level {level}]\n{id}"
+
     id: str
     name: str
     paper_title: str
@@ -195,6 +203,8 @@ class SearchRow(Value):
 class Mention(Value):
     """A technique that is only mentioned in an answer, with an optional reason."""
 
+    head: ClassVar[str] = "{name} {id}: {reason}"
+
     id: str
     name: str
     reason: str = ""
@@ -212,7 +222,7 @@ class SearchAnswer(Listing):
     - `question` and `candidates`: if no model is available, the verifier's question to the reader of the answer, and
       the rows to judge"""
 
-    paged: ClassVar[str] = "rows"
+    nothing: ClassVar[tuple[str, str]] = ("rows", "Nothing in {papers} does this.")
 
     query: str
     rows: tuple[SearchRow, ...]
@@ -229,6 +239,8 @@ class SearchAnswer(Listing):
 class Again(Value):
     """A row in an earlier part that also fits this part."""
 
+    head: ClassVar[str] = "as in part {part}: {name} {id}"
+
     id: str
     name: str
     part: int
@@ -244,6 +256,8 @@ class PartAnswer(Value):
     - `again`: rows that earlier parts already contain
     - `note`: says if nothing fits, or if this part was verified differently from other parts"""
 
+    head: ClassVar[str] = "Part {number}: {step}"
+
     number: int
     step: str
     rows: tuple[SearchRow, ...]
@@ -253,6 +267,8 @@ class PartAnswer(Value):
 
 class Implementation(Value):
     """The code for a row, with its id."""
+
+    head: ClassVar[str] = "{name}  [{level}] {code}"
 
     code: str
     name: str
@@ -285,6 +301,8 @@ class TechniqueLine(Value):
     """A technique in a list. Lists are in preorder, and `depth` is 0 at the top of a hierarchy. Unless `level` is
     `none`, the technique has code, which get_code returns for the technique's id. In full answers, `code` is the code's
     own id."""
+
+    head: ClassVar[str] = "{name}  [{level}] {id}"
 
     id: str
     name: str
@@ -330,6 +348,8 @@ class LocateAnswer(Listing):
     """The lines to edit or ablate. `locations` lists the places, best first, and is empty if nothing matches.
     `searched` describes where the lines come from, `note` adds further information, and `cut` says what was omitted."""
 
+    nothing: ClassVar[tuple[str, str]] = ("locations", "Nothing was located.")
+
     paged: ClassVar[str] = "locations"
 
     query: str
@@ -341,6 +361,7 @@ class LocateAnswer(Listing):
 
 
 class NamedText(Value):
+    head: ClassVar[str] = "{name}: {description}"
     name: str
     description: str | None
 
@@ -358,6 +379,8 @@ class PaperAnswer(Listing):
 
     A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. A
     full answer also adds `nothing_in`: uncovered passages and functions in which a model found no technique."""
+
+    head: ClassVar[str] = "Paper: {title}\n{id}"
 
     paged: ClassVar[str] = "techniques"
 
@@ -396,6 +419,8 @@ class TechniqueAnswer(Quoting):
 
     A full answer adds aliases, excerpts and the components' full definitions."""
 
+    head: ClassVar[str] = "Technique: {name}\n{id}"
+
     id: str
     name: str
     kind: str
@@ -423,6 +448,8 @@ class CodeAnswer(Quoting):
     """A technique's runnable code, a one-line summary of the code's proof, and the lines from which the code was
     generated. A full answer adds the test, all evidence, and unchecked claims from an imported file. If there are two
     entries in `evidence`, the first is from the run before repairs."""
+
+    head: ClassVar[str] = "Code: {name}  [{level}]\n{id}"
 
     id: str
     technique: str
@@ -457,8 +484,6 @@ class SchemaAnswer(Value):
 
 class CypherAnswer(Listing):
     """The rows returned by a query, with values as plain JSON. `cut` says whether a limit cut off further rows."""
-
-    paged: ClassVar[str] = "rows"
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]

@@ -3,23 +3,25 @@
 If the budget is too small, tests are omitted first, then the longest pairs, so that as many pairs as possible are
 included."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
 
 from xkg.llm.prices import tokens
 from xkg.model import Code, Level
 from xkg.serve.answers.quoting import fenced, quoted
-from xkg.serve.context.fitting import Step, document, reach, room
-from xkg.serve.context.parts import Chosen, CodeForm, inline
+from xkg.serve.context.parts import Chosen, CodeForm, Step, document, inline, reach, room
+from xkg.text.plural import plural
 
-_HEAD, _PAIRS, _UNFIT, _WITHOUT = range(4)
+_HEAD, _PAIRS, _WITHOUT = range(3)
+_MOST_NAMED = 10
+"""Maximum number of omitted techniques to name in the last line."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique and its code. `text` excludes the test. `place` is the position in the build order. `name` is the
-    line to show if the pair is too long."""
+    """A technique and its code. `text` excludes the test. `place` is the position in the build order. `name` is shown
+    if the pair is too long."""
 
     technique: str
     place: int
@@ -40,53 +42,42 @@ def implementation(
     head = chosen.head("Code of the paper" if with_code else "Techniques of the paper")
     steps = [Step("head", (_HEAD,), f"{head}\n\n{_ORDERED}" + f" {_EXPLAINED[form]}" * with_code)]
     steps += [Step("pair", (_PAIRS, pair.place, 0), pair.text) for pair in shortest]
-    tests = sum(bool(pair.test) for pair in pairs)
+    for n, technique in enumerate(chosen.hidden if with_code and "techniques" in chosen.include else ()):
+        title = "\n## Components without code\n\n" * (n == 0)
+        steps.append(Step("hidden", (_WITHOUT, n), title + chosen.without_code(technique)))
+    tests = [Step("test", (_PAIRS, pair.place, 1), pair.test) for pair in shortest if pair.test]
+    steps += tests
 
-    def left_out(pairs_in: int, names_in: int = 0, tests_in: int = 0) -> str:
-        missed = len(pairs) - pairs_in
-        what = "pairs" if with_code else "techniques"
-        parts = [f"{missed} of {len(pairs)} {what}" + f", {missed - names_in} of them unnamed" * (names_in < missed)]
-        parts = parts if missed else []
-        parts += [_counted(tests - tests_in, "test")] if tests > tests_in else []
-        rendered = f"{_counted(len(without), 'technique')} {_WITHOUT_CODE[form]}" + f" ({why_not})" * bool(why_not)
-        parts += [rendered] if without else []
+    def left_out(reached: int) -> str:
+        groups = Counter(step.group for step in steps[:reached])
+        parts = []
+        if missed := shortest[groups["pair"] :]:
+            what = "pairs" if with_code else "techniques"
+            parts.append(f"{len(missed)} of {len(pairs)} {what}{_named([pair.name for pair in missed])}")
+        if groups["test"] < len(tests):
+            parts.append(plural(len(tests) - groups["test"], "test"))
+        if without:
+            why = f" ({why_not})" if why_not else ""
+            names = _named([chosen.name(technique) for technique in without])
+            parts.append(f"{plural(len(without), 'technique')} {_WITHOUT_CODE[form]}{why}{names}")
         return f"\nLeft out: {'; '.join(parts) or 'nothing'}."
 
-    # Pairs that are too long are listed by name. The names take up at most a quarter of the budget.
-    characters = room(budget_tokens)
-    named = list(accumulate((len(pair.name) + 1 for pair in reversed(shortest)), initial=len(_TOO_LONG)))
+    reached = reach(steps, room(budget_tokens), lambda n: len(left_out(n)))
+    fitting = {step.place[1] for step in steps[:reached] if step.group == "pair"}
+    text = document(steps[:reached], left_out(reached))
+    return text, tuple(pair.technique for pair in pairs if pair.place in fitting), left_out(reached).strip()
 
-    def rest(done: int) -> int:
-        missed = len(pairs) - (done - 1) if done > 1 else 0
-        return len(left_out(done - 1)) + (min(characters // 4, named[missed]) if missed else 0)
 
-    done = reach(steps, characters, rest)
-    fitting, missed = shortest[: done - 1], sorted(shortest[done - 1 :], key=lambda pair: pair.place)
-    steps = steps[:done]
-    steps += [Step("name", (_UNFIT, n), _TOO_LONG * (n == 0) + pair.name) for n, pair in enumerate(missed)]
-    if without:
-        names = "; ".join(map(chosen.name, without))
-        steps.append(Step("without", (_WITHOUT, 0), f"\n## Techniques {_WITHOUT_CODE[form]}\n\n- {names}"))
-    for n, technique in enumerate(chosen.hidden if with_code and "techniques" in chosen.include else (), start=1):
-        title = "\n## Components without code\n\n" * (n == 1)
-        steps.append(Step("hidden", (_WITHOUT, n), title + chosen.without_code(technique)))
-    steps += [Step("test", (_PAIRS, pair.place, 1), pair.test) for pair in fitting if pair.test]
-
-    def last(reached: int) -> str:
-        groups = [step.group for step in steps[:reached]]
-        return left_out(groups.count("pair"), groups.count("name"), groups.count("test"))
-
-    reached = reach(steps, characters, lambda n: len(last(n)))
-    in_order = sorted(fitting, key=lambda pair: pair.place)
-    text = document(steps[:reached], last(reached))
-    return text, tuple(pair.technique for pair in in_order), last(reached).strip()
+def _named(names: list[str]) -> str:
+    return f": {', '.join(names[:_MOST_NAMED])}{', …' * (len(names) > _MOST_NAMED)}"
 
 
 def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list[Pair], list[str]]:
     """Returns the pairs in build order, and the techniques that have no code in the requested form."""
     if "code" not in chosen.include:
         defined = [t for t in chosen.order if "techniques" in chosen.include and chosen.by_id[t].definition.strip()]
-        return [_pair(chosen, t, n, _definition(chosen, t), "") for n, t in enumerate(defined)], []
+        texts = [f"{_title(chosen, t)}\n\n{quoted(chosen.by_id[t].definition)}" for t in defined]
+        return [_pair(chosen, t, n, text, "") for n, (t, text) in enumerate(zip(defined, texts, strict=True))], []
     pairs, without = [], []
     for n, technique in enumerate(chosen.order):
         code = chosen.code.get(technique)
@@ -116,16 +107,11 @@ def _departures(code: Code) -> list[str]:
 
 
 def _pair(chosen: Chosen, technique: str, place: int, text: str, test: str) -> Pair:
-    name = f"- {chosen.name(technique)} {chosen.key(technique)}, {tokens(text):,} tokens"
-    return Pair(technique, place, name, text, test)
+    return Pair(technique, place, f"{chosen.key(technique)} ({tokens(text):,} tokens)", text, test)
 
 
 def _title(chosen: Chosen, technique: str) -> str:
     return f"\n## {chosen.name(technique)} {chosen.key(technique)}"
-
-
-def _definition(chosen: Chosen, technique: str) -> str:
-    return f"{_title(chosen, technique)}\n\n{quoted(chosen.by_id[technique].definition)}"
 
 
 def _text(code: Code, form: CodeForm, raw: Mapping[str, str]) -> str | None:
@@ -138,12 +124,7 @@ def _text(code: Code, form: CodeForm, raw: Mapping[str, str]) -> str | None:
             return code.implementation if code.level.rank >= Level.EXECUTED.rank else None
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 _ORDERED = "In build order (dependencies first)."
-_TOO_LONG = "\n## Too long for this budget; request these by id\n\n"
 _EXPLAINED: dict[CodeForm, str] = {
     "raw": "Code: the repository lines from which the graph's code was generated, unchanged.",
     "rewritten": "Levels of the code are in brackets: none, parsed, imported, executed, tested or faithful.",

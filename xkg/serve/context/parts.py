@@ -1,16 +1,17 @@
 """Shared parts of both views: the chosen nodes, and inline quoting."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from xkg.errors import InputError
 from xkg.model import Code, PaperBundle, Technique
 from xkg.serve.answers.measured import Ablations
 from xkg.serve.answers.quoting import NOTICE, one_line, quoted
 from xkg.serve.answers.types import short
-from xkg.serve.context.dependencies import build_order, uses
+from xkg.serve.search.grouping import kin
 from xkg.store.index_entries import Entry, entries, hidden_techniques
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
@@ -77,12 +78,9 @@ class Chosen:
         return f"- **{inline(hidden.name, 100)}** {self.key(hidden.id)}: no code, because {why}{where}"
 
     @cached_property
-    def _depths(self) -> Mapping[str, int]:
+    def depth(self) -> Mapping[str, int]:
+        """The number of techniques above each technique."""
         return {entry.technique.id: len(entry.path) - 1 for entry in self.entries}
-
-    def depth(self, technique: str) -> int:
-        """Returns the number of techniques above a technique."""
-        return self._depths[technique]
 
     @cached_property
     def by_id(self) -> Mapping[str, Technique]:
@@ -148,3 +146,94 @@ def quoted_below(text: str, depth: int) -> str:
 
 def indent(depth: int) -> str:
     return "  " * min(depth, _MOST_INDENTED)
+
+
+CHARACTERS_A_TOKEN = 4
+"""As in `xkg.llm.prices.tokens`."""
+
+
+class Step(NamedTuple):
+    """A step that puts `text` at a place in a document, which is sorted by place. Any text already at this place is
+    replaced, and must not be longer than `text`. `group` describes what is missing without this step."""
+
+    group: str
+    place: tuple[int, ...]
+    text: str
+
+
+def room(budget_tokens: int) -> int:
+    """Returns the number of characters in a budget, minus one for the final newline."""
+    return budget_tokens * CHARACTERS_A_TOKEN - 1
+
+
+def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
+    """Returns how many steps fit into `characters`, where n steps are followed by `rest(n)` more characters. Raises
+    `InputError` if not even the first step fits."""
+    best = size = 0
+    placed: dict[tuple[int, ...], int] = {}
+    for n, step in enumerate(steps, start=1):
+        size += len(step.text) - placed[step.place] if step.place in placed else len(step.text) + 1
+        placed[step.place] = len(step.text)
+        if size > characters:
+            break
+        if size + rest(n) <= characters:
+            best = n
+    if best == 0:
+        least = -(-(len(steps[0].text) + 2 + rest(1)) // CHARACTERS_A_TOKEN)
+        raise InputError(f"the budget is too small for this paper; use at least {least} tokens")
+    return best
+
+
+def document(steps: Sequence[Step], last: str) -> str:
+    """Returns the document made up of the steps and a last line."""
+    placed = {step.place: step.text for step in steps}
+    return "\n".join([*(placed[place] for place in sorted(placed)), last])
+
+
+_DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+([^\W\d_]\w*)", re.M)
+
+
+def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str, tuple[str, ...]]:
+    """Maps each technique's id to the ids of the techniques that it uses directly. A technique's components come first,
+    followed by the techniques whose code is part of its own code. Indirect uses are not listed, and a technique never
+    uses a technique above it in the hierarchy. `code` is keyed by technique."""
+    ids = {technique.id for technique in techniques}
+    above = {each: ids.intersection(kin(each)[1:]) for each in ids}
+    used: dict[str, list[str]] = {t.id: [] for t in techniques}
+    for technique in techniques:
+        if technique.parent in used:
+            used[technique.parent].append(technique.id)
+    names = {t.id: frozenset(_DEFINED.findall(code[t.id].implementation)) for t in techniques if t.id in code}
+    holders = {other: {t for t in names if names[other] < names[t]} for other in names if names[other]}
+    contained: dict[str, list[str]] = {t: [] for t in used}
+    for other, by in holders.items():
+        for holder in by:
+            if other not in above[holder] and holder not in above[other]:
+                contained[holder].append(other)
+    for holder, others in contained.items():
+        through = set(others)
+        used[holder] += [
+            other
+            for other in others
+            if not through & above[other] and not any(h in through or holder in above[h] for h in holders[other])
+        ]
+    return {t: tuple(others) for t, others in used.items()}
+
+
+def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns all techniques so that each comes after the techniques it uses. Cycles are broken in the order of
+    `used`."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for start in used:
+        stack = [(start, iter(used[start]))] if start not in seen else []
+        seen.add(start)
+        while stack:
+            technique, rest = stack[-1]
+            if (following := next((t for t in rest if t not in seen), None)) is None:
+                order.append(technique)
+                stack.pop()
+            else:
+                seen.add(following)
+                stack.append((following, iter(used[following])))
+    return order

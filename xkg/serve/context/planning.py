@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from xkg.model import Finding, Resource, Technique
 from xkg.serve.answers.quoting import one_line, quoted
 from xkg.serve.answers.types import short
-from xkg.serve.context.fitting import Step, document, reach, room
-from xkg.serve.context.parts import Chosen, first_words, indent, inline, quoted_below, span
+from xkg.serve.context.parts import Chosen, Step, document, first_words, indent, inline, quoted_below, reach, room, span
 from xkg.serve.search.related import RelatedAnswer
 from xkg.text.plural import plural
 
@@ -105,7 +104,7 @@ def _components(chosen: Chosen) -> Iterator[Step]:
     """Yields one line per component, from the top of the hierarchy down, so that a parent always precedes its
     components."""
     title = "\n## Components (indented components are part of the one above)\n\n"
-    for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
+    for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth[x[1].id], x[0])):
         yield Step("components", (_TREE, n, 0), title * (n == 0) + _line(chosen, technique.id))
 
 
@@ -113,7 +112,7 @@ def _line(chosen: Chosen, technique: str) -> str:
     code = f": {_level(chosen, technique)}" if "code" in chosen.include else ""
     measured = chosen.ablations.get(technique)
     change = f"; measured {measured[0].change:+.1%} of {inline(measured[0].metric, 60)}" if measured else ""
-    return f"{indent(chosen.depth(technique))}- **{chosen.name(technique)}** {chosen.key(technique)}{code}{change}"
+    return f"{indent(chosen.depth[technique])}- **{chosen.name(technique)}** {chosen.key(technique)}{code}{change}"
 
 
 def _level(chosen: Chosen, technique: str) -> str:
@@ -127,7 +126,7 @@ def _definitions(chosen: Chosen) -> Iterator[Step]:
     for n, technique in enumerate(chosen.techniques):
         first_of.setdefault(one_line(technique.definition), n)
     ordered = [(n, text) for text, n in first_of.items() if text]
-    for n, text in sorted(ordered, key=lambda x: (chosen.depth(chosen.techniques[x[0]].id), x[0])):
+    for n, text in sorted(ordered, key=lambda x: (chosen.depth[chosen.techniques[x[0]].id], x[0])):
         technique = chosen.techniques[n]
         yield Step("definitions", (_TREE, n, 1), _quoted(chosen, technique, first_words(text, _SENTENCE)))
 
@@ -141,7 +140,7 @@ def _whole_definitions(chosen: Chosen, first_sentences: Sequence[Step]) -> Itera
 
 
 def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
-    return quoted_below(text, chosen.depth(technique.id))
+    return quoted_below(text, chosen.depth[technique.id])
 
 
 def _order(chosen: Chosen) -> str:
@@ -180,7 +179,7 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
         yield Step("repositories", (_REPOSITORIES, n), f"{title}- {', '.join(filter(None, [named, *facts]))}")
     for n, technique in enumerate(chosen.techniques if "techniques" in chosen.include else ()):
         if places := chosen.places(technique.id):
-            text = f"{indent(chosen.depth(technique.id) + 1)}in {places}"
+            text = f"{indent(chosen.depth[technique.id] + 1)}in {places}"
             yield Step("lines in the repository", (_TREE, n, 2), text)
 
 

@@ -24,7 +24,7 @@ def raw_code(
 
     Raises `InputError` if `folder` contains neither the commit nor the files."""
     wanted = _origins(bundle)
-    sources: dict[str, _Source] = {}
+    sources: dict[str, Codebase] = {}
     missing = []
     for repository in bundle.repositories:
         paths = {s.path for symbols in wanted.values() for s in symbols if s.repository == repository.id}
@@ -38,10 +38,10 @@ def raw_code(
         if codebase is None:
             missing.append(repository.url or repository.id)
         else:
-            sources[repository.id] = _Source(codebase)
+            sources[repository.id] = codebase
     lines = {}
     for code, symbols in wanted.items():
-        parts = [sources[s.repository].lines(s) if s.repository in sources else None for s in symbols]
+        parts = [_lines(sources[s.repository], s) if s.repository in sources else None for s in symbols]
         if parts and None not in parts:
             lines[code] = "\n\n".join(filter(None, parts))
     return lines, _why(bundle, missing) if len(lines) < len(wanted) else ""
@@ -106,23 +106,19 @@ def _parsed(checkout: Checkout, paths: set[str], parsers: Parsers) -> Codebase |
         return None
 
 
-class _Source:
-    def __init__(self, codebase: Codebase) -> None:
-        self._modules = {m.path: m for m in codebase.modules}
-
-    def lines(self, symbol: Symbol) -> str | None:
-        """Returns a comment with the symbol's position, followed by its lines. Returns None if the symbol is not at
-        this position in the file."""
-        module = self._modules.get(symbol.path)
-        if module is None:
-            return None
-        spans = {(s.symbol.start_line, s.symbol.end_line) for s in module.symbols if _same(s.symbol, symbol)}
-        if (symbol.start_line, symbol.end_line) not in spans:
-            return None
-        mark = comment_mark(module.language)
-        place = f"{symbol.path}:{symbol.start_line}-{symbol.end_line}"
-        text = "\n".join(module.text.split("\n")[symbol.start_line - 1 : symbol.end_line])
-        return f"{mark} {place}\n{text}"
+def _lines(codebase: Codebase, symbol: Symbol) -> str | None:
+    """Returns a comment with the symbol's position, followed by its lines. Returns None if the symbol is not at this
+    position in the file."""
+    module = next((m for m in codebase.modules if m.path == symbol.path), None)
+    if module is None:
+        return None
+    spans = {(s.symbol.start_line, s.symbol.end_line) for s in module.symbols if _same(s.symbol, symbol)}
+    if (symbol.start_line, symbol.end_line) not in spans:
+        return None
+    mark = comment_mark(module.language)
+    place = f"{symbol.path}:{symbol.start_line}-{symbol.end_line}"
+    text = "\n".join(module.text.split("\n")[symbol.start_line - 1 : symbol.end_line])
+    return f"{mark} {place}\n{text}"
 
 
 def _same(first: Symbol, other: Symbol) -> bool:

@@ -1,9 +1,7 @@
 """The HTTP server as an ASGI app: MCP at /mcp with authentication and limits, plus health checks and metrics."""
 
-import functools
 import logging
-import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -13,6 +11,7 @@ from mcp.server import MCPServer
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend, RequireAuthMiddleware
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
 from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import AnyHttpUrl
@@ -26,13 +25,11 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
-from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
-from xkg.serve.http.access import Access
-from xkg.serve.http.hosts import KnownHosts, reached_by_others
-from xkg.serve.http.limits import BodyLimit, Gate, RateLimit, refuse, too_often
-from xkg.serve.http.metrics import Metrics
-from xkg.serve.http.oauth import issuer_of
-from xkg.serve.http.request_log import Observed, observing
+from xkg.errors import EmptyGraphError, XkgError
+from xkg.serve.http.hosts import known_hosts, reached_by_others
+from xkg.serve.http.limits import RateLimit, body_limit, gate, too_often
+from xkg.serve.http.metrics import Metrics, observed, observing
+from xkg.serve.http.oauth import Access, bearer, issuer_of
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.authority import ADMIN
 from xkg.serve.protocol.completion import add_completion
@@ -47,18 +44,9 @@ log = logging.getLogger(__name__)
 
 MCP_PATH = "/mcp"
 OPEN_SECONDS = 5.0
-READY_SECONDS = 1.0
 NEEDED = ["read"]
 THREADS_BESIDE = 8
 """Extra threads for work that must not wait for tools: fetching an issuer's keys, readiness checks and metrics."""
-
-_UNREADY: Mapping[type[XkgError], str] = {
-    StoreUnreachableError: "the graph's server does not answer",
-    SchemaVersionError: "the graph was stored by another version of xkg",
-    CorruptStoreError: "a stored file is damaged",
-    ModelMismatchError: "the indexes were built with another embedding model",
-}
-
 
 LARGEST_BODY = 1 << 20
 """Maximum size of a request body in bytes."""
@@ -71,6 +59,7 @@ class Beside(NamedTuple):
     warm: Callable[[], None]
 
 
+Handler = Callable[[Request], Awaitable[Response]]
 Pages = Callable[[Settings, Served, Access], Beside]
 
 
@@ -83,15 +72,18 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed, served.graphs)
     metrics = Metrics(service.state)
     server = _mcp_server(served, metrics)
-    mcp: ASGIApp = server.session_manager.handle_request
-    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), LARGEST_BODY, http.request_seconds, _not_a_message)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
-    guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=metadata)
+    guarded = Middleware(_guarded, access=access, per_minute=http.per_minute, metadata=metadata)
+    limits = [
+        Middleware(body_limit, most=LARGEST_BODY, seconds=http.request_seconds, check=_not_a_message),
+        Middleware(gate, at_work=http.concurrency, waiting=http.queue),
+    ]
+    mcp = StreamableHTTPASGIApp(server.session_manager)
     routes: list[BaseRoute] = [
-        Route(MCP_PATH, guarded(mcp), methods=["POST"]),
-        Route("/metrics", guarded(_MetricsText(metrics)), methods=["GET"]),
+        Route(MCP_PATH, mcp, methods=["POST"], middleware=[guarded, *limits]),
+        Route("/metrics", _metrics(metrics), methods=["GET"], middleware=[guarded]),
         Route("/healthz", _healthz, methods=["GET"]),
-        Route("/readyz", _Ready(service), methods=["GET"]),
+        Route("/readyz", _ready(service), methods=["GET"]),
     ]
     if settings.serve.oauth.issuer is not None:
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
@@ -118,8 +110,8 @@ def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pa
             service.close()
 
     middleware = [
-        Middleware(Observed, metrics=metrics),
-        Middleware(KnownHosts, bound=bound, names=(*http.hosts, urlsplit(url).hostname or ""), origins=http.origins),
+        Middleware(observed, metrics=metrics),
+        Middleware(known_hosts, bound=bound, names=(*http.hosts, urlsplit(url).hostname or ""), origins=http.origins),
     ]
     if http.origins:
         middleware.append(
@@ -158,78 +150,62 @@ def _not_a_message(body: bytes) -> Response | None:
     return None
 
 
-class _Guarded:
+def _guarded(app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> ASGIApp:
     """Requires a token with the `read` scope, unless no token has ever been created, and limits each caller's request
     rate.
 
     Requests without a valid token count towards the limit of their IP address. Once an address exceeds the limit, only
     tokens that are cheap to check are checked, and all other requests are rejected. Callers with valid tokens can
     therefore get through even if the same proxy forwards a flood of forged tokens."""
+    open_to_all = RateLimit(app, per_minute)
+    limited = RateLimit(RequireAuthMiddleware(app, NEEDED, metadata), per_minute)
+    closed = AuthenticationMiddleware(AuthContextMiddleware(limited), backend=BearerAuthBackend(access))
 
-    def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
-        self._access = access
-        self._open = RateLimit(app, per_minute)
-        self._limited = RateLimit(RequireAuthMiddleware(app, NEEDED, metadata), per_minute)
-        self._closed = AuthenticationMiddleware(AuthContextMiddleware(self._limited), backend=BearerAuthBackend(access))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._access.required():
-            await self._open(scope, receive, send)
-        elif (wait := self._limited.wait(scope)) and not self._access.is_cheap(_bearer(scope)):
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if not access.required():
+            await open_to_all(scope, receive, send)
+        elif (wait := limited.wait(scope)) and not access.is_cheap(bearer(scope)):
             await too_often(scope, receive, send, wait)
         else:
-            await self._closed(scope, receive, send)
+            await closed(scope, receive, send)
+
+    return guarded
 
 
-def _bearer(scope: Scope) -> str:
-    """Returns the request's bearer token, or '' if there is none."""
-    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    kind, _, token = header.decode("latin-1").partition(" ")
-    return token if kind.lower() == "bearer" else ""
+def _metrics(metrics: Metrics) -> Handler:
+    async def answer(_: Request) -> Response:
+        return Response(await anyio.to_thread.run_sync(metrics.text), media_type=CONTENT_TYPE_LATEST)
 
-
-class _MetricsText:
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        text = await anyio.to_thread.run_sync(self._metrics.text)
-        await Response(text, media_type=CONTENT_TYPE_LATEST)(scope, receive, send)
+    return answer
 
 
 async def _healthz(_: Request) -> Response:
     return JSONResponse({"status": "alive"})
 
 
-class _Ready:
-    """Reports whether the graph can be read, checking at most once a second. Callers are anonymous, so paths are only
-    logged."""
+def _ready(service: Service) -> Handler:
+    """Reports whether the graph can be read. Callers are anonymous, so paths are only logged, and one thread at a time
+    opens the graph."""
+    one_thread = anyio.CapacityLimiter(1)
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        self._looking = anyio.CapacityLimiter(1)  # limits a slow check to one thread
-        self._looked = -READY_SECONDS
-        self._reason: str | None = None
+    def problem() -> str | None:
+        try:
+            service.state()
+        except EmptyGraphError:
+            return "there is no graph yet"
+        except XkgError as error:
+            log.warning("not ready: %s", error)
+            return "the graph cannot be read; see the server's log"
+        return None
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer(_: Request) -> Response:
         try:
             with anyio.fail_after(OPEN_SECONDS):
-                reason = await anyio.to_thread.run_sync(self._look, abandon_on_cancel=True, limiter=self._looking)
+                reason = await anyio.to_thread.run_sync(problem, abandon_on_cancel=True, limiter=one_thread)
         except TimeoutError:
             reason = "the graph is taking a long time to open"
         if reason is None:
-            await JSONResponse({"status": "ready"})(scope, receive, send)
-        else:
-            await refuse(scope, receive, send, 503, "unready", reason)
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"error": "unready", "error_description": reason}, 503)
 
-    def _look(self) -> str | None:
-        if time.monotonic() - self._looked >= READY_SECONDS:
-            try:
-                self._service.state()
-                self._reason = None
-            except XkgError as error:
-                log.warning("not ready: %s", error)
-                reasons = (words for kind, words in _UNREADY.items() if isinstance(error, kind))
-                self._reason = next(reasons, "there is no graph yet")
-            self._looked = time.monotonic()
-        return self._reason
+    return answer

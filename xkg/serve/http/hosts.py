@@ -28,33 +28,32 @@ _REFUSED = {
 }
 
 
-class KnownHosts:
+def known_hosts(app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> ASGIApp:
     """Accepts requests whose Host is this machine or in `names`. If a request has an Origin, the Origin must be this
     machine, in `names`, or in `origins`. A server that is bound to all addresses does not know its own names, so it
     accepts any Host. This is safe because callers of such a server need tokens, and a malicious page has no token."""
+    own = [f"[{name}]" if ":" in name else name.lower() for name in (bound, *names) if name]
+    pages = LOOPBACK if is_loopback(bound) else own
+    check = TransportSecurityMiddleware(
+        TransportSecuritySettings(
+            enable_dns_rebinding_protection=bound not in _ALL_ADDRESSES,
+            allowed_hosts=[form for name in (*own, *LOOPBACK) for form in (name, f"{name}:*")],
+            allowed_origins=[
+                *(origin.rstrip("/") for origin in origins),
+                *(f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in (*own, *pages)
+                  for port in ("", ":*")),
+            ],
+        )
+    )  # fmt: skip
 
-    def __init__(self, app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> None:
-        self._app = app
-        own = [f"[{name}]" if ":" in name else name.lower() for name in (bound, *names) if name]
-        pages = LOOPBACK if is_loopback(bound) else own
-        self._check = TransportSecurityMiddleware(
-            TransportSecuritySettings(
-                enable_dns_rebinding_protection=bound not in _ALL_ADDRESSES,
-                allowed_hosts=[form for name in (*own, *LOOPBACK) for form in (name, f"{name}:*")],
-                allowed_origins=[
-                    *(origin.rstrip("/") for origin in origins),
-                    *(f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in (*own, *pages)
-                      for port in ("", ":*")),
-                ],
-            )
-        )  # fmt: skip
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = await self._check.validate_request(Request(scope)) if scope["type"] == "http" else None
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        refused = await check.validate_request(Request(scope)) if scope["type"] == "http" else None
         if refused is None:
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
         else:
             await refuse(scope, receive, send, refused.status_code, *_REFUSED[refused.status_code])
+
+    return checked
 
 
 def reached_by_others(http: HttpSettings, bound: str) -> bool:

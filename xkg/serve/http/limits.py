@@ -3,10 +3,11 @@
 import asyncio
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from ipaddress import IPv6Address, ip_address
 
+from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -23,7 +24,7 @@ class Rates:
         self._rate = per_minute / 60
         self._size = max(1.0, per_minute / 10)
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: LRUCache[str, tuple[float, float]] = LRUCache(MOST_CALLERS)
 
     def wait(self, caller: str) -> float:
         """Returns how many seconds the caller must wait, or 0. This check does not count as a request."""
@@ -34,10 +35,7 @@ class Rates:
         """Like `wait`, but counts a request if the caller does not have to wait."""
         now, wait = self._clock(), self.wait(caller)
         level = self._level(caller, now)
-        self._buckets.pop(caller, None)
         self._buckets[caller] = (level if wait else level - 1, now)
-        if len(self._buckets) > MOST_CALLERS:
-            self._buckets.popitem(last=False)
         return wait
 
     def _level(self, caller: str, now: float) -> float:
@@ -85,100 +83,81 @@ async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> 
     await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
 
 
-class BodyLimit:
+def body_limit(
+    app: ASGIApp, most: int, seconds: float, check: Callable[[bytes], ASGIApp | None] = lambda _: None
+) -> ASGIApp:
     """Buffers the whole body before passing the request on. Rejects bodies larger than `most` bytes with 413, and
     requests that take longer than `seconds` to arrive with 408. `check` may return a response to send instead of
     calling the app."""
 
-    def __init__(
-        self, app: ASGIApp, most: int, seconds: float, check: Callable[[bytes], ASGIApp | None] = lambda _: None
-    ) -> None:
-        self._app = app
-        self._most = most
-        self._seconds = seconds
-        self._check = check
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
         body = bytearray()
-        more = announced <= self._most
+        more = announced <= most
         try:
-            async with asyncio.timeout(self._seconds):
-                while more and len(body) <= self._most:
+            async with asyncio.timeout(seconds):
+                while more and len(body) <= most:
                     message = await receive()
                     if message["type"] != "http.request":
                         return  # the caller has disconnected
                     body += message.get("body", b"")
                     more = message.get("more_body", False)
         except TimeoutError:
-            words = f"the request did not arrive within {self._seconds:g} s; send it again"
+            words = f"the request did not arrive within {seconds:g} s; send it again"
             await refuse(scope, receive, send, 408, "slow", words, {"connection": "close"})
             return
-        if max(announced, len(body)) > self._most:
-            words = f"the request is larger than {self._most // 1024} KiB; send a smaller one"
+        if max(announced, len(body)) > most:
+            words = f"the request is larger than {most // 1024} KiB; send a smaller one"
             await refuse(scope, receive, send, 413, "body", words, {"connection": "close"})
             return
-        if (answer := self._check(bytes(body))) is not None:
+        if (answer := check(bytes(body))) is not None:
             await answer(scope, receive, send)
             return
-        whole: Message | None = {"type": "http.request", "body": bytes(body), "more_body": False}
+        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def again() -> Message:
-            nonlocal whole
-            if whole is None:
-                return await receive()
-            message, whole = whole, None
-            return message
+            return whole.pop() if whole else await receive()
 
-        await self._app(scope, again, send)
+        await app(scope, again, send)
+
+    return limited
 
 
-class Gate:
+def gate(app: ASGIApp, at_work: int, waiting: int) -> ASGIApp:
     """Allows `at_work` concurrent requests and queues up to `waiting` more in order of arrival. Any further requests,
     and requests that wait too long, are rejected with 503. A request's slot is released when its response begins, so
     that slow clients do not block others."""
+    slots = asyncio.Semaphore(at_work)
+    queued = 0
 
-    def __init__(self, app: ASGIApp, at_work: int, waiting: int) -> None:
-        self._app = app
-        self._most_waiting = waiting
-        self._turns = asyncio.Semaphore(at_work)
-        self._waiting = 0
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not await self._turn():
-            words = "the server is busy; try again in a moment"
-            await refuse(scope, receive, send, 503, "busy", words, {"retry-after": "1"})
-            return
-        has_turn = True
-
-        def done() -> None:
-            nonlocal has_turn
-            if has_turn:
-                has_turn = False
-                self._turns.release()
-
-        async def answer(message: Message) -> None:
-            done()
-            await send(message)
-
-        try:
-            await self._app(scope, receive, answer)
-        finally:
-            done()
-
-    async def _turn(self) -> bool:
-        if not self._turns.locked():
-            return await self._turns.acquire()
-        if self._waiting >= self._most_waiting:
+    async def acquire() -> bool:
+        nonlocal queued
+        if slots.locked() and queued >= waiting:
             return False
-        self._waiting += 1
+        queued += 1
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                return await self._turns.acquire()
+                return await slots.acquire()
         except TimeoutError:
             return False
         finally:
-            self._waiting -= 1
+            queued -= 1
+
+    async def gated(scope: Scope, receive: Receive, send: Send) -> None:
+        if not await acquire():
+            words = "the server is busy; try again in a moment"
+            await refuse(scope, receive, send, 503, "busy", words, {"retry-after": "1"})
+            return
+        with ExitStack() as slot:
+            slot.callback(slots.release)
+
+            async def answer(message: Message) -> None:
+                slot.close()
+                await send(message)
+
+            await app(scope, receive, answer)
+
+    return gated
 
 
 async def refuse(

@@ -13,17 +13,20 @@ import hashlib
 import json
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import jwt
+from cachetools import LRUCache
 from mcp.server.auth.provider import AccessToken
+from starlette.types import Scope
 
 from xkg.config import OAuthSettings
-from xkg.errors import ConfigError
+from xkg.errors import ConfigError, XkgError
+from xkg.serve.graphs import GRAPH_SCOPE, may_read
+from xkg.serve.http.tokens import PREFIX, Tokens
 
 log = logging.getLogger(__name__)
 
@@ -63,9 +66,12 @@ class Issuer:
     def __init__(self, issuer: str, audience: str, jwks: str | None = None, types: Sequence[str] = ("at+jwt",)) -> None:
         self.issuer = issuer
         self._audience = audience
+        self._jwks = jwks
         self._types = frozenset(map(_plain_type, types))
-        self._keys = _Keys(issuer, lambda: _fetched(issuer, jwks))
-        self._good: OrderedDict[bytes, float] = OrderedDict()
+        self._keys: Mapping[str, jwt.PyJWK] = {}
+        self._since = self._tried = -VALID_SECONDS
+        self._fetching: asyncio.Task[None] | None = None
+        self._good: LRUCache[bytes, float] = LRUCache(MOST_CACHED_TOKENS)
 
     async def verify(self, token: str) -> AccessToken | None:
         """Returns the caller identified by the token, or None if the token is invalid. Logs errors by the issuer and
@@ -74,7 +80,7 @@ class Issuer:
             return None
         try:
             kid = jwt.get_unverified_header(token).get("kid")
-            key = await self._keys.get(kid) if isinstance(kid, str) else None
+            key = await self._key(kid) if isinstance(kid, str) else None
             if key is None:
                 return None
             whole = jwt.decode_complete(
@@ -97,8 +103,6 @@ class Issuer:
             log.warning("rejected a token from %s: %s", self.issuer, problem)
             return None
         self._good[_digest(token)] = claims["exp"]
-        if len(self._good) > MOST_CACHED_TOKENS:
-            self._good.popitem(last=False)
         return _access(name, claims)
 
     def _problem(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str | None:
@@ -119,42 +123,28 @@ class Issuer:
         """Whether the token has been valid before and has not expired since."""
         return self._good.get(_digest(token), 0.0) > time.time()
 
-
-class _Keys:
-    """The issuer's keys by id."""
-
-    def __init__(self, issuer: str, fetch: Callable[[], Awaitable[Mapping[str, jwt.PyJWK]]]) -> None:
-        self._issuer = issuer
-        self._fetch = fetch
-        self._keys: Mapping[str, jwt.PyJWK] = {}
-        self._since = self._tried = -VALID_SECONDS
-        self._fetching: asyncio.Task[None] | None = None
-
-    async def get(self, kid: str) -> jwt.PyJWK | None:
-        """Returns the key, or None if the key does not exist or could not be fetched in time."""
-        age = time.monotonic() - self._since
+    async def _key(self, kid: str) -> jwt.PyJWK | None:
+        """Returns the issuer's key, or None if the key does not exist or could not be fetched in time. Starts a fetch
+        if necessary, unless a fetch is running or was started recently."""
+        now = time.monotonic()
+        age = now - self._since
         if age >= VALID_SECONDS:
             self._keys = {}
-        if kid not in self._keys or age >= FRESH_SECONDS:
-            self._refresh()
+        due = (kid not in self._keys or age >= FRESH_SECONDS) and now - self._tried >= PAUSE_SECONDS
+        if due and self._fetching is None:
+            self._tried = now
+            self._fetching = asyncio.create_task(self._fetch())
         if kid not in self._keys and self._fetching is not None:
             await asyncio.wait([self._fetching], timeout=FETCH_SECONDS)
         return self._keys.get(kid)
 
-    def _refresh(self) -> None:
-        """Starts a fetch, unless a fetch is running or was started recently."""
-        now = time.monotonic()
-        if self._fetching is None and now - self._tried >= PAUSE_SECONDS:
-            self._tried = now
-            self._fetching = asyncio.create_task(self._renew())
-
-    async def _renew(self) -> None:
+    async def _fetch(self) -> None:
         try:
             async with asyncio.timeout(FETCH_SECONDS):
-                self._keys = await self._fetch()
+                self._keys = await _fetched(self.issuer, self._jwks)
             self._since = time.monotonic()
         except _UNUSABLE as error:
-            log.error("cannot fetch the keys from %s (%s)", self._issuer, type(error).__name__)
+            log.error("cannot fetch the keys from %s (%s)", self.issuer, type(error).__name__)
         except ConfigError as error:
             log.error(str(error))
         finally:
@@ -247,3 +237,62 @@ def _access(name: str, claims: Mapping[str, Any]) -> AccessToken:
         subject=claims.get("sub"),
         claims={"iss": claims["iss"], "exp": claims["exp"]},
     )
+
+
+log = logging.getLogger(__name__)
+
+
+class Access:
+    """A `TokenVerifier` for the SDK, which rejects any token that it cannot check."""
+
+    def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
+        """`closed` means that callers need a token even if none has been created. `graphs` are the served graphs.
+        Tokens that cover none of these graphs are rejected."""
+        self._graphs = graphs
+        self._tokens = tokens
+        self._issuer = issuer
+        self._closed = closed or issuer is not None
+
+    def required(self) -> bool:
+        """Whether callers need a token. Always true once a token has been created, even if all tokens have been
+        revoked."""
+        if not self._closed:
+            try:
+                self._closed = bool(self._tokens.all())
+            except XkgError:
+                return True
+        return self._closed
+
+    def is_cheap(self, token: str) -> bool:
+        """Whether a token is cheap enough to check without a rate limit. This is the case if the token has our prefix
+        or has been valid before."""
+        return token.startswith(PREFIX) or (self._issuer is not None and self._issuer.has_seen(token))
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        found = await self._found(token)
+        return found if found is not None and self.reads(found) else None
+
+    def reads(self, found: AccessToken) -> bool:
+        """Whether a token or session may read one of the served graphs."""
+        return may_read(found.scopes, self._graphs)
+
+    async def _found(self, token: str) -> AccessToken | None:
+        if not token.startswith(PREFIX):
+            return None if self._issuer is None else await self._issuer.verify(token)
+        try:
+            known = self._tokens.find(token)
+        except XkgError as error:
+            log.error(str(error))
+            return None
+        if known is None:
+            return None
+        # The secret is not passed on.
+        named = [f"{GRAPH_SCOPE}{graph}" for graph in known.graphs]
+        return AccessToken(token="", client_id=known.name, scopes=[*known.scopes, *named])
+
+
+def bearer(scope: Scope) -> str:
+    """Returns the request's bearer token, or '' if there is none."""
+    header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    kind, _, token = header.decode("latin-1").partition(" ")
+    return token if kind.lower() == "bearer" else ""

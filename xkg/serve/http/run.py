@@ -15,6 +15,7 @@ from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from xkg.config import Settings
@@ -38,11 +39,8 @@ SHUTDOWN_SECONDS = 10
 SPARE_FILES = 256
 """Number of file descriptors reserved for the graph and its indexes."""
 
-LAST_SECONDS = 2.0
-"""How long after `SHUTDOWN_SECONDS` a running call is aborted."""
-
-CLOSING_SECONDS = 60.0
-"""How long the server may take to close if no call is running. Closing indexes and models can be slow on a busy
+CLOSING_SECONDS = 20.0
+"""How long the server may take to close after `SHUTDOWN_SECONDS`. Closing indexes and models can be slow on a busy
 machine."""
 
 
@@ -132,7 +130,7 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
     return uvicorn.Config(
         make,
         factory=True,
-        http="xkg.serve.http.connections:Connection",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,
@@ -162,49 +160,29 @@ def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: 
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
     share_one_heap()
-    return _Process(make_app(settings, host, url), logs.start())
+    app, stop_tracing = make_app(settings, host, url), logs.start()
 
-
-class _Process:
-    """Kills the process if an uncancellable call is still running after the app has shut down."""
-
-    def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
-        self._app = app
-        self._stop_tracing = stop_tracing
-        self._calls = 0
-        self._cancelled = False
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self._app(scope, self._ending(receive), send)
-            self._stop_tracing()
-            return
-        self._calls += 1
-        try:
-            await self._app(scope, receive, send)
-        except asyncio.CancelledError:
-            self._cancelled = True  # the call's thread may still be running
-            raise
-        finally:
-            self._calls -= 1
-
-    def _ending(self, receive: Receive) -> Receive:
-        async def receive_and_watch() -> Message:
+    async def process(scope: Scope, receive: Receive, send: Send) -> None:
+        async def watched() -> Message:
             message = await receive()
             if message["type"] == "lifespan.shutdown":
-                threading.Thread(target=self._end_in_time, name="end", daemon=True).start()
+                threading.Thread(target=_end_in_time, name="end", daemon=True).start()
             return message
 
-        return receive_and_watch
+        if scope["type"] != "lifespan":
+            await app(scope, receive, send)
+            return
+        await app(scope, watched, send)
+        stop_tracing()
 
-    def _end_in_time(self) -> None:
-        time.sleep(LAST_SECONDS)
-        if self._calls or self._cancelled:
-            log.warning("a call in progress was aborted")
-        else:
-            time.sleep(CLOSING_SECONDS)
-            log.warning("the server did not close in time")
-        os._exit(0)
+    return process
+
+
+def _end_in_time() -> None:
+    """Ends the process even if a call that cannot be cancelled is still running."""
+    time.sleep(CLOSING_SECONDS)
+    log.warning("the server did not close in time")
+    os._exit(0)
 
 
 def _end_with(parent: Any) -> None:
@@ -215,3 +193,38 @@ def _end_with(parent: Any) -> None:
 def _end(server: uvicorn.Server, _number: int, _frame: Any) -> None:
     """Stops a server that receives a signal before uvicorn handles signals. uvicorn re-raises the signal afterwards."""
     server.should_exit = True
+
+
+class Connection(H11Protocol):
+    """uvicorn's HTTP/1.1 protocol with a timeout for request heads. Closes a connection if the head of a request has
+    not arrived within `timeout_keep_alive`. By default, uvicorn waits forever, so idle connections could use up all
+    slots."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._deadline is not None and self.cycle is not None and not self.cycle.response_complete:
+            self._deadline.cancel()
+
+    def on_response_complete(self) -> None:
+        self._await_request()  # runs before the next pipelined request begins
+        super().on_response_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._deadline is not None:
+            self._deadline.cancel()
+
+    def _await_request(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = self.loop.call_later(self.timeout_keep_alive, self._expire)
+
+    def _expire(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()

@@ -7,7 +7,6 @@ import hashlib
 import hmac
 import re
 import secrets
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -78,9 +77,6 @@ class Tokens:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = folder / "tokens.json"
-        self._turn = threading.Lock()
-        self._seen: tuple[int, ...] | None = None
-        self._tokens: tuple[Token, ...] = ()
 
     def create(
         self,
@@ -122,19 +118,16 @@ class Tokens:
 
     def all(self) -> tuple[Token, ...]:
         """Returns all tokens, including expired and revoked ones, oldest first."""
-        with self._turn:
-            try:
-                status = self._path.stat()
-            except FileNotFoundError:
-                self._seen, self._tokens = None, ()
-                return ()
-            except OSError as error:
-                raise StoreError(f"{self._path} cannot be read ({error.strerror}); correct its permissions") from error
-            version = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
-            if version != self._seen:
-                self._tokens = self._read()
-                self._seen = version
-            return self._tokens
+        try:
+            return _FILE.validate_json(self._path.read_bytes())
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise StoreError(f"{self._path} cannot be read ({error.strerror}); correct its permissions") from error
+        except ValidationError:
+            raise CorruptStoreError(
+                f"{self._path} is damaged, so all access is denied; remove the file and create new tokens"
+            ) from None
 
     def valid(self) -> tuple[Token, ...]:
         now = datetime.now(UTC)
@@ -148,16 +141,6 @@ class Tokens:
             if hmac.compare_digest(token.sha256, digest):
                 match = token
         return match
-
-    def _read(self) -> tuple[Token, ...]:
-        try:
-            return _FILE.validate_json(self._path.read_bytes())
-        except OSError as error:
-            raise StoreError(f"{self._path} cannot be read ({error.strerror}); correct its permissions") from error
-        except ValidationError:
-            raise CorruptStoreError(
-                f"{self._path} is damaged, so all access is denied; remove the file and create new tokens"
-            ) from None
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
         write_whole(self._path, _FILE.dump_json(tokens, indent=1), _OWNER_ONLY)

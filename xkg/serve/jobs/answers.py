@@ -2,9 +2,9 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from xkg.errors import InputError
 from xkg.files import read_regular
@@ -40,6 +40,8 @@ class StageDone(Value):
     """A finished stage, with its wall-clock time, a summary, and whether its output was reused from an earlier
     build."""
 
+    head: ClassVar[str] = "{name}: {summary}, {seconds:.1f} s"
+
     name: str
     seconds: float
     reused: bool
@@ -72,21 +74,20 @@ class FoundPaper(Printed):
     """A paper that is worth building, with its own repository. `origin` is `reference` if the target cites the paper,
     `search` if it was found in an index, or `model` if it was found by a model's web search."""
 
+    head: ClassVar[str] = "arxiv:{arxiv_id} {title}"
+
     title: str
     arxiv_id: str | None
     origin: str
     technique: str
     why: str
-    repositories: tuple[FoundRepository, ...]
-
-    @field_validator("repositories")
-    @classmethod
-    def _own(cls, found: tuple[FoundRepository, ...]) -> tuple[FoundRepository, ...]:
-        return found[:1]
+    repositories: Annotated[tuple[FoundRepository, ...], AfterValidator(lambda found: found[:1])]
 
 
 class LeftOutPaper(Printed):
     """A paper that is not worth building or cannot be built, with the reason."""
+
+    head: ClassVar[str] = "{title}: {dropped}"
 
     title: str
     dropped: str
@@ -98,13 +99,8 @@ class CuratedPapers(Printed):
 
     target: str
     papers: tuple[FoundPaper, ...]
-    dropped: tuple[LeftOutPaper, ...]
+    dropped: Annotated[tuple[LeftOutPaper, ...], AfterValidator(lambda dropped: dropped[:MOST_DROPPED])]
     notes: tuple[str, ...]
-
-    @field_validator("dropped")
-    @classmethod
-    def _first(cls, dropped: tuple[LeftOutPaper, ...]) -> tuple[LeftOutPaper, ...]:
-        return dropped[:MOST_DROPPED]
 
 
 class ImplementedMethod(Printed):
@@ -115,6 +111,8 @@ class ImplementedMethod(Printed):
     - `faults`: the reasons for class C
     - `doubts`: the reasons why class A or B is unproven
     - `patch`: all changes to the starter code, for `git apply`. A long patch is cut off at the end"""
+
+    head: ClassVar[str] = "run {run}: class {result}"
 
     run: str
     result: Literal["A", "B", "C", "D"]
@@ -142,6 +140,8 @@ class JobAnswer(Value):
     - `implementation`: set once an agent has finished
     - `error`: if the job failed, one line that says what to do"""
 
+    head: ClassVar[str] = "job {job}: {state}, {kind}: {paper}"
+
     job: int
     kind: Kind
     state: State
@@ -166,13 +166,15 @@ class JobsAnswer(Value):
     """Unfinished jobs, followed by finished jobs, newest first. Stages and results are omitted. `cut` describes
     everything that was omitted."""
 
+    nothing: ClassVar[tuple[str, str]] = ("jobs", "There are no jobs.")
+
     jobs: tuple[JobAnswer, ...]
     cut: str
 
 
 def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
-    stages, at, calls, dollars = [], "", 0, 0.0
-    priced = True
+    stages: list[StageDone] = []
+    at, calls, dollars = "", 0, 0.0
     for event in jobs.events(row):
         match event:
             case {"event": "stage"}:
@@ -185,9 +187,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
                 at = f"{event['stage']} {event['done']}/{event['total']}"
             case {"event": "step"}:
                 at = f"step {event['number']} {event['action']}"
-        calls = event["calls"]
-        priced = event["dollars"] is not None
-        dollars = event["dollars"] or 0.0
+        calls, dollars = event["calls"], event["dollars"]
     return JobAnswer(
         job=row.id,
         kind=row.kind,
@@ -201,7 +201,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
         stages=tuple(stages),
         at=at if row.state == "running" else "",
         calls=calls,
-        dollars=dollars if priced else None,
+        dollars=dollars,
         result=_read(BuiltPaper, row.result) if row.kind == "build" else None,
         curated=_read(CuratedPapers, row.result) if row.kind == "curate" else None,
         implementation=_implemented(row.result, jobs.graph) if row.kind == "implement" else None,
@@ -222,14 +222,8 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
 
 def _brief(answer: JobAnswer) -> JobAnswer:
     """Returns a job without stages and results, for a list."""
-    left_out = {
-        "stages": (),
-        "result": None,
-        "curated": None,
-        "implementation": None,
-        "error": answer.error[:BRIEF_ERROR],
-    }
-    return answer.model_copy(update=left_out)
+    results = dict.fromkeys(("result", "curated", "implementation"))
+    return answer.model_copy(update={**results, "stages": (), "error": answer.error[:BRIEF_ERROR]})
 
 
 def _implemented(result: str, graph: Path) -> ImplementedMethod | None:

@@ -9,6 +9,7 @@ jobs."""
 import contextlib
 import json
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -27,10 +28,11 @@ from xkg.llm.credentials import access
 from xkg.llm.endpoints import uses_server
 from xkg.llm.open_questions import OpenQuestion, OpenQuestions
 from xkg.llm.parse_answer import objection
+from xkg.llm.prices import models_of
+from xkg.llm.programs.known import PLAIN_VARIABLES, program_of
 from xkg.llm.prompt import Role
 from xkg.operating_system import KILL, signal_group, yield_processor
 from xkg.serve.jobs.authority import Action, Caller, may, require
-from xkg.serve.jobs.environment import job_environment
 from xkg.serve.jobs.table import JobTable, Kind, Row, State
 
 log = logging.getLogger(__name__)
@@ -99,6 +101,7 @@ class Jobs:
         self._waits = threading.BoundedSemaphore(max(1, settings.serve.http.concurrency // 2))
         self._turn = threading.Lock()
         self._closing = threading.Event()
+        self._requested = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
@@ -235,6 +238,7 @@ class Jobs:
         """Stops the running job, first gracefully and then forcibly. No more jobs are started. Waiting jobs remain in
         the table for the next server."""
         self._closing.set()
+        self._requested.set()
         with self._turn:
             thread = self._thread
         if thread is not None:
@@ -245,31 +249,21 @@ class Jobs:
             if self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
                 self._thread.start()
+        self._requested.set()
 
     def _work(self) -> None:
-        """Runs jobs one after another until no jobs are left. Logs errors and retries later."""
-        try:
-            while not self._closing.is_set():
-                try:
-                    self._work_off()
-                    return
-                except XkgError as error:
-                    log.error("jobs cannot be run, and will be retried: %s", error)
-                    self._closing.wait(_PAUSE_SECONDS)
-        finally:
-            with self._turn:
-                if self._thread is threading.current_thread():
-                    self._thread = None
-
-    def _work_off(self) -> None:
-        with self._only_server() as is_only:
-            while is_only and not self._closing.is_set():
-                with self._turn:
-                    row = self._table.next()
-                    if row is None:
-                        self._thread = None  # the next request starts a new thread
-                        return
-                self._attend(row)
+        """Runs jobs one after another, and waits for requests. Logs errors and retries later."""
+        while not self._closing.is_set():
+            self._requested.clear()
+            try:
+                with self._only_server() as is_only:
+                    while is_only and not self._closing.is_set() and (row := self._table.next()) is not None:
+                        self._attend(row)
+            except XkgError as error:
+                log.error("jobs cannot be run, and will be retried: %s", error)
+                self._closing.wait(_PAUSE_SECONDS)
+            else:
+                self._requested.wait()
 
     @contextmanager
     def _only_server(self) -> Iterator[bool]:
@@ -316,29 +310,27 @@ class Jobs:
         self._settle(row, state, why, build.code)
 
     def _started(self, row: Row) -> "_Build":
-        settings = self._settings
+        settings, excluded = self._settings, self._settings.serve.exclude
         if row.llm == CALLER:
             settings = settings.model_copy(update={"llm": LlmSettings(model=CALLER)})
         llm = settings.llm
-        command = [*self._command, f"--kg={self._settings.kg.absolute()}"]
         variables = dict(job_environment(settings))
-        excluded = self._settings.serve.exclude
-        if row.kind == "build":
-            command += ["build", f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
-            if excluded is not None:
-                command.append(f"--blacklist={excluded.absolute()}")
-        elif row.kind == "curate":
-            command += ["curate", row.paper, *([f"--blacklist={excluded.absolute()}"] if excluded is not None else [])]
-        else:
-            write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
-            command += ["implement", f"--task={self._task(row.id)}"]
-            if excluded is not None:  # the agent must see the same papers as clients
-                variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
-        command += ["--json", "--progress=json"]
-        if row.kind != "curate":
-            command += [f"--within={root}" for root in self._roots] or ["--within="]
+        blacklist = [] if excluded is None else [f"--blacklist={excluded.absolute()}"]
+        within = [f"--within={root}" for root in self._roots] or ["--within="]
+        match row.kind:
+            case "build":
+                repository = [f"--repo={row.repository}"] if row.repository else []
+                command = ["build", f"--paper={row.paper}", *repository, *blacklist, *within]
+            case "curate":
+                command = ["curate", row.paper, *blacklist]
+            case "implement":
+                write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
+                command = ["implement", f"--task={self._task(row.id)}", *within]
+                if excluded is not None:  # the agent must see the same papers as clients
+                    variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         # Pass the limits explicitly, because xkg.yaml may have changed since this server was started.
-        command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
+        command += ["--json", "--progress=json", f"--llm={llm.model}"]
+        command += [f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else []
         if llm.max_total_cost is not None:
             variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
         if row.llm == CALLER:
@@ -351,7 +343,7 @@ class Jobs:
             output.truncate(0)
             log.truncate(0)
             process = subprocess.Popen(
-                command,
+                [*self._command, f"--kg={settings.kg.absolute()}", *command],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
@@ -367,27 +359,17 @@ class Jobs:
     def _settle(self, row: Row, state: State | None, error: str, code: int | None = None) -> None:
         result = _read(self._output(row.id))
         outcome = _object(result)
-        if outcome is None:
-            result = ""
         errors = [line for line in _read(self._log(row.id)).splitlines() if line.startswith("xkg: ")]
         last_error = errors[-1].removeprefix("xkg: ") if errors else ""
         if state is None and outcome is not None:
-            if row.kind == "implement":
-                whole = outcome.get("result") in ("A", "B")
-                why = str(outcome.get("stopped") or "; ".join(map(str, outcome.get("faults") or ())))
-            elif row.kind == "curate":
-                notes = outcome.get("notes") or ()
-                whole, why = bool(outcome.get("papers") or not notes), "; ".join(map(str, notes))
-            else:
-                whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
-            state, error = (
-                ("done", "") if whole else ("partial", why or "parts of the job failed; start the job again to retry")
-            )
+            whole, why = _verdict(row.kind, outcome)
+            why = why or last_error or "parts of the job failed; start the job again to retry"
+            state, error = ("done", "") if whole else ("partial", why)
         elif state is None:
             signalled = f" (signal {-code}, perhaps out of memory)" if code is not None and code < 0 else ""
             ended = f"its process ended without an error message{signalled}; start the job again to continue"
             state, error = "failed", last_error or ended
-        for forgotten in self._table.ended(row.id, state, result, error):
+        for forgotten in self._table.ended(row.id, state, result if outcome is not None else "", error):
             for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):
                 path.unlink(missing_ok=True)
 
@@ -399,6 +381,18 @@ class Jobs:
 
     def _output(self, job: int) -> Path:
         return self._folder / f"{job}.json"
+
+
+def _verdict(kind: Kind, outcome: Mapping[str, Any]) -> tuple[bool, str]:
+    """Returns whether a job has done all of its work, and why not, if its output says so."""
+    notes = "; ".join(map(str, outcome.get("faults" if kind == "implement" else "notes") or ()))
+    match kind:
+        case "implement":
+            return outcome.get("result") in ("A", "B"), str(outcome.get("stopped") or notes)
+        case "curate":
+            return bool(outcome.get("papers") or not notes), notes
+        case "build":
+            return outcome.get("state") == "complete" and not outcome.get("stopped"), ""
 
 
 class _Build:
@@ -424,17 +418,13 @@ class _Build:
     def end(self, grace: float) -> None:
         """Sends SIGINT, SIGTERM and finally SIGKILL to the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
-            self._signal(number)
-            if self._ends_within(grace):
+            if self._ends_within(grace, number):
                 break
-        self._signal(KILL)
-        self._ends_within(grace)
+        self._ends_within(grace, KILL)
 
-    def _signal(self, number: int) -> None:
+    def _ends_within(self, grace: float, number: int) -> bool:
         if self._pid is not None:
             signal_group(self._pid, number)
-
-    def _ends_within(self, grace: float) -> bool:
         until = time.monotonic() + grace
         while self.runs():
             if time.monotonic() > until:
@@ -457,3 +447,33 @@ def _object(text: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+# UV_ and PIP_ variables configure the package index and its credentials.
+_PREFIXES = ("LC_", "XDG_", "XKG_", "UV_", "PIP_", "HF_", "PYTHON", "OMP_", "MKL_", "OPENBLAS_", "CUDA_", "NVIDIA_")
+_LLM = frozenset(("XKG_LLM_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
+_EMBEDDING = frozenset(("XKG_EMBEDDING_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
+_STORE = frozenset(("NEO4J_USERNAME", "NEO4J_PASSWORD"))
+
+
+def job_environment(settings: Settings) -> Mapping[str, str]:
+    """Returns the environment variables that a build with these settings needs."""
+    services = frozenset[str]()
+    services |= _LLM if settings.llm.model != "none" and uses_server(settings.llm) else frozenset()
+    services |= _EMBEDDING if settings.embedding.provider == "openai" else frozenset()
+    services |= _STORE if settings.store.url is not None else frozenset()
+    keys = _LLM | _EMBEDDING | _STORE
+
+    def needed(name: str) -> bool:
+        if name in keys:
+            return name in services
+        beginnings = (*_PREFIXES, *_programs(settings.llm))
+        return name in PLAIN_VARIABLES or (name.startswith(beginnings) and not name.startswith("XKG_SERVE__"))
+
+    return {name: value for name, value in os.environ.items() if needed(name.upper())}
+
+
+def _programs(settings: LlmSettings) -> tuple[str, ...]:
+    """Returns the prefixes of variables that agent programs inherit."""
+    known = filter(None, map(program_of, sorted(models_of(settings))))
+    return tuple(beginning for program, _ in known for beginning in program.inherits)

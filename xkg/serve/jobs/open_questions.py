@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from xkg.llm.open_questions import OpenQuestion
 from xkg.llm.programs.program import conversation
@@ -29,6 +29,8 @@ class JobQuestion(Value):
     """A question from a build. `instructions` say what to do, `prompt` contains the data and the question, and
     `answer_schema` is the answer's JSON schema. `prompt` omits data that the caller has already received. `given` is
     the time when the question was given to a caller, or empty if no caller has received the question yet."""
+
+    head: ClassVar[str] = "## question {question}: {stage}"
 
     question: str
     stage: str

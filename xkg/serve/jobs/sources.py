@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from xkg.errors import InputError
-from xkg.serve.allowed_folders import path_under_roots
+from xkg.serve.allowed_folders import path_under_roots, under_roots
 from xkg.text.address import address, same_server
 from xkg.text.arxiv_id import arxiv_id
 
@@ -27,13 +27,6 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
     known = arxiv_id(name)
     if known is not None:
         return f"https://arxiv.org/abs/{known}"
-    if "://" in name:
-        raise InputError(f"{name[:200]!a} is not an arXiv address; use an arXiv id, such as arxiv:1608.04471")
-    if not roots:
-        raise InputError(
-            f"{name[:200]!a} is not an arXiv id, and this server cannot open folders; use an id such as "
-            f"arxiv:1608.04471"
-        )
     try:
         return str(path_under_roots(name, roots))
     except InputError as error:
@@ -49,20 +42,16 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
     _refuse_odd(method)
     if _GRAPH_ID.fullmatch(method):
         return method
-    if not roots:
-        raise InputError(
-            f"{method[:200]!a} is neither text nor an id, and this server cannot open folders; give the method's text, "
-            f"or an id such as arxiv:1608.04471"
-        )
     path, mark, section = method.partition("#")
-    return f"{path_under_roots(path, roots)}{mark}{section}"
+    try:
+        return f"{path_under_roots(path, roots)}{mark}{section}"
+    except InputError as error:
+        raise InputError(f"{error}; or give the method's text, or an id such as arxiv:1608.04471") from error
 
 
 def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
     """Maps paths in the starter code to data folders under `roots`, with links resolved. Raises `InputError` if a
     folder is not allowed."""
-    if data and not roots:
-        raise InputError("this server cannot open folders, so data cannot be used; ask the operator to set serve.roots")
     for place in data.values():
         _refuse_odd(place)
     return {name: str(path_under_roots(place, roots)) for name, place in data.items()}
@@ -82,14 +71,10 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
     `hosts`, or a folder under `roots` with links resolved. Raises `InputError` if the repository is not allowed."""
     _refuse_odd(name)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
-        if not roots:
-            raise InputError(
-                f"{name[:200]!a} is not a URL, and this server cannot open folders; use https://HOST/OWNER/NAME"
-            )
-        folder = path_under_roots(name, roots)
-        if not folder.is_dir():
-            raise InputError(f"{name[:200]!a} is a file; use the folder of a repository")
-        return str(folder)
+        try:
+            return str(under_roots(name, roots))
+        except InputError as error:
+            raise InputError(f"{error}; or use https://HOST/OWNER/NAME") from error
     try:
         place = address(name)
         plain = place.scheme == "https" and not place.user and _REPOSITORY.fullmatch(place.path)

@@ -5,15 +5,13 @@ from mcp.server import MCPServer
 from xkg.serve.protocol.prompts import add_prompts
 from xkg.serve.protocol.resources import add_resources
 from xkg.serve.served import Served
-from xkg.serve.tools import cypher, locate, nodes, search
+from xkg.serve.tools import nodes, search
 
 
 def add_all(server: MCPServer, served: Served) -> None:
     """Registers the tools, resources and prompts. `locate` reads the list of roots on each call."""
-    search.add(server, served.service)
+    search.add(server, served.service, served.roots)
     nodes.add(server, served.service)
-    locate.add(server, served.service, served.roots)
-    cypher.add(server, served.service)
     if served.jobs is not None:
         from xkg.serve.tools import build
 

@@ -198,15 +198,13 @@ def _naming_graph(ask: Callable[..., str | list[UserMessage]]) -> Callable[..., 
 def _plan(planner: PlanAblations, paper: str, repository: str) -> str:
     """Returns the plan. If the repository cannot be read, for example because the folder is on the client's machine,
     the plan uses the lines stored in the graph."""
-    if not repository:
-        return _refusing(lambda: planner(paper, None))
-    try:
-        return planner(paper, Path(repository))
-    except InputError as error:
-        plan = _refusing(lambda: planner(paper, None))
-        return f"{plan}\n\nThe folder was not searched: {refusal(error)}"
-    except XkgError as error:
-        raise MCPError(code=INVALID_PARAMS, message=refusal(error)) from error
+    note = ""
+    if repository:
+        try:
+            return planner(paper, Path(repository))
+        except InputError as error:
+            note = f"\n\nThe folder was not searched: {refusal(error)}"
+    return _refusing(lambda: planner(paper, None)) + note
 
 
 def _refusing(ask: Callable[[], str]) -> str:

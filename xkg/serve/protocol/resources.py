@@ -1,6 +1,7 @@
 """MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema` and `xkg://answers`. All
 papers are listed."""
 
+import functools
 import json
 from collections.abc import Callable
 from contextlib import suppress
@@ -34,42 +35,32 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
     graphs = tuple(graphs_of(service))
 
-    def read(ask: Callable[[], Value], graph: str = graphs[0]) -> str:
+    def read(ask: Callable[[], Value], graph: str) -> str:
         try:
             with asking(graph, graphs[0]):
                 return as_json(ask())
         except XkgError as error:
             raise ResourceNotFoundError(refusal(error)) from error
 
-    def add_of(graph: str) -> None:
-        start, of = ("xkg://", "") if graph == graphs[0] else (f"xkg://{graph}/", f" of {graph}")
+    def node(ask: Callable[..., Value], graph: str) -> Callable[[str], str]:
+        return lambda id: read(lambda: ask(id, full=True), graph)
 
-        def resource(kind: str, title: str) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
-            address = f"{start}{kind}/{{id}}"
-            return server.resource(address, title=f"{title}{of}", mime_type="application/json", security=unchecked)
-
-        @resource("paper", "Paper")
-        def paper(id: str) -> str:
-            """A paper with all its fields. The id must be percent-encoded."""
-            return read(lambda: service.paper(id, full=True), graph)
-
-        @resource("technique", "Technique")
-        def technique(id: str) -> str:
-            """A technique with all its fields. The id must be percent-encoded."""
-            return read(lambda: service.technique(id, full=True), graph)
-
-        @resource("code", "Code")
-        def code(id: str) -> str:
-            """Code with its test and evidence. The id must be percent-encoded."""
-            return read(lambda: service.code(id, full=True), graph)
-
-        @server.resource(f"{start}schema", title=f"Graph schema{of}", mime_type="application/json")
-        def schema() -> str:
-            """The graph's tables and example queries."""
-            return read(service.schema, graph)
-
+    kinds: list[tuple[str, Callable[..., Value], str]] = [
+        ("paper", service.paper, "A paper with all its fields. The id must be percent-encoded."),
+        ("technique", service.technique, "A technique with all its fields. The id must be percent-encoded."),
+        ("code", service.code, "Code with its test and evidence. The id must be percent-encoded."),
+    ]
     for graph in graphs:
-        add_of(graph)
+        start, of = ("xkg://", "") if graph == graphs[0] else (f"xkg://{graph}/", f" of {graph}")
+        add = functools.partial(server.resource, mime_type="application/json")
+        for kind, ask, about in kinds:
+            title = f"{kind.capitalize()}{of}"
+            address = f"{start}{kind}/{{id}}"
+            add(address, name=kind, title=title, description=about, security=unchecked)(node(ask, graph))
+        about = "The graph's tables and example queries."
+        add(f"{start}schema", name="schema", title=f"Graph schema{of}", description=about)(
+            functools.partial(read, service.schema, graph)
+        )
 
     @server.resource("xkg://answers", title="Fields of answers", mime_type="application/json")
     def answers() -> str:

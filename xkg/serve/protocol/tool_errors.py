@@ -1,24 +1,21 @@
 """An MCP server whose error messages have one line and say what to do."""
 
 import difflib
-import inspect
-from collections.abc import Callable, Mapping
-from importlib.metadata import PackageNotFoundError, metadata
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import anyio
 from mcp.server import CacheHint, MCPServer
+from mcp.server.context import ServerMiddleware
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp.server.mcpserver.prompts import Prompt
-from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, Icon, InputRequiredResult
+from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
 from mcp_types.methods import CacheableMethod
 from pydantic import ValidationError
 
 from xkg.serve.answers.quoting import LONGEST_ERROR, one_line, refusal
-from xkg.serve.protocol.progress import reporting
 from xkg.serve.protocol.published_schemas import published
 from xkg.version import __version__
 
@@ -36,24 +33,6 @@ FRESH: Mapping[CacheableMethod, CacheHint] = {
 but its papers may."""
 
 
-def _website() -> str | None:
-    """Returns the homepage from the package's metadata, if any."""
-    try:
-        urls = metadata("xkg").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return None
-    return dict(url.split(", ", 1) for url in urls).get("Homepage")
-
-
-def _icons() -> list[Icon] | None:
-    """Returns the web pages' icon, or None if the package has no homepage. The icon is a URL rather than data, because
-    every answer repeats the icon."""
-    home = _website()
-    if home is None:
-        return None
-    return [Icon(src=f"{home}/raw/HEAD/xkg/web/static/icon.svg", mime_type="image/svg+xml", sizes=["any"])]
-
-
 class PlainErrors(MCPServer[Any]):
     """The SDK's server with our own name and error messages. Unknown arguments are errors."""
 
@@ -61,17 +40,12 @@ class PlainErrors(MCPServer[Any]):
         super().__init__(
             "xkg",
             title="xkg: executable knowledge graphs of papers",
-            website_url=_website(),
-            icons=_icons(),
             version=__version__,
             log_level="WARNING",
             cache_hints=FRESH,
             **options,
         )
         self.middleware.append(reporting())
-        self._accepted: dict[str, tuple[str, ...]] = {}
-        self._required: dict[str, tuple[str, ...]] = {}
-        self._lists: dict[str, list[str]] = {}
         self._listed: list[ListedTool] = []
 
     async def run_stdio_async(self) -> None:
@@ -80,13 +54,6 @@ class PlainErrors(MCPServer[Any]):
         async with checked_stdio() as (read, write):
             await self._lowlevel_server.run(read, write, self._lowlevel_server.create_initialization_options())
 
-    def add_tool(self, fn: Callable[..., Any], *args: Any, **options: Any) -> None:
-        super().add_tool(fn, *args, **options)
-        name = options.get("name") or fn.__name__
-        taken = inspect.signature(fn).parameters
-        self._accepted[f"tool {name}"] = tuple(taken)
-        self._lists[name] = [argument for argument in taken if _takes_list(self._tool_manager.get_tool(name), argument)]
-
     async def list_tools(self) -> list[ListedTool]:
         """Returns the tools with short schemas (`published`). Cached until the set of tools changes."""
         whole = await super().list_tools()
@@ -94,19 +61,12 @@ class PlainErrors(MCPServer[Any]):
             self._listed = published(whole)
         return self._listed
 
-    def add_prompt(self, prompt: Prompt) -> None:
-        super().add_prompt(prompt)
-        takes = prompt.arguments or []
-        self._accepted[f"prompt {prompt.name}"] = tuple(argument.name for argument in takes)
-        self._required[prompt.name] = tuple(argument.name for argument in takes if argument.required)
-
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
         """Returns the prompt. Raises `MCPError` with a one-line message if the prompt is unknown, or if an argument is
         missing, invalid or unknown."""
-        given = arguments or {}
-        if (wrong := self._no_prompt(name, given) or self._unknown("prompt", name, given)) is not None:
+        if (wrong := self._wrong_prompt(name, arguments or {})) is not None:
             raise MCPError(code=INVALID_PARAMS, message=wrong)
         try:
             return await super().get_prompt(name, arguments, context)
@@ -115,20 +75,30 @@ class PlainErrors(MCPServer[Any]):
                 raise
             raise MCPError(code=INVALID_PARAMS, message=_argument(name, invalid)) from invalid
 
+    def _wrong_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """Returns the error for an unknown prompt, or a missing or unknown argument. Otherwise returns None."""
+        if (prompt := self._prompt_manager.get_prompt(name)) is None:
+            names = [each.name for each in self._prompt_manager.list_prompts()]
+            return f"there is no prompt {name[:80]!a}; available prompts: {', '.join(names) or 'none'}"
+        takes = prompt.arguments or []
+        missing = next((each.name for each in takes if each.required and each.name not in arguments), None)
+        if missing is not None:
+            return f"{name}: {missing}: Field required"
+        return _unknown(name, [each.name for each in takes], arguments)
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Calls the tool. Raises `ToolError` with a one-line message about the first invalid argument, or with the
-        tool's own error. Because some frameworks and models send them, nulls are accepted for omitted arguments, and
-        strings instead of lists."""
-        arguments = {argument: value for argument, value in arguments.items() if value is not None}
-        arguments = self._named(name, arguments)
-        lists = self._lists.get(name, ())
-        arguments |= {argument: [arguments[argument]] for argument in lists if _is_one(arguments.get(argument))}
-        if (wrong := self._unknown("tool", name, arguments)) is not None:
-            raise ToolError(wrong)
+        tool's own error. Nulls are accepted for omitted arguments, because some frameworks send them."""
+        given = {argument: value for argument, value in arguments.items() if value is not None}
+        if (tool := self._tool_manager.get_tool(name)) is not None:
+            accepted = list(tool.parameters["properties"])
+            given = _named(accepted, given)
+            if (wrong := _unknown(name, accepted, given)) is not None:
+                raise ToolError(wrong)
         try:
-            return await super().call_tool(name, arguments, context)
+            return await super().call_tool(name, given, context)
         except UnexpectedToolError as error:
             raise UnexpectedToolError(f"{name} failed because of a server error; see the server's log") from error
         except ToolError as error:
@@ -140,42 +110,24 @@ class PlainErrors(MCPServer[Any]):
                 case _:
                     raise ToolError(refusal(error)) from None
 
-    def _named(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Renames an id argument if the caller used a different tool's name for it."""
-        taken = [argument for argument in self._accepted.get(f"tool {tool}", ()) if argument in _ID_NAMES]
-        given = [argument for argument in arguments if argument in _ID_NAMES]
-        if len(taken) != 1 or len(given) != 1:
-            return arguments
-        return {taken[0] if argument in given else argument: value for argument, value in arguments.items()}
 
-    def _no_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Returns the error for an unknown prompt or a missing argument, or None."""
-        if name not in self._required:
-            return f"there is no prompt {name[:80]!a}; available prompts: {', '.join(self._required) or 'none'}"
-        missing = next((argument for argument in self._required[name] if argument not in arguments), None)
-        return None if missing is None else f"{name}: {missing}: Field required"
-
-    def _unknown(self, kind: str, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Returns the error for the first argument that a tool or prompt does not accept, or None."""
-        accepted = self._accepted.get(f"{kind} {name}")
-        unknown = next((argument for argument in arguments if accepted is not None and argument not in accepted), None)
-        if unknown is None or accepted is None:
-            return None
-        near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
-        instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted) or 'none'}"
-        return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
+def _named(accepted: Sequence[str], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Renames an id argument if the caller used a different tool's name for it."""
+    taken = [argument for argument in accepted if argument in _ID_NAMES]
+    given = [argument for argument in arguments if argument in _ID_NAMES]
+    if len(taken) != 1 or len(given) != 1:
+        return arguments
+    return {taken[0] if argument in given else argument: value for argument, value in arguments.items()}
 
 
-def _takes_list(tool: Tool | None, argument: str) -> bool:
-    """Whether an argument's schema accepts lists but not strings."""
-    schema: Mapping[str, Any] = tool.parameters["properties"].get(argument, {}) if tool is not None else {}
-    types = {each.get("type") for each in schema.get("anyOf", [schema])}
-    return "array" in types and "string" not in types
-
-
-def _is_one(value: Any) -> bool:
-    """Whether the value is a single string. JSON lists are excluded, because the SDK parses them."""
-    return isinstance(value, str) and not value.lstrip().startswith("[")
+def _unknown(name: str, accepted: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
+    """Returns the error for the first argument that a tool or prompt does not accept, or None."""
+    unknown = next((argument for argument in arguments if argument not in accepted), None)
+    if unknown is None:
+        return None
+    near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
+    instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted) or 'none'}"
+    return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
 
 
 def _invalid(error: BaseException) -> ValidationError | None:
@@ -190,3 +142,40 @@ def _argument(tool: str, wrong: ValidationError) -> str:
     problem: Mapping[str, Any] = wrong.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in problem["loc"]) or "arguments"
     return f"{tool}: {place}: {one_line(str(problem['msg']))[:LONGEST_ERROR]}"
+
+
+EVERY_SECONDS = 2.0
+
+
+def reporting() -> ServerMiddleware[Any]:
+    """Returns middleware that reports every two seconds how long a tool has been running, if the client sent a progress
+    token."""
+
+    async def middleware(ctx: Any, call_next: Any) -> Any:
+        if ctx.method != "tools/call" or "progress_token" not in (ctx.meta or {}):
+            return await call_next(ctx)
+        failure: Exception | None = None
+        async with anyio.create_task_group() as beside:
+            beside.start_soon(_report, ctx, str((ctx.params or {}).get("name")))
+            try:
+                result = await call_next(ctx)
+            except Exception as error:  # re-raised below, because the task group would wrap the error
+                failure = error
+            beside.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return result
+
+    return middleware
+
+
+async def _report(ctx: Any, name: str) -> None:
+    count = 0
+    while True:
+        await anyio.sleep(EVERY_SECONDS)
+        count += 1
+        seconds = count * EVERY_SECONDS
+        try:
+            await ctx.session.report_progress(seconds, None, f"{name} has been running for {seconds:.0f} s")
+        except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return  # the client has disconnected

@@ -1,6 +1,6 @@
 """The answer for a script run."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
 from pydantic.json_schema import SkipJsonSchema
@@ -22,6 +22,8 @@ class RunFile(Value):
     - `written`: the content, if it is a text file
     - `content`: the file's bytes (base64 in JSON), only for commands and Python. Tools return text and pictures"""
 
+    head: ClassVar[str] = "File {name}: {media_type}, {size:,} bytes"
+
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     name: str
@@ -40,6 +42,9 @@ class RunAnswer(Quoting):
     - `files`: the files that the script created, pictures first
     - `left_out`: files that are not returned, with the reasons
     - `packages`: the packages in the environment"""
+
+    head: ClassVar[str] = "Script on {name}: {ended}  [{seconds:.1f} s, {peak_memory_mb:.0f} MB]"
+    nothing: ClassVar[tuple[str, str]] = ("output", "It printed nothing.")
 
     code: str
     name: str

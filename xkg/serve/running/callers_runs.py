@@ -48,8 +48,8 @@ class CallersRuns:
         self._runs = Runs(service, settings)
         self._table = JobTable(settings.kg / FOLDER)
         self._places = threading.BoundedSemaphore(self.bounds.at_once)
-        self._turn = threading.Condition()
-        self._callers: set[str] = set()
+        self._turn = threading.Lock()
+        self._callers: dict[str, threading.Lock] = {}
         self._installing: dict[str, _Installation] = {}
 
     def example(self, reference: str, caller: Caller) -> str:
@@ -108,12 +108,10 @@ class CallersRuns:
     @contextmanager
     def _only_one(self, caller: Caller) -> Iterator[None]:
         with self._turn:
-            if not self._turn.wait_for(lambda: caller.name not in self._callers, TURN_SECONDS):
-                raise InputError("another of your runs is in progress; try again when it has finished")
-            self._callers.add(caller.name)
+            own = self._callers.setdefault(caller.name, threading.Lock())
+        if not own.acquire(timeout=TURN_SECONDS):
+            raise InputError("another of your runs is in progress; try again when it has finished")
         try:
             yield
         finally:
-            with self._turn:
-                self._callers.discard(caller.name)
-                self._turn.notify_all()
+            own.release()

@@ -1,5 +1,6 @@
 """Groups search results. Techniques above or below each other in a hierarchy share a row, led by the best match."""
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -53,18 +54,28 @@ def grouped(
             merit[best] = max(merit[best], merit[technique])
     leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
-    rows = _Rows()
+    groups: list[Group] = []
+    of_papers: dict[str, list[Group]] = defaultdict(list)
+
+    def row_of(technique: str) -> Group | None:
+        return next((row for row in of_papers[paper_of(technique)] if _related(technique, row.lead)), None)
+
     # Techniques that are weaker than one of their parts come last, in case the stronger part is in a different row.
     for technique in [*first, *leads, *broad]:
-        if rows.of(technique) is None or (technique in own and not rows.named(technique)):
-            rows.open(technique)
+        own_row = technique in own and not any(same_name(technique, row.lead) for row in of_papers[paper_of(technique)])
+        if own_row or row_of(technique) is None:
+            groups.append(Group(technique))
+            of_papers[paper_of(technique)].append(groups[-1])
+    led = {row.lead for row in groups}
     for technique in [*first, *ranked]:
-        if rows.led(technique):
-            continue
-        group = rows.of(technique)
-        if group is not None and technique not in group.relatives:
-            group.relatives.append(technique)
-    return rows.groups
+        row = None if technique in led else row_of(technique)
+        if row is not None and technique not in row.relatives:
+            row.relatives.append(technique)
+    return groups
+
+
+def _related(technique: str, lead: str) -> bool:
+    return technique == lead or above(technique, lead) or above(lead, technique) or same_name(technique, lead)
 
 
 def strongest(strength: Mapping[str, float], most: int) -> list[str]:
@@ -90,38 +101,6 @@ def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
 def same_name(technique: str, other: str) -> bool:
     """Whether two techniques from the same paper have the same name."""
     return _name(technique) == _name(other)
-
-
-class _Rows:
-    """The rows so far. A technique belongs to the first row to which it is related."""
-
-    def __init__(self) -> None:
-        self.groups: list[Group] = []
-        self._leads: dict[str, int] = {}
-        self._above: dict[str, int] = {}
-        self._names: dict[tuple[str, str], int] = {}
-
-    def open(self, technique: str) -> None:
-        number = len(self.groups)
-        self.groups.append(Group(technique))
-        self._leads[technique] = number
-        for ancestor in kin(technique)[1:]:
-            self._above.setdefault(ancestor, number)
-        self._names.setdefault(_name(technique), number)
-
-    def led(self, technique: str) -> bool:
-        return technique in self._leads
-
-    def named(self, technique: str) -> bool:
-        """Whether a row from the same paper has the same name as this technique."""
-        return _name(technique) in self._names
-
-    def of(self, technique: str) -> Group | None:
-        none = len(self.groups)
-        number = min(self._above.get(technique, none), self._names.get(_name(technique), none))
-        for ancestor in kin(technique):
-            number = min(number, self._leads.get(ancestor, none))
-        return self.groups[number] if number < none else None
 
 
 @lru_cache(_CACHED)

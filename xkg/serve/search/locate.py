@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xkg.embeddings.base import Embedder
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Location, Symbol, Technique, paper_of
-from xkg.serve.answers.lookup import place_of
+from xkg.serve.answers.lookup import lines_of, place_of
 from xkg.serve.answers.references import technique_id
 from xkg.serve.answers.types import LocateAnswer, LocatedPlace, Place, SearchAnswer
 from xkg.serve.search.calibration import FITS
@@ -210,16 +210,7 @@ def _weighed(place: LocatedPlace, likely: float) -> LocatedPlace:
 
 
 def _in(copy: "WorkingCopy", symbol: Symbol, focus: Sequence[LineRange]) -> Place:
-    return Place(
-        repository=str(copy.folder),
-        commit=copy.codebase.repository.commit,
-        path=symbol.path,
-        start_line=symbol.start_line,
-        end_line=symbol.end_line,
-        symbol=symbol.qualified_name or symbol.path,
-        score=None,
-        focus=tuple(focus),
-    )
+    return lines_of(symbol, str(copy.folder), copy.codebase.repository.commit, None, focus)
 
 
 def _located(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from cachetools import LRUCache
 
+from xkg.config import EmbeddingSettings
 from xkg.embeddings.base import Embedder, EncodedText, encode
 
 CACHED_TEXTS = 1024
@@ -31,3 +32,20 @@ class QueryEncoder:
                 known.update(zip(missing, encode(self._embedder(), missing), strict=True))
                 self._cache.update(known)
             return [known[text] for text in texts]
+
+
+class SharedModel:
+    """Returns the model when called. The first call loads the model. Thread-safe."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._turn = threading.Lock()
+        self._loaded: Embedder | None = None
+
+    def __call__(self) -> Embedder:
+        with self._turn:
+            if self._loaded is None:
+                from xkg.embeddings.factory import make_embedder
+
+                self._loaded = make_embedder(self._settings)
+            return self._loaded

@@ -32,6 +32,8 @@ class Pair(Value):
     """A technique from the given paper (`own`) and one from the related paper (`other`) that are the same concept or
     similar."""
 
+    head: ClassVar[str] = "{own_name} {own} and {other_name} {other}"
+
     own: str
     own_name: str
     other: str
@@ -42,6 +44,8 @@ class RelatedRow(Value):
     """A related paper. `score` (0 to 1) combines all kinds of relation. `cites` and `cited` say whether the given paper
     cites this paper or is cited by it. `alike` (0 to 1) is how similar the two papers' techniques are. `shared` are
     pairs of techniques that are the same concept, and `nearest` are pairs of similar techniques."""
+
+    head: ClassVar[str] = "{title}  [score {score:g}]\n{id}"
 
     id: str
     title: str
@@ -58,7 +62,7 @@ class RelatedAnswer(Listing):
     """Related papers, best first. `searched` describes what was searched, and `cut` says what was omitted and how to
     get the omitted papers."""
 
-    paged: ClassVar[str] = "rows"
+    nothing: ClassVar[tuple[str, str]] = ("rows", "There are no related papers.")
 
     paper: str
     rows: tuple[RelatedRow, ...]

@@ -15,7 +15,7 @@ from xkg.serve.running.answer import MOST_PICTURES, RunAnswer, without_middle
 from xkg.serve.running.callers_runs import CallersRuns
 from xkg.serve.running.runs import LONGEST_SCRIPT
 from xkg.serve.served import Served
-from xkg.serve.tools.tool_decorator import Detail, Id, registering
+from xkg.serve.tools.tool_decorator import Detail, Id, filled, registering
 
 _RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 _OUTPUT_SHARE = 2
@@ -29,10 +29,7 @@ def add(server: MCPServer, served: Served, runs: CallersRuns) -> None:
     @tool("Run code", annotations=_RUNS, waits=True)
     def run_code(
         id: Annotated[Id, Field(description="id of the code or its technique, or a name as in get_technique")],
-        script: Annotated[
-            str,
-            Field(min_length=1, max_length=LONGEST_SCRIPT, description="lines of Python that use the code"),
-        ],
+        script: Annotated[str, filled(LONGEST_SCRIPT, "lines of Python that use the code")],
         seconds: Annotated[float | None, Field(gt=0, description="time limit in seconds (default 30)")] = None,
         detail: Detail = "concise",
     ) -> RunAnswer:

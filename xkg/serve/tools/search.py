@@ -1,6 +1,8 @@
-"""Tools that find techniques and papers."""
+"""Tools that find techniques, papers and lines in repositories."""
 
+from collections.abc import Sequence
 from dataclasses import astuple
+from pathlib import Path
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -8,19 +10,19 @@ from pydantic import Field
 
 from xkg.llm.prices import tokens
 from xkg.model import Level
+from xkg.serve.allowed_folders import under_roots
 from xkg.serve.answers import budget
-from xkg.serve.answers.budget import TOKENS, fitted
-from xkg.serve.answers.concise import ShortIds, concise
+from xkg.serve.answers.budget import TOKENS, ShortIds, concise, fitted
 from xkg.serve.answers.paging import Page, on_page
-from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, SearchAnswer
+from xkg.serve.answers.types import MORE_ROWS, ImplementationsAnswer, LocateAnswer, SearchAnswer
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.related import RelatedAnswer
 from xkg.serve.service import Service
-from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
+from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, Strings, filled, registering
 
-Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title (empty: all)")]
+Papers = Annotated[Strings, Field(max_length=50, description="only these papers, by id or title (empty: all)")]
 WithCode = Annotated[bool, Field(description="only techniques with code")]
-Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to skip")]
+Exclude = Annotated[Strings, Field(max_length=500, description="ids of papers, techniques or code to skip")]
 
 ROW_TOKENS = 170
 """Minimum budget for a row with a short definition and long ids, so that all requested rows fit."""
@@ -29,22 +31,19 @@ PART_TOKENS = 100
 """Minimum budget for a part of a task, excluding its rows."""
 
 
-def add(server: MCPServer, service: Service) -> None:
+def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
     tool = registering(server, service)
 
     @tool("Search techniques", waits=True)
     def search_techniques(
-        query: Annotated[
-            str,
-            Field(min_length=1, max_length=4000, description="a name, a need in your own words, or code"),
-        ],
+        query: Annotated[str, filled(4000, "a name, a need in your own words, or code")],
         k: Annotated[int, Field(ge=1, le=50, description="maximum rows")] = 5,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
         first_year: Annotated[int | None, Field(description="only papers since this year")] = None,
         last_year: Annotated[int | None, Field(description="only papers up to this year")] = None,
         level: Annotated[Level | None, Field(description="only code at or above this level")] = None,
-        packages: Annotated[list[str], Field(max_length=20, description="only code that requires all of these")] = [],  # noqa: B006
+        packages: Annotated[Strings, Field(max_length=20, description="only code that requires all of these")] = [],  # noqa: B006
         language: Annotated[str | None, Field(max_length=100, description="only code in this language")] = None,
         attested_by: Annotated[str | None, Field(max_length=200, description="only code attested by this key")] = None,
         exclude: Exclude = [],  # noqa: B006
@@ -80,9 +79,7 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("Find implementations", waits=True)
     def find_implementations(
-        task: Annotated[
-            str, Field(min_length=1, max_length=20_000, description="what to implement, in your own words")
-        ],
+        task: Annotated[str, filled(20_000, "what to implement, in your own words")],
         k: Annotated[int, Field(ge=1, le=5, description="maximum rows per part")] = 1,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
@@ -106,7 +103,7 @@ def add(server: MCPServer, service: Service) -> None:
     def related_papers(
         paper: Annotated[Id, Field(description=PAPER)],
         k: Annotated[int, Field(ge=1, le=50, description="maximum rows")] = 10,
-        exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to exclude")] = [],  # noqa: B006
+        exclude: Annotated[Strings, Field(max_length=500, description="ids of papers to exclude")] = [],  # noqa: B006
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> RelatedAnswer:
@@ -115,6 +112,31 @@ def add(server: MCPServer, service: Service) -> None:
         techniques). `score` (0 to 1) combines these."""
         page = Page(cursor, "related_papers", paper, exclude)
         answer = service.related(paper, k + page.reached, exclude)
+        return on_page(answer, page, detail, service.short_ids)
+
+    @tool("Locate")
+    def locate(
+        technique: Annotated[
+            str, filled(4000, "a technique's id (short or full) or name, or what the code should do, in words")
+        ],
+        repository: Annotated[
+            str | None, filled(4000, "folder with a working copy, under your or the server's roots; default: the graph")
+        ] = None,
+        k: Annotated[int, Field(ge=1, le=50, description="maximum places")] = 10,
+        cursor: Cursor = None,
+        detail: Detail = "concise",
+    ) -> LocateAnswer:
+        """Finds the lines to edit or ablate for a technique (all places, best first): repository, commit, path,
+        start_line and end_line (1-based, inclusive), symbol, score, technique, source.
+
+        If `repository` is a folder, the answer reflects its current state, even if uncommitted, and `commit` is null.
+        `source` is `stored` (the graph's lines), `moved` (the same code on different lines) or `retrieved` (found by
+        searching the folder). If `repository` is omitted, lines belong to the answer's commit. Six in seven certain
+        places are right, half of the doubtful ones, and a third of the weak ones. A name with a sentence finds more
+        than a name alone."""
+        page = Page(cursor, "locate", technique, repository)
+        folder = None if repository is None else under_roots(repository, roots)
+        answer = service.locate(technique, folder, k + page.reached, roots=roots)
         return on_page(answer, page, detail, service.short_ids)
 
 

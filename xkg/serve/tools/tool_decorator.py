@@ -4,19 +4,20 @@ messages."""
 import base64
 import functools
 from collections.abc import Awaitable, Callable
-from typing import Annotated, ParamSpec, Protocol, TypeVar
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar
 
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent, ToolAnnotations
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from xkg.errors import XkgError
 from xkg.serve.answer_text import text_for_agents
-from xkg.serve.answers import budget, paging
+from xkg.serve.answers import budget
 from xkg.serve.answers.budget import LONGEST_ID
 from xkg.serve.answers.json import structured
+from xkg.serve.answers.paging import MOST_CHARACTERS
 from xkg.serve.answers.quoting import one_line, refusal
 from xkg.serve.graphs import graphs_of, with_graph
 from xkg.serve.running.answer import RunAnswer
@@ -33,12 +34,20 @@ Detail = Annotated[
 Cursor = Annotated[
     str | None,
     Field(
-        max_length=paging.MOST_CHARACTERS,
+        max_length=MOST_CHARACTERS,
         description="from the previous answer; keep the other arguments",
     ),
 ]
 PAPER = "id (arxiv:2006.10726), title or its beginning, or method name (tent)"
+Strings = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+"""Also accepts a single string, because some models send one."""
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
+
+
+def filled(most: int, description: str) -> Any:
+    """Describes a text argument that may not be empty."""
+    return Field(min_length=1, max_length=most, description=description)
+
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 """Hints for tools that only read the graph."""
@@ -47,10 +56,10 @@ READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_
 class Tool(Protocol):
     """Registers a function that takes the client's arguments and returns an answer. The docstring becomes the tool's
     description. `waits` means that the tool waits for something other than the graph. Calls of such a tool are
-    abandoned if the client disconnects or the server shuts down."""
+    abandoned if the client disconnects or the server shuts down. If `offered` is false, nothing is registered."""
 
     def __call__(
-        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+        self, title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, offered: bool = True
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
 
 
@@ -60,9 +69,11 @@ def registering(server: MCPServer, service: Service) -> Tool:
     graphs = tuple(graphs_of(service))
 
     def tool(
-        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False
+        title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, offered: bool = True
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
+            if not offered:
+                return ask
             titled = annotations.model_copy(update={"title": title})
             rendered = with_graph(_as_tool(ask), graphs)
             server.add_tool(

@@ -1,10 +1,16 @@
 """Finds code for a whole task by searching for each step and verifying the results. Each technique is listed only
 once."""
 
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
 
+from xkg.errors import XkgError
+from xkg.llm.client import AnswerType
+from xkg.llm.prompt import load_prompt
 from xkg.model import Code, paper_of
 from xkg.serve.answers.types import (
     Again,
@@ -15,18 +21,16 @@ from xkg.serve.answers.types import (
     SearchRow,
     short,
 )
+from xkg.serve.search.candidates import PART_WORDS, parts
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.search import Seek
 from xkg.serve.verification import verifier
 from xkg.serve.verification.model_questions import BUSY_SECONDS, Questions
-from xkg.serve.verification.task_steps import BY_STRUCTURE, MOST_STEPS, decompose
 from xkg.store.graph_store import Snapshot
+from xkg.text.unicode import one_line
 
 DEFINITION_CHARACTERS = 120
 TASK_CHARACTERS, HEADING_CHARACTERS = 2000, 100
-CODE_CHARACTERS = 20_000
-"""Maximum number of code characters in a full answer. With JSON escapes, this is about 6,000 of its 8,000 tokens."""
-
 WHOLE = "the task as a whole"
 WHOLE_ROWS = 5
 """Number of rows for the whole task. This is the same number as in search_techniques."""
@@ -76,17 +80,16 @@ def find_implementations(
     most = max(len(part.rows) for part in parts)
     question, candidates = _for_reader(opened, steps, answers, parts) if questions.unavailable else ("", "")
     rows = [row for place in range(most) for part in parts for row in part.rows[place : place + 1]]
-    implementations, missing = _fitting(rows, code) if full else ((), [])
     cut = [f"{left_out} more parts: ask for these parts separately"] if left_out > 0 else []
-    if missing:
-        cut.append(f"code of {', '.join(missing)}: get_code has it")
-    elif code and not full and rows:
+    if code and not full and rows:
         cut.append("code: get_code with a row's id, or detail='full'")
     return ImplementationsAnswer(
         task=short(task, HEADING_CHARACTERS),
         decomposed=decomposed,
         parts=parts,
-        implementations=implementations,
+        implementations=tuple(
+            _implementation(row, node) for row in rows if full and (node := code.get(row.code or ""))
+        ),
         verified=verified,
         question=question,
         candidates=candidates,
@@ -175,27 +178,80 @@ def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code
     return {view.code.id: view.code for view in snapshot.techniques(sorted(rows)) if view.code}
 
 
-def _fitting(rows: Iterable[SearchRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
-    """Returns the code that fits into the answer, and the ids of the omitted code."""
-    fitting: list[Implementation] = []
-    missing: list[str] = []
-    room = CODE_CHARACTERS
-    for row in rows:
-        node = code.get(row.code or "")
-        if node is None:
-            continue
-        if len(node.implementation) > room:
-            missing.append(node.id)
-            continue
-        room -= len(node.implementation)
-        fitting.append(
-            Implementation(
-                code=node.id,
-                name=row.name,
-                level=node.standing,
-                language=node.language,
-                packages=node.versions,
-                implementation=node.implementation,
-            )
-        )
-    return tuple(fitting), missing
+def _implementation(row: SearchRow, code: Code) -> Implementation:
+    return Implementation(
+        code=code.id,
+        name=row.name,
+        level=code.standing,
+        language=code.language,
+        packages=code.versions,
+        implementation=code.implementation,
+    )
+
+
+MOST_STEPS = 6
+BY_STRUCTURE = "by the text's own structure"
+_STEP_CHARACTERS = 600
+
+_PROMPT = Path(__file__).parent / "prompts" / "decompose.md"
+_ITEM = re.compile(r"^[ \t]*(?:[-*+\u2022]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+(?=\S)", re.M)
+_BLANK = re.compile(r"\n\s*\n")
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+(?=\S)|\n+")
+
+
+class Steps(AnswerType):
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """A task's steps (at least one). `by` describes how the steps were found. `by_model` says whether a model found the
+    steps."""
+
+    steps: list[str]
+    by: str
+    by_model: bool
+
+
+def decompose(questions: Questions, task: str) -> Decomposed:
+    """Splits a task into steps. Waits up to `serve.questions.wait_seconds` for the model."""
+    try:
+        question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
+        answered = questions.wait(question, time.monotonic() + questions.wait_seconds)
+    except XkgError as error:
+        return Decomposed(by_structure(task), f"{BY_STRUCTURE}, not by a model: {error}", False)
+    return Decomposed(list(map(one_line, answered.answer.steps)), f"by {answered.model}", True)
+
+
+def by_structure(task: str) -> list[str]:
+    """Splits a task into list items, if there are any, or else into sentences. A single long sentence is split into
+    clauses. Returns the task itself if the task has only one part. Very short sentences are joined to the previous
+    sentence."""
+    items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
+    if len(items) > 1:
+        return _distinct(items)
+    sentences: list[str] = []
+    for sentence in map(one_line, _SENTENCE.split(task)):
+        if sentences and len(sentence.split()) < PART_WORDS:
+            sentences[-1] = f"{sentences[-1]} {sentence}"
+        else:
+            sentences.append(sentence)
+    sentences = _distinct(sentences)
+    if len(sentences) > 1:
+        return sentences
+    return _distinct(parts(one_line(task))) or [one_line(task)]
+
+
+def _objection(answer: Steps) -> str | None:
+    steps = list(map(one_line, answer.steps))
+    if not 1 <= len(steps) <= MOST_STEPS:
+        return f"give 1 to {MOST_STEPS} steps"
+    if not all(steps) or len(set(steps)) < len(steps):
+        return "each step has text, and no two are equal"
+    if any(len(step) > _STEP_CHARACTERS for step in steps):
+        return f"a step has at most {_STEP_CHARACTERS} characters"
+    return None
+
+
+def _distinct(texts: list[str]) -> list[str]:
+    return list(dict.fromkeys(text for text in texts if text))

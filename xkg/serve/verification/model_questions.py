@@ -60,14 +60,12 @@ class Questions:
         self.wait_seconds, self.call_seconds = wait_seconds, settings.seconds
         self._settings = settings
         self._folder = folder
-        self._most_waiting = waiting
+        self._patient = threading.BoundedSemaphore(waiting)
         self._turn = threading.Lock()
         self._opening = threading.Lock()
         self._opened: LanguageModel | None = None
         self._last_call = threading.local()
-        self._under_way = 0
         self._threads: set[threading.Thread] = set()
-        self._waiting = 0
         self._closed = False
 
     @property
@@ -97,31 +95,19 @@ class Questions:
                 answer.set_result(Answered(stored, model_of(self._settings, prompt.role)))
                 return answer
             with self._turn:
-                if self._under_way >= MOST_OPEN:
+                if len(self._threads) >= MOST_OPEN:
                     raise ModelUnavailableError(f"{MOST_OPEN} questions are already open; try again later")
-                self._under_way += 1
-        except MissingKeyError:
-            answer.set_exception(ModelUnavailableError(_NO_KEY))
-            return answer
         except XkgError as error:
-            answer.set_exception(error)
+            answer.set_exception(ModelUnavailableError(_NO_KEY) if isinstance(error, MissingKeyError) else error)
             return answer
-
-        def ask() -> Answered[A]:
-            try:
-                asking = model.for_paper(f"serve {datetime.now(UTC).date()}")
-                return Answered(asking(prompt, kind, inputs, about=about, check=check), self._last_call.model)
-            finally:
-                with self._turn:
-                    self._under_way -= 1
 
         def work() -> None:
             try:
-                answered = ask()
+                asking = model.for_paper(f"serve {datetime.now(UTC).date()}")
+                given = asking(prompt, kind, inputs, about=about, check=check)
+                answer.set_result(Answered(given, self._last_call.model))
             except BaseException as error:  # re-raised by the waiting caller
                 answer.set_exception(error)
-            else:
-                answer.set_result(answered)
             finally:
                 with self._turn:
                     self._threads.discard(threading.current_thread())
@@ -132,17 +118,10 @@ class Questions:
             thread.start()
         return answer
 
-    @property
-    def waiting(self) -> int:
-        """Number of callers waiting for an answer."""
-        return self._waiting
-
     def wait(self, answer: "Future[T]", until: float) -> T:
         """Returns the future's result if it is available by `until` (`time.monotonic`). Otherwise, raises
         `ModelUnavailableError`. Also raises any `XkgError` from asking the question."""
-        with self._turn:
-            patient = self._waiting < self._most_waiting
-            self._waiting += 1
+        patient = self._patient.acquire(blocking=False)
         left = max(0.0, until - time.monotonic())
         try:
             return answer.result(left if patient else min(left, BUSY_SECONDS))
@@ -153,8 +132,8 @@ class Questions:
                 "the model keeps working in the background; repeat the request in a minute"
             ) from None
         finally:
-            with self._turn:
-                self._waiting -= 1
+            if patient:
+                self._patient.release()
 
     def close(self) -> None:
         """Aborts running questions, which raise `ModelUnavailableError`. No more questions can be asked."""

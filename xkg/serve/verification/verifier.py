@@ -169,7 +169,11 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
         if odd := [name for name in (*named_candidates, *verdict.best_first) if name not in known]:
             return f"there is no candidate {odd[0][:40]!r}: they are 1 to {len(numbers)}, and those with a letter"
         groups = list(dict.fromkeys(name.rstrip(LETTERS) for name in named_candidates))
-        if groups != sorted(groups, key=int) or set(required) - set(groups) or _repeated(named_candidates):
+        if (
+            groups != sorted(groups, key=int)
+            or set(required) - set(groups)
+            or len({*named_candidates}) < len(named_candidates)
+        ):
             return f"give a judgement for each of 1 to {len(required)}, in this order, then for others; none twice"
         retained = [judgement.candidate for judgement in verdict.judgements if judgement.keep]
         if sorted(retained) != sorted(verdict.best_first):
@@ -177,7 +181,3 @@ def _checking(candidates: Sequence[Candidate]) -> Callable[[Verdict], str | None
         return None
 
     return check
-
-
-def _repeated(names: Sequence[str]) -> bool:
-    return len(set(names)) < len(names)

@@ -4,6 +4,12 @@ The cookie is HttpOnly and SameSite=Lax, so that users stay signed in when they 
 changes data or costs money must come from one of our own pages. `is_own` checks this using the browser's headers."""
 
 import hashlib
+import json
+import secrets
+import sqlite3
+import time
+from contextlib import AbstractContextManager
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import anyio.to_thread
@@ -15,10 +21,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import XkgError
-from xkg.serve.http.access import Access
 from xkg.serve.http.limits import RateLimit, refuse, too_often
+from xkg.serve.http.oauth import Access, bearer
+from xkg.serve.http.tokens import PREFIX, Tokens
 from xkg.serve.jobs.authority import Caller, caller_of
-from xkg.web.access.sessions import Sessions
+from xkg.sqlite_files import opened, transaction
 
 NEEDED = "read"
 SIGN_IN = "/sign-in"
@@ -29,7 +36,7 @@ _ATTEMPTS = 60
 class Guard:
     """Checks the token or session cookie of a request, and handles signing in and out."""
 
-    def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
+    def __init__(self, settings: Settings, access: Access, sessions: "Sessions") -> None:
         self._access = access
         self._sessions = sessions
         # Cookies ignore ports, so graphs served on the same machine need different cookie names.
@@ -41,13 +48,12 @@ class Guard:
 
     def is_cheap(self, request: Request) -> bool:
         """Whether a request's credentials can be checked without a rate limit."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        return self._access.is_cheap(token) if kind.lower() == "bearer" else self.cookie in request.cookies
+        token = bearer(request.scope)
+        return self._access.is_cheap(token) if token else self.cookie in request.cookies
 
     async def caller(self, request: Request) -> AccessToken | None:
         """Returns the caller, or None if the caller may not see pages."""
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and token:
+        if token := bearer(request.scope):
             found = await self._access.verify_token(token)
         elif secret := request.cookies.get(self.cookie):
             try:
@@ -79,55 +85,48 @@ class Guard:
         return response
 
 
-class Guarded:
+def guarded_pages(app: ASGIApp, guard: Guard, per_minute: int) -> ASGIApp:
     """Protects an app with the guard and a per-caller rate limit. Browsers without a token are redirected to the
     sign-in page."""
 
-    def __init__(self, app: ASGIApp, guard: Guard, per_minute: int) -> None:
-        self._guard = guard
-        self._app = app
-        self._limited = RateLimit(self._known, per_minute)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._guard.required():
-            request = Request(scope)
-            if (wait := self._limited.wait(scope)) and not self._guard.is_cheap(request):
-                await too_often(scope, receive, send, wait)
-                return
-            if (found := await self._guard.caller(request)) is not None:
-                scope["user"] = AuthenticatedUser(found)
-        await self._limited(scope, receive, send)
-
-    async def _known(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._guard.required() and "user" not in scope:
+    async def known(scope: Scope, receive: Receive, send: Send) -> None:
+        if guard.required() and "user" not in scope:
             await _turned_away(Request(scope))(scope, receive, send)
         else:
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
+
+    limited = RateLimit(known, per_minute)
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if guard.required():
+            request = Request(scope)
+            if (wait := limited.wait(scope)) and not guard.is_cheap(request):
+                await too_often(scope, receive, send, wait)
+                return
+            if (found := await guard.caller(request)) is not None:
+                scope["user"] = AuthenticatedUser(found)
+        await limited(scope, receive, send)
+
+    return guarded
 
 
-class OwnPostsOnly:
+def own_posts_only(app: ASGIApp) -> ASGIApp:
     """Rejects POST requests that do not come from this server's own pages (cross-site request forgery), and limits each
     IP address's request rate."""
+    limited = RateLimit(app, _ATTEMPTS)
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = RateLimit(app, _ATTEMPTS)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] == "POST" and not is_own(Request(scope)):
-            await refuse(
-                scope,
-                receive,
-                send,
-                403,
-                "origin",
-                "forms from other sites are not accepted; use the form on this site",
-            )
-            return
-        await self._app(scope, receive, send)
+            words = "forms from other sites are not accepted; use the form on this site"
+            await refuse(scope, receive, send, 403, "origin", words)
+        else:
+            await limited(scope, receive, send)
+
+    return checked
 
 
 def page_caller(request: Request) -> Caller:
-    """Returns the caller for a request behind `Guarded`, identified by token or session."""
+    """Returns the caller for a request behind `guarded_pages`, identified by token or session."""
     user = request.scope.get("user")
     return caller_of(user.access_token if isinstance(user, AuthenticatedUser) else None)
 
@@ -155,3 +154,69 @@ def _turned_away(request: Request) -> Response:
     return Response(
         "sign in, or send a token in the header Authorization: Bearer …\n", 401, {"www-authenticate": "Bearer"}
     )
+
+
+LONGEST_SECONDS = 30 * 24 * 3600
+"""Maximum duration of a session. A session also ends when its token expires."""
+
+_SCHEMA = {
+    "sessions": """CREATE TABLE IF NOT EXISTS sessions (
+        digest BLOB PRIMARY KEY, client TEXT NOT NULL, scopes TEXT NOT NULL, token TEXT NOT NULL, expires REAL NOT NULL
+        )""",
+}
+
+
+class Sessions:
+    """The sessions for the graph in `folder`, shared by all processes that serve it.
+
+    Every method raises `StoreError` if the file cannot be used, so that no one is granted access by mistake.
+    Thread-safe."""
+
+    def __init__(self, folder: Path, tokens: Tokens) -> None:
+        self._path = folder / "sessions.sqlite"
+        self._tokens = tokens
+
+    def begin(self, token: str, access: AccessToken) -> tuple[str, int]:
+        """Starts a session for the holder of a valid token. Returns the session's secret and its lifetime in
+        seconds."""
+        now = time.time()
+        expires = now + LONGEST_SECONDS
+        if (ends := (access.claims or {}).get("exp")) is not None:
+            expires = min(expires, float(ends))
+        own = self._tokens.find(token) if token.startswith(PREFIX) else None
+        if own is not None and own.expires is not None:
+            expires = min(expires, own.expires.timestamp())
+        secret = secrets.token_urlsafe(32)
+        values = (_digest(secret), access.client_id, json.dumps(access.scopes), own.sha256 if own else "", expires)
+        with self._database() as db, transaction(db):
+            db.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
+            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?)", values)
+        return secret, max(0, int(expires - now))
+
+    def find(self, secret: str) -> AccessToken | None:
+        """Returns the session's holder, or None if the session has ended or its token has been revoked."""
+        if not self._path.exists():
+            return None
+        with self._database() as db:
+            row = db.execute(
+                "SELECT client, scopes, token FROM sessions WHERE digest = ? AND expires > ?",
+                (_digest(secret), time.time()),
+            ).fetchone()
+        if row is None:
+            return None
+        client, scopes, token = row
+        if token and not any(token == known.sha256 for known in self._tokens.valid()):
+            return None
+        return AccessToken(token="", client_id=client, scopes=json.loads(scopes))
+
+    def end(self, secret: str) -> None:
+        if self._path.exists():
+            with self._database() as db, transaction(db):
+                db.execute("DELETE FROM sessions WHERE digest = ?", (_digest(secret),))
+
+    def _database(self) -> AbstractContextManager[sqlite3.Connection]:
+        return opened(self._path, _SCHEMA, "remove it, and sign in again")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,5 +1,5 @@
 """The pages. Each module queries the graph and provides the values for one page's template.
 
-May import from all other modules in `xkg.web`, except `app.py`, `paper_file.py` and `report.py`. May not import from
+May import from all other modules in `xkg.web`, except `app.py` and `saved_pages.py`. May not import from
 the command line.
 """

@@ -106,7 +106,7 @@ def _page(site: Site, request: Request, form: Form, status: int = 200) -> Respon
         if bill is not None and by == "paper":
             titles = {row.name: papers.by_id[row.name].title for row in bill.rows if row.name in papers.by_id}
         newest = nlargest(NEWEST, (x for x in lines if x.built_at), key=lambda x: x.built_at or "")
-        causes = _causes(site, snapshot, [line.id for line in newest])
+        causes = _causes(snapshot, [line.id for line in newest])
     return site.render(
         request,
         "builds.html",
@@ -158,11 +158,11 @@ def _bill(site: Site, by: By) -> Costs | None:
         return None
 
 
-def _causes(site: Site, snapshot: Snapshot, papers: Sequence[str]) -> list[Cause]:
+def _causes(snapshot: Snapshot, papers: Sequence[str]) -> list[Cause]:
     counts: Counter[tuple[str, str]] = Counter()
     example: dict[tuple[str, str], str] = {}
     for paper in papers:
-        for code in site.bundle(snapshot, paper).code:
+        for code in snapshot.bundle(paper).code:
             last = code.evidence[-1] if code.evidence else None
             if last is None or not last.reason:
                 continue

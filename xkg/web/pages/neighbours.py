@@ -41,7 +41,7 @@ def show(site: Site, request: Request) -> Response:
             name, about, at = own.name, own.definition, href("technique", own.id)
             groups = _of_technique(snapshot, own.id, own.parent, view.paper_title, [c.id for c in view.children])
         else:
-            paper = site.bundle(snapshot, paper_id(snapshot, identity)).paper
+            paper = snapshot.bundle(paper_id(snapshot, identity)).paper
             name, about, at = paper.title or paper.id, paper.abstract, href("paper", paper.id)
             groups = _of_paper(site, snapshot, paper.id)
     return site.render(

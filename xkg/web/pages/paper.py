@@ -55,7 +55,7 @@ def show(site: Site, request: Request) -> Response:
             return site.render(request, "related.html", related=found.rows)
         number = integer(request, "page", 1) or 1
         ablations = site.service.ablations(snapshot)
-        values = paper_values(site.bundle(snapshot, identity), snapshot, ablations, number, ROWS)
+        values = paper_values(snapshot.bundle(identity), snapshot, ablations, number, ROWS)
         return site.render(request, "paper.html", costs=_costs(site, identity), **values)
 
 

@@ -1,6 +1,8 @@
 """The search page, which shows the same results as agents receive: scores, relatives and, if the results are verified,
 the model's reasons."""
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,7 +25,7 @@ def show(site: Site, request: Request) -> Response:
     # The model costs money, so links on other sites must not trigger model calls.
     verify = wants and (is_own(request) or "authorization" in request.headers)
     level = level_of(request)
-    fields = {
+    fields: dict[str, Any] = {
         "q": text,
         "level": level.value if level else "",
         "language": asked.get("language", "")[:40],
@@ -39,13 +41,13 @@ def show(site: Site, request: Request) -> Response:
     if text:
         try:
             chosen = Filters.of(
-                papers=_listed(asked.get("papers", "")),
-                years=(integer(request, "from"), integer(request, "to")),
+                papers=_listed(fields["papers"]),
+                years=(fields["from"], fields["to"]),
                 level=level,
-                packages=_listed(asked.get("packages", "")),
-                language=asked.get("language", "").strip()[:40] or None,
-                with_code=asked.get("with_code") == "1",
-                attested_by=asked.get("attested_by", "").strip()[:200] or None,
+                packages=_listed(fields["packages"]),
+                language=fields["language"].strip() or None,
+                with_code=fields["with_code"] == "1",
+                attested_by=fields["attested_by"].strip() or None,
             )
             answer = site.service.search(text, k, filters=chosen, verify=verify)
         except XkgError as problem:

@@ -1,29 +1,35 @@
 """A technique's page: passages in the paper, lines in the repository, and our code with its evidence."""
 
+import base64
 import difflib
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
 from xkg.build.code.codebase import Codebase
-from xkg.errors import UnknownIdError
+from xkg.errors import UnknownIdError, XkgError
 from xkg.model import Code, Evidence, Location, PaperBundle, Repository, Symbol, Technique, paper_of
+from xkg.serve.answers.quoting import visible
 from xkg.serve.answers.references import technique_id
+from xkg.serve.running.answer import RunAnswer
 from xkg.store.graph_store import Snapshot, TechniqueView
-from xkg.web.pages.trial import WITH_PICTURES, trial
+from xkg.web.access.guard import page_caller
 from xkg.web.paper_sources import PaperSources
-from xkg.web.rendering.measured import shown
-from xkg.web.rendering.source_lines import Line, highlighted, lines
-from xkg.web.site import Site
+from xkg.web.rendering.measured import diff_lines, shown
+from xkg.web.rendering.source_lines import Line, lines
+from xkg.web.site import SECURITY, Site
 
 PLACES = 3
 """Maximum number of places whose lines are shown. Any further places are only listed."""
 MOST_LINES = 400
 _CONTEXT = 2
 _LONGEST_DIFF = 3000
+
+WITH_PICTURES = SECURITY["content-security-policy"].replace("img-src 'self'", "img-src 'self' data:")
 
 
 class Place(NamedTuple):
@@ -41,13 +47,12 @@ class Place(NamedTuple):
 
 
 class Same(NamedTuple):
-    """A technique from another paper that represents the same concept. `open` means that it is undecided whether the
+    """A technique from another paper that represents the same concept. `how` is `open` if it is undecided whether the
     concepts are the same."""
 
     view: TechniqueView
     score: float
     how: str
-    open: bool
 
 
 def show(site: Site, request: Request) -> Response:
@@ -64,12 +69,12 @@ def run(site: Site, request: Request) -> Response:
 
 def _page(site: Site, request: Request, script: str | None = None) -> Response:
     with site.service.snapshot() as snapshot:
-        hidden = _hidden(site, snapshot, request.path_params["id"])
+        hidden = _hidden(snapshot, request.path_params["id"])
         if hidden is not None:
             return site.render(request, "hidden.html", technique=hidden[1], paper=hidden[0].paper)
         view = snapshot.technique(technique_id(snapshot, request.path_params["id"]))
         own = view.technique
-        bundle = site.bundle(snapshot, paper_of(own.id))
+        bundle = snapshot.bundle(paper_of(own.id))
         by_id = {t.id: t for t in bundle.techniques}
         same = _same(snapshot, own.id)
         against = request.query_params.get("against", "")
@@ -85,7 +90,7 @@ def _page(site: Site, request: Request, script: str | None = None) -> Response:
             other=other,
             difference=_difference(view.code, other.view.code) if other else (),
             measured=shown(site.service.ablations(snapshot).get(own.id, ())),
-            trial=trial(site, request, own.id, script) if view.code is not None else None,
+            trial=_trial(site, request, own.id, script) if view.code is not None else None,
             **columns(site.sources, bundle, own, view.code),
         )
 
@@ -184,10 +189,10 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
     for link in snapshot.links_of([technique]):
         other = link.second if link.first == technique else link.first
         try:
-            found.append(Same(snapshot.technique(other), link.score, link.how, link.how == "open"))
+            found.append(Same(snapshot.technique(other), link.score, link.how))
         except UnknownIdError:  # on a server with many writers, the technique may have been removed in the meantime
             continue
-    return sorted(found, key=lambda same: (same.open, -same.score, same.view.technique.id))
+    return sorted(found, key=lambda same: (same.how == "open", -same.score, same.view.technique.id))
 
 
 def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
@@ -197,19 +202,7 @@ def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
     before, after = own.implementation.splitlines(), other.implementation.splitlines()
     if max(len(before), len(after)) > _LONGEST_DIFF:
         return ()
-    found: list[Line] = []
-    removed, added = highlighted(own.implementation, own.language), highlighted(other.implementation, other.language)
-    groups = difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(_CONTEXT)
-    for number, group in enumerate(groups):
-        if number:
-            found.append(Line(None, highlighted("", "text")[0], "gap"))
-        for kind, i1, i2, j1, j2 in group:
-            if kind == "equal":
-                found += [Line(i + 1, removed[i]) for i in range(i1, min(i2, len(removed)))]
-                continue
-            found += [Line(i + 1, removed[i], "removed") for i in range(i1, min(i2, len(removed)))]
-            found += [Line(j + 1, added[j], "added") for j in range(j1, min(j2, len(added)))]
-    return found
+    return diff_lines(list(difflib.unified_diff(before, after, lineterm="", n=_CONTEXT))[2:])
 
 
 def _above(by_id: dict[str, Technique], technique: Technique) -> list[Technique]:
@@ -232,12 +225,50 @@ def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None
     return every[at - 1] if at else None, every[at + 1] if at + 1 < len(every) else None
 
 
-def _hidden(site: Site, snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique] | None:
+def _hidden(snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique] | None:
     if "#" not in reference:
         return None
     try:
-        bundle = site.bundle(snapshot, paper_of(reference))
+        bundle = snapshot.bundle(paper_of(reference))
     except UnknownIdError:
         return None
     found = next((t for t in bundle.techniques if t.id == reference and t.hidden is not None), None)
     return None if found is None else (bundle, found)
+
+
+class Trial(NamedTuple):
+    """The form and its result. `script` is the text in the form. If the caller may not run scripts or the code cannot
+    be run, `script` is None and `error` is the reason. `answer` is set after a run."""
+
+    script: Markup | None
+    error: str = ""
+    answer: RunAnswer | None = None
+    output: str = ""
+    pictures: Sequence[Markup] = ()
+
+
+def _trial(site: Site, request: Request, technique: str, script: str | None) -> Trial | None:
+    """Runs `script`, if given, and returns the form. Returns None if this server does not run scripts."""
+    if site.runs is None:
+        return None
+    caller = page_caller(request)
+    try:
+        if script is None:
+            return Trial(escape(site.runs.example(technique, caller)))
+        answer = site.runs.run(technique, script.replace("\r\n", "\n"), caller)
+    except XkgError as error:
+        return Trial(None if script is None else escape(script), str(error))
+    return Trial(
+        escape(script),
+        answer.error,
+        answer,
+        visible(answer.output),
+        [_image(file.name, file.media_type, file.content) for file in answer.pictures],
+    )
+
+
+def _image(name: str, media_type: str, content: bytes) -> Markup:
+    """Embeds a picture as an image. Browsers do not run scripts or load resources in images."""
+    return Markup(
+        '<figure class="picture"><img alt="{}" src="data:{};base64,{}"><figcaption>{}</figcaption></figure>'
+    ).format(name, media_type, base64.b64encode(content).decode(), name)

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,8 +16,6 @@ _MARGIN = 6.0
 _MOST_LINES = 400
 _LEAST = 0.01
 """Minimum range of a bar, so that noise is not exaggerated."""
-_FILE = re.compile(r"--- (?:a/)?([^\t\n]{1,400})")
-_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
 
 
 class Bar(NamedTuple):
@@ -35,15 +32,13 @@ class Bar(NamedTuple):
 
 class Shown(NamedTuple):
     """An ablation with its bar. `anchor` is the ablation's anchor on the technique's page. `diff` contains the lines of
-    the diff, and `cut` is the number of lines that are not shown. `files` lists the changed paths with the first and
-    last line at the commit."""
+    the diff, and `cut` is the number of lines that are not shown."""
 
     ablation: Ablation
     bar: Bar
     anchor: str
     diff: Sequence[Line]
     cut: int
-    files: Sequence[tuple[str, int, int]]
 
 
 def shown(ablations: Sequence[Ablation]) -> list[Shown]:
@@ -59,9 +54,8 @@ def shown(ablations: Sequence[Ablation]) -> list[Shown]:
                 ablation,
                 _bar(ablation, least, scale),
                 anchor(ablation),
-                _lines(lines[:_MOST_LINES]),
+                diff_lines(lines[:_MOST_LINES]),
                 max(0, len(lines) - _MOST_LINES),
-                _files(lines),
             )
         )
     return found
@@ -90,22 +84,11 @@ def _bar(ablation: Ablation, least: float, scale: float) -> Bar:
     )
 
 
-def _lines(diff: Sequence[str]) -> list[Line]:
+def diff_lines(diff: Sequence[str]) -> list[Line]:
+    """Renders the lines of a unified diff."""
     marks = {"+": "added", "-": "removed"}
     found = []
     for line in diff:
         is_head = line.startswith(("+++", "---", "@@", "diff ", "index "))
         found.append(Line(None, escape(line), "head" if is_head else marks.get(line[:1], "")))
-    return found
-
-
-def _files(diff: Sequence[str]) -> list[tuple[str, int, int]]:
-    found: list[tuple[str, int, int]] = []
-    path = ""
-    for line in diff:
-        if match := _FILE.match(line):
-            path = "" if match[1] == "/dev/null" else match[1]
-        elif path and (match := _HUNK.match(line)):
-            first = int(match[1])
-            found.append((path, first, first + max(1, int(match[2] or 1)) - 1))
     return found

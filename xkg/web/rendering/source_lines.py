@@ -20,7 +20,7 @@ BLANK_LINES = 12
 
 class Line(NamedTuple):
     """A line of code, with its number in the file and notes to show below it. `marks` are `focus`, `covered`,
-    `uncovered`, `survivor`, `added`, `removed` or `gap`."""
+    `uncovered`, `survivor`, `added`, `removed` or `head`."""
 
     number: int | None
     html: Markup
