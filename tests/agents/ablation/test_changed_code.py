@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.ablation.changed_code import changed_places
+from xkg.agents.ablation.mutation import changed_places
 
 BEFORE = """\
 import math

@@ -3,8 +3,7 @@
 import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
-from xkg.agents.ablation.checks import refusal
-from xkg.agents.ablation.mutation import MutationError, apply, changed_lines, joined, unified_diff
+from xkg.agents.ablation.mutation import MutationError, apply, changed_lines, joined, refusal, unified_diff
 
 SOURCE = "import math\n\nRATE = 0.5\n\n\ndef loss(a, b):\n    return a + RATE * b\n"
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from xkg.agents.ablation.candidates import COMMAND, Candidate, Component, Place, Space
-from xkg.agents.ablation.checks import refusal
-from xkg.agents.ablation.mutation import apply
+from xkg.agents.ablation.mutation import apply, refusal
 from xkg.agents.ablation.space.exclusions import surely_measures
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space

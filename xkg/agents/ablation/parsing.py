@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xkg.agents.ablation import mutation
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.changed_code import ChangedPlace, changed_places
-from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.mutation import ChangedPlace
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.seeds import Seeds, find_seeds
 from xkg.agents.ablation.space.space import find_space
@@ -45,15 +44,17 @@ class Function(Value):
         return Place(path=self.path, start_line=self.start_line, end_line=self.end_line, symbol=self.name)
 
 
-class MutatedFiles(Value):
-    """A checked candidate. `after` contains the new text of changed files. If `failure` is set, the candidate must not
-    run. `places` are the changed lines."""
+class Mutated(Value):
+    """A checked candidate. If `failure` is set, the candidate must not run. `places` are the changed lines. `commit` is
+    a digest of the changed files, or None for a change to the command. `measures` lists changed code that computes the
+    metric but also does something else."""
 
-    after: Mapping[str, str] = {}
     diff: str = ""
     failure: Failure | None = None
     problem: str | None = None
     places: tuple[ChangedPlace, ...] = ()
+    commit: str | None = None
+    measures: tuple[str, ...] = ()
 
 
 def space(
@@ -115,16 +116,16 @@ def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) 
     return tuple(stated_commands(texts, paths, keys))
 
 
-def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> MutatedFiles:
-    """Returns the files that a candidate changes, with their diff, or the reason why the candidate must not run."""
+def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> tuple[Mutated, dict[str, str]]:
+    """Checks a candidate. Also returns the new text of the changed files."""
     try:
         after = mutation.apply(candidate.replacements, texts)
     except mutation.MutationError as error:
-        return MutatedFiles(failure="does not apply", problem=str(error))
+        return Mutated(failure="does not apply", problem=str(error)), {}
     diff = mutation.unified_diff(texts, after)
-    if (problem := refusal(candidate, texts, after, protected)) is not None:
-        return MutatedFiles(after=after, diff=diff, failure="refused", problem=problem)
-    return MutatedFiles(after=after, diff=diff, places=tuple(changed_places(texts, after)))
+    if (problem := mutation.refusal(candidate, texts, after, protected)) is not None:
+        return Mutated(diff=diff, failure="refused", problem=problem), after
+    return Mutated(diff=diff, places=tuple(mutation.changed_places(texts, after))), after
 
 
 def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
@@ -139,10 +140,12 @@ def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) ->
 TASKS = tasks(space, seeds, functions, commands, mutated)
 
 
-def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:
-    """Applies a candidate and checks it with `refusal`."""
+def mutated_files(
+    reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]
+) -> tuple[Mutated, dict[str, str]]:
+    """Applies a candidate and checks it with `refusal`. Also returns the new text of the changed files."""
     changed = {r.path: texts[r.path] for r in candidate.replacements if r.path in texts}
     try:
         return reader.ask(mutated, texts=changed, candidate=candidate, protected=protected)
     except WorkerDiedError as died:
-        return MutatedFiles(failure="refused", problem=f"it cannot be parsed ({died.reason})")
+        return Mutated(failure="refused", problem=f"it cannot be parsed ({died.reason})"), {}

@@ -1,6 +1,6 @@
 """Establishes the baseline: finds the command, gets it to run, and summarises its runs.
 
-`plan.py` checks a plan against the repository, `planner.py` asks a model for a plan, and `executor.py` runs and repairs
+`plan.py` asks a model for a plan and checks it against the repository, and `executor.py` runs and repairs
 the command. `damaged_files.py` and ablation's `failures` recognise known causes of failure, and `baseline.py` compares
 the results with the paper's claims.
 

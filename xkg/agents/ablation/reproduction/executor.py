@@ -20,7 +20,7 @@ from xkg.agents.ablation.failures import Failure, raised_by_itself
 from xkg.agents.ablation.outcomes import Repair, RunOutcome
 from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
-from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given
+from xkg.agents.ablation.reproduction.plan import PROMPTS, code, given
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit

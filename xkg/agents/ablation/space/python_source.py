@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from xkg.agents.ablation.candidates import Place, Replacement
-from xkg.agents.ablation.checks import tree_of
+from xkg.agents.ablation.mutation import tree_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
