@@ -10,7 +10,6 @@ from pathlib import Path
 from xkg.agents.ablation import parsing
 from xkg.agents.ablation.candidates import COMMAND, Component, Place, Space
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
-from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, noise_note, notes_on, takes_seed
 from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import asked_plan, planned_task
@@ -29,6 +28,7 @@ from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Left, packages_for
 from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.starter import SUBMODULE, Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting

@@ -9,10 +9,10 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
-from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import cut_middle
 from xkg.agents.workspace.metric import plain_text
+from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.shell_line import Started, started
 from xkg.agents.workspace.starter import is_inside
 from xkg.agents.workspace.workspace import Workspace

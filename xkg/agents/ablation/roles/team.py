@@ -19,7 +19,6 @@ from xkg.agents.ablation.outcomes import (
     Statement,
 )
 from xkg.agents.ablation.parsing import Function, mutated_files
-from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.reproduction.plan import readme
 from xkg.agents.ablation.roles import material
@@ -36,6 +35,7 @@ from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.questions import Questions
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
@@ -45,6 +45,8 @@ A = TypeVar("A", bound=AnswerType)
 PROMPTS = Path(__file__).parent / "prompts"
 _MOST_FUNCTIONS = 150
 _MOST_KNOWN = 80
+_INVENTIVE, _CAREFUL = 0.8, 0.2
+_INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Team:
@@ -268,7 +270,8 @@ class Team:
         if self._lost:
             return None
         try:
-            return self._questions.ask(load_prompt(PROMPTS / f"{name}.md"), kind, inputs, about=about, check=check)
+            prompt, temperature = load_prompt(PROMPTS / f"{name}.md"), _INVENTIVE if name in _INVENTING else _CAREFUL
+            return self._questions.ask(prompt, kind, inputs, about=about, check=check, temperature=temperature)
         except (BudgetError, ModelUnavailableError) as error:
             with self._lock:
                 if not self._lost:
