@@ -21,7 +21,6 @@ from xkg.agents.ablation.running.mutations import Mutations
 from xkg.agents.ablation.running.on_engine import Elsewhere
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
-from xkg.agents.ablation.space.from_task import only
 from xkg.agents.ablation.space.seeds import Seeds
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
@@ -345,7 +344,7 @@ class _Runner:
                 self._start.notify,
             )
             space = self._team.hypothesised(space)
-        return only(space, self._task.only) if self._task.only else space
+        return space.only(self._task.only) if self._task.only else space
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
         mutations = Mutations(self._parser, self._runs.bench, self._runs.texts, self._protected, self._shared)

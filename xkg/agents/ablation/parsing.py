@@ -2,6 +2,7 @@
 process."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from xkg.agents.ablation import mutation
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
@@ -70,8 +71,7 @@ def space(
     without: Without,
 ) -> ParsedSpace:
     """Like `find_space`, but skips files that do not parse."""
-    unparsed = [path for path in without if path.endswith(".py")]
-    sources = list(_sources(mark, texts, without, unparsed))
+    sources = list(python_sources(mark, texts, without))
     mark("")
     found, protected, shared = find_space(
         sources,
@@ -84,30 +84,24 @@ def space(
         opened=opened,
         printed=printed,
     )
+    unparsed = sorted({path for path in texts if path.endswith(".py")} - {source.path for source in sources})
     return ParsedSpace(space=found, protected=tuple(protected), shared=tuple(shared), unparsed=tuple(unparsed))
 
 
 def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, without: Without) -> Seeds:
     """Like `find_seeds`, but skips files that do not parse."""
-    return find_seeds(list(_sources(mark, texts, without, [])), settings, texts, command)
+    return find_seeds(list(python_sources(mark, texts, without)), settings, texts, command)
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
     """Returns all functions with their lines."""
     found = []
-    for source in _sources(mark, texts, without, []):
+    for source in python_sources(mark, texts, without):
         for name, node in source.functions:
             start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             end = node.end_lineno or node.lineno
-            found.append(
-                Function(
-                    path=source.path,
-                    name=name,
-                    start_line=start,
-                    end_line=end,
-                    body_line=node.body[0].lineno,
-                )
-            )
+            body = node.body[0].lineno
+            found.append(Function(path=source.path, name=name, start_line=start, end_line=end, body_line=body))
     return tuple(found)
 
 
@@ -128,13 +122,11 @@ def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Pla
     return Mutated(diff=diff, places=tuple(mutation.changed_places(texts, after))), after
 
 
-def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
-    """Yields the Python files that parse, and adds the paths of all other files to `unparsed`."""
+def python_sources(mark: Mark, texts: Texts, without: Without) -> Iterator[PythonSource]:
+    """Yields the Python files that parse."""
     for path, text in marked(mark, {path: text for path, text in texts.items() if path.endswith(".py")}, without):
-        try:
+        with suppress(SyntaxError):
             yield PythonSource(path, text)
-        except SyntaxError:
-            unparsed.append(path)
 
 
 TASKS = tasks(space, seeds, functions, commands, mutated)

@@ -1,6 +1,6 @@
 import pytest
 
-from xkg.agents.ablation.space.measured_names import changed_sources, leaked
+from xkg.agents.ablation.space.measurement import changed_sources, leaked
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.workspace.metric import Metric
 

@@ -1,6 +1,6 @@
 import pytest
 
-from xkg.agents.ablation.space.printed_values import changed_values
+from xkg.agents.ablation.space.measurement import changed_values
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.workspace.metric import Metric
 
