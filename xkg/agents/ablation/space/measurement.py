@@ -104,7 +104,7 @@ class _Walk:
                 self._add(source, statement)
                 value = statement.value if isinstance(statement, _SIMPLE) else None
                 if value is not None:
-                    names |= _reported_names(ast.Expr(value=value))
+                    names |= _reported_names(value)
                     called += _called(value)
         for name in called:
             for other, function in self._functions.get(name, ()):
@@ -307,24 +307,22 @@ def _binds(statement: ast.stmt) -> Set[str]:
     return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
-def _reported_names(statement: ast.stmt) -> set[str]:
-    """The names whose values a statement prints or stores directly, unchanged or aggregated."""
-    return {node.id for node in _as_it_is(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-
-
-def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields the parts of a node that are returned, printed or stored, except arguments to other functions."""
+def _reported_names(node: ast.AST) -> set[str]:
+    """The names whose values a node prints, stores or returns, unchanged or aggregated."""
+    found: set[str] = set()
     waiting: list[ast.AST] = [node]
     while waiting:
         here = waiting.pop()
-        yield here
-        if not isinstance(here, ast.Call):
+        if isinstance(here, ast.Name) and isinstance(here.ctx, ast.Load):
+            found.add(here.id)
+        elif not isinstance(here, ast.Call):
             waiting += ast.iter_child_nodes(here)
         elif isinstance(here.func, ast.Call):  # `delayed(f)(x)`, `Parallel(n)(… for …)`
             waiting += [here.func, *here.args]
         elif last_name(here.func) in FORMATS | _AGGREGATES:
             waiting += [*here.args, *(keyword.value for keyword in here.keywords)]
             waiting += [here.func.value] if isinstance(here.func, ast.Attribute) else []
+    return found
 
 
 def returned_sums(function: Function) -> Iterator[ast.stmt]:
