@@ -19,7 +19,7 @@ BUDGETS = (0.1, 0.3, 0.6, 1.0)
 
 
 def _in_turn(space: Space) -> list[Candidate]:
-    return [each.candidate for each in Choice(space).next(len(space.candidates), ())]
+    return Choice(space).next(len(space.candidates), ())
 
 
 def _without_knowledge(space: Space) -> list[Candidate]:

@@ -96,13 +96,13 @@ def test_edits_become_replacements_that_make_the_same_file(parser: SourceReader)
         component="c", kind="toggle", value="", baseline_value="", places=(place,), description="d",
         replacements=tuple(line_replacements("train.py", TRAIN, changed["train.py"])),
     )  # fmt: skip
-    mutated = mutated_files(parser, candidate, TEXTS, ())
+    mutated, after = mutated_files(parser, candidate, TEXTS, ())
     assert mutated.failure is None
-    assert mutated.after == changed
+    assert after == changed
     assert "-    return a + weight * b\n+    return a\n" in mutated.diff
     elsewhere = candidate.model_copy(update={"places": (place.model_copy(update={"end_line": 10}),)})
-    assert mutated_files(parser, elsewhere, TEXTS, ()).failure == "refused"
-    assert mutated_files(parser, candidate, TEXTS, (place,)).failure == "refused"
+    assert mutated_files(parser, elsewhere, TEXTS, ())[0].failure == "refused"
+    assert mutated_files(parser, candidate, TEXTS, (place,))[0].failure == "refused"
 
 
 def test_edits_that_do_not_apply(parser: SourceReader) -> None:
@@ -114,4 +114,4 @@ def test_edits_that_do_not_apply(parser: SourceReader) -> None:
         component="c", kind="toggle", value="", baseline_value="", places=(), description="d",
         replacements=(Replacement(path="train.py", start=0, end=6, old="export", new="x"),),
     )  # fmt: skip
-    assert mutated_files(parser, stale, TEXTS, ()).failure == "does not apply"
+    assert mutated_files(parser, stale, TEXTS, ())[0].failure == "does not apply"

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from xkg.agents.ablation.candidates import COMMAND, Candidate, Component, Place, Space
-from xkg.agents.ablation.checks import refusal
-from xkg.agents.ablation.mutation import apply
+from xkg.agents.ablation.mutation import apply, refusal
 from xkg.agents.ablation.space.exclusions import surely_measures
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
@@ -91,6 +90,11 @@ METRIC = parse_metric("out.json:test_mse:min")
 
 def space_of(text: str = TRAIN, **more: object) -> tuple[Space, list[Place]]:
     return find_space([PythonSource("train.py", text)], [], {"train.py": text}, METRIC, **more)[:2]  # type: ignore[arg-type]
+
+
+def space_in(text: str, pattern: str, **more: Any) -> tuple[Space, list[Place], list[Place]]:
+    """The space of one file whose output has the metric."""
+    return find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric(pattern), **more)
 
 
 def of(space: Space, name: str) -> list[Candidate]:
@@ -245,8 +249,7 @@ print(f"discrepancy {discrepancy(step(3.0))}", evaluate_all(1.0), train_and_test
 
 
 def test_code_that_measures_is_left_out_and_what_it_calls_is_named() -> None:
-    metric = parse_metric("discrepancy ([0-9.]+):min")
-    space, protected, shared = find_space([PythonSource("train.py", SHARED)], [], {"train.py": SHARED}, metric)
+    space, protected, shared = space_in(SHARED, "discrepancy ([0-9.]+):min")
     assert {place.symbol for place in protected} >= {"discrepancy", "evaluate_all"}
     assert {place.symbol for place in shared} == {"width"}
     changed = {place.symbol for candidate in space.candidates for place in candidate.places}
@@ -309,13 +312,7 @@ print(f"Test:\\tLoss {loss} {fitted} {given}")
 
 
 def test_what_is_reported_alone_is_the_metrics_code() -> None:
-    metric = parse_metric(r"Test:\tLoss ([0-9.]+):min")
-    _, protected, _ = find_space(
-        [PythonSource("train.py", EPOCHS)],
-        [],
-        {"train.py": EPOCHS},
-        metric,
-    )
+    _, protected, _ = space_in(EPOCHS, r"Test:\tLoss ([0-9.]+):min")
     lines = EPOCHS.split("\n")
     kept_from_change = {lines[place.start_line - 1].strip() for place in protected}
     assert kept_from_change >= {"loss = 0.0", "loss -= math.log(out)"}
@@ -350,8 +347,7 @@ print(f"regret {rows.mean():.1f}")
 
 
 def test_a_sum_that_is_reported_by_way_of_parallel_calls_and_means_is_the_metrics_code() -> None:
-    metric = parse_metric("regret ([0-9.]+):min")
-    _, protected, _ = find_space([PythonSource("train.py", TRIALS)], [], {"train.py": TRIALS}, metric)
+    _, protected, _ = space_in(TRIALS, "regret ([0-9.]+):min")
     lines = TRIALS.split("\n")
     kept = {lines[place.start_line - 1].strip() for place in protected}
     assert "regret += arm" in kept
@@ -405,8 +401,7 @@ plt.plot(np.arange(-margin, margin, 0.1), model.costs)
 
 
 def test_only_what_the_metric_is_computed_from_is_tried_steps_before_numbers() -> None:
-    metric = parse_metric("error ([0-9.]+):min")
-    space, _, _ = find_space([PythonSource("train.py", STEPS)], [], {"train.py": STEPS}, metric)
+    space, _, _ = space_in(STEPS, "error ([0-9.]+):min")
     tried = {c.name: [one.value for one in space.of(c.id)] for c in space.components}
     assert tried == {
         "scale(x)": ["identity"],
@@ -447,8 +442,7 @@ print("score", Tree().value())
 
 
 def test_a_chance_can_be_0_a_bound_is_no_component_and_depth_is() -> None:
-    metric = parse_metric("score ([0-9.]+):max")
-    space, _, _ = find_space([PythonSource("train.py", CHANCES)], [], {"train.py": CHANCES}, metric)
+    space, _, _ = space_in(CHANCES, "score ([0-9.]+):max")
     tried = {c.name: [one.value for one in space.of(c.id)] for c in space.components}
     assert tried.pop("act(epsilon)") == ["0.0", "0.1", "0.4"]
     assert tried == {"act(share)": ["0.0", "0.2", "0.8"], "Tree(depth)": ["3", "12"]}
@@ -496,9 +490,7 @@ score(model, test_x, test_y)
 
 
 def test_the_first_of_a_sorted_list_are_a_choice_and_a_split_and_all_training_are_no_components() -> None:
-    space, _, _ = find_space(
-        [PythonSource("a.py", NEIGHBOURS)], [], {"a.py": NEIGHBOURS}, parse_metric("share ([0-9.]+):max")
-    )
+    space, _, _ = space_in(NEIGHBOURS, "share ([0-9.]+):max")
     assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"Neighbours(k)": ["2", "10"]}
     reasons = {left.name: left.reason for left in space.left_out}
     assert reasons["share"] == "the task that the method is tested on"
@@ -517,8 +509,7 @@ print("score", run())
 
 
 def test_other_texts_that_code_compares_a_setting_with_are_its_alternatives() -> None:
-    metric = parse_metric("score ([0-9.]+):max")
-    space, _, _ = find_space([PythonSource("train.py", CHOICES)], [], {"train.py": CHOICES}, metric)
+    space, _, _ = space_in(CHOICES, "score ([0-9.]+):max")
     assert [one.value for one in of(space, "run(kind)")] == ["'tanh'"]
 
 
@@ -712,7 +703,7 @@ def fit(x, y, rounds):
 
 print("error:", np.mean(fit(np.arange(9.0), np.ones(9), 5)))
 """
-    space, _, _ = find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric("error: ([0-9.]+):min"))
+    space, _, _ = space_in(text, "error: ([0-9.]+):min")
     assert {candidate.description for candidate in space.candidates} == {"choice(replace): True → False"}
 
 
@@ -867,10 +858,9 @@ print("accuracy", np.linalg.norm(value))
 
 
 def test_the_other_way_of_an_option_that_chooses_between_two_is_tried() -> None:
-    files = {"a.py": CHOOSES}
-    space, _, _ = find_space([PythonSource("a.py", CHOOSES)], [], files, parse_metric(r"accuracy ([0-9.]+):max"))
+    space, _, _ = space_in(CHOOSES, r"accuracy ([0-9.]+):max")
     [plain] = [one for one in space.candidates if one.description == "plain: False → True"]
-    assert 'action="store_true", default=True' in apply(plain.replacements, files)["a.py"]
+    assert 'action="store_true", default=True' in apply(plain.replacements, {"a.py": CHOOSES})["a.py"]
     assert not of(space, "slow")
     assert not of(space, "laplacian(reverse)")
     assert {each.reason for each in space.left_out if each.name == "slow"} == {"already off in the baseline"}
@@ -943,11 +933,8 @@ print("MSE:", np.mean((x - fit(x, RATE)) ** 2))
 
 @pytest.mark.parametrize("pattern", ["MSE: ([0-9.]+):min", "([0-9.]+):min"])
 def test_only_the_statement_that_printed_the_metric_counts(pattern: str) -> None:
-    files = {"a.py": TWICE}
     end = len(TWICE.splitlines())
-    space, protected, _ = find_space(
-        [PythonSource("a.py", TWICE)], [], files, parse_metric(pattern), printed=("a.py", end)
-    )
+    space, protected, _ = space_in(TWICE, pattern, printed=("a.py", end))
     assert {c.name for c in space.components} == {"RATE"}
     assert {each.name: each.reason for each in space.left_out}["FIRST_RATE"] == "the metric is not computed from it"
     assert end in {place.start_line for place in protected}
@@ -990,8 +977,7 @@ print("score:", score)
 
 
 def test_bounds_and_weights_of_a_score_are_no_components_and_a_name_is_judged_in_its_scope() -> None:
-    metric = parse_metric("score: ([0-9.]+):max")
-    space, _, _ = find_space([PythonSource("a.py", RANGES)], [], {"a.py": RANGES}, metric)
+    space, _, _ = space_in(RANGES, "score: ([0-9.]+):max")
     assert {"ALPHA", "k"} < {c.name for c in space.components}
     assert [one.value for one in of(space, "Net(activation)")] == ["'tanh'"]
     reasons = {each.name: each.reason for each in space.left_out}
@@ -1035,8 +1021,7 @@ print("error:", search(np.random.rand(9)).sum())
 
 
 def test_an_early_exit_decides_what_follows_and_guards_and_single_numbers_are_no_stages() -> None:
-    files = {"a.py": LEAVES}
-    space, _, _ = find_space([PythonSource("a.py", LEAVES)], [], files, parse_metric("error: ([0-9.]+):min"))
+    space, _, _ = space_in(LEAVES, "error: ([0-9.]+):min")
     assert {c.name for c in space.components} == {"MUTATES"}
     reasons = {each.name: each.reason for each in space.left_out}
     assert reasons["CROSSES"] == "the metric is not computed from it"
@@ -1077,8 +1062,7 @@ print("error:", wrong)
 
 
 def test_the_objective_of_a_search_and_the_share_of_a_split_of_its_own_are_no_components() -> None:
-    files = {"a.py": SOUGHT}
-    space, _, _ = find_space([PythonSource("a.py", SOUGHT)], [], files, parse_metric("error: ([0-9.]+):min"))
+    space, _, _ = space_in(SOUGHT, "error: ([0-9.]+):min")
     assert {c.name for c in space.components} == {"STEP"}
     reasons = {each.name: each.reason for each in space.left_out}
     assert reasons["depth"] == "the task that the method is tested on"
@@ -1119,7 +1103,7 @@ print("error:", run())
 
 
 def test_the_settings_of_a_stage_are_further_candidates_of_the_stage() -> None:
-    space, _, _ = find_space([PythonSource("a.py", STAGE)], [], {"a.py": STAGE}, parse_metric("error: ([0-9.]+):min"))
+    space, _, _ = space_in(STAGE, "error: ([0-9.]+):min")
     [stage] = space.components
     assert [one.value for one in space.of(stage.id)] == ["identity", "0.1", "0.4"]
 
@@ -1224,7 +1208,7 @@ print("error:", sum(genes))
 )
 def test_a_chance_stays_below_one_or_100_percent(rate: str, values: list[str]) -> None:
     text = RATES.format(rate=rate)
-    space, _, _ = find_space([PythonSource("a.py", text)], [], {"a.py": text}, parse_metric("error: ([0-9.]+):min"))
+    space, _, _ = space_in(text, "error: ([0-9.]+):min")
     assert [candidate.value for candidate in space.candidates if candidate.description.startswith("CHANCE")] == values
 
 
@@ -1308,9 +1292,7 @@ print("error:", climb([1.0] * genes))
 
 def test_a_size_less_a_constant_is_a_size_and_a_factor_of_a_count_is_a_setting() -> None:
     assert {text.partition(" → ")[0] for text in candidates_of(DIMENSION)} == {"climb(rate): 0.3", "per_gene: 4"}
-    space, _, _ = find_space(
-        [PythonSource("a.py", DIMENSION)], [], {"a.py": DIMENSION}, parse_metric("error: ([0-9.]+):min")
-    )
+    space, _, _ = space_in(DIMENSION, "error: ([0-9.]+):min")
     assert {left.name: left.reason for left in space.left_out}["dimension"] == "the size of something"
 
 

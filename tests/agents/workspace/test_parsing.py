@@ -5,23 +5,18 @@ from pathlib import Path
 import pytest
 
 from xkg.agents.workspace.command import packages_for
-from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.metric import Metric
-from xkg.agents.workspace.outline import Outline, outline
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.parsing import parsers
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.requirements import read_requirements, states_requirements
-from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import MetricError, UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds
 from xkg.sandbox.runner import Environment
 
 BOUNDS = Bounds(step_seconds=0.5, seconds=100)
-EXAMPLE = Path(__file__).parents[3] / "examples/svgd/code"
-TEXTS = {str(path.relative_to(EXAMPLE)): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
 SLOW = "x = (" + "a<" * 950_000 + "a)\n"
 DIVISION = f"x = 0x{'f' * 3_000_000} // 0x{'7' * 1_500_000}\n"
 """The compiler works constants out, however long that takes."""
@@ -54,35 +49,6 @@ class Maker:
     def make(self, imports: object, lines: object, *_: object) -> Environment:
         self.imports, self.lines = imports, lines
         return Environment(site=None, hash="made", notes=("of the maker",))
-
-
-def test_values_are_those_that_are_found_without_it(reader: SourceReader) -> None:
-    python = {path: text for path, text in TEXTS.items() if path.endswith(".py")}
-    stated = {path: text for path, text in TEXTS.items() if states_requirements(path)}
-    found = reader.packages(python, stated)
-    assert found.imports == imported_packages(python.values())
-    assert "numpy" in found.imports
-    assert list(found.lines) == read_requirements(stated).lines != []
-    assert found.unknown == {}
-    outlines = reader.outlines(TEXTS)
-    assert outlines == {path: outline(text) if path in python else Outline() for path, text in TEXTS.items()}
-    assert any(each.steps < each.executable for each in outlines.values())
-
-
-def test_edits_give_what_they_give_without_it(reader: SourceReader) -> None:
-    path = next(path for path in TEXTS if path.endswith("sampler.py"))
-    line = next(line for line in TEXTS[path].splitlines() if line.startswith("import") or line.startswith("from"))
-    edits = [
-        FileEdit(file=path, kind="replace", target=f"{line}\n", text=f"{line}\nimport math\n"),
-        FileEdit(file="new.py", kind="file", target="", text="x = 1"),
-    ]
-    assert reader.applied(edits, TEXTS) == applied(TEXTS, edits)
-    broken = FileEdit(file=path, kind="file", target="", text="def (")
-    with pytest.raises(EditError) as direct:
-        applied(TEXTS, [broken])
-    with pytest.raises(EditError) as confined:
-        reader.applied([broken], TEXTS)
-    assert str(confined.value) == str(direct.value)
 
 
 def test_an_edit_that_ends_the_parser_is_refused(reader: SourceReader) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.build.repositories.test_checkout import committed
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
-from xkg.agents.ablation.checks import refusal
+from xkg.agents.ablation.mutation import refusal
 from xkg.agents.workspace.apply import branch, patch
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.agents.workspace.starter import read_starter

@@ -10,12 +10,10 @@ from pathlib import Path
 from xkg.agents.ablation import parsing
 from xkg.agents.ablation.candidates import COMMAND, Component, Place, Space
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
-from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, noise_note, notes_on, takes_seed
 from xkg.agents.ablation.reproduction.executor import Executor
-from xkg.agents.ablation.reproduction.plan import planned_task
-from xkg.agents.ablation.reproduction.planner import plan
-from xkg.agents.ablation.roles.team import Scene, Team
+from xkg.agents.ablation.reproduction.plan import asked_plan, planned_task
+from xkg.agents.ablation.roles.team import Team
 from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.rounds.trials import Trials, constant_note, with_effects
 from xkg.agents.ablation.running.bench import Bench
@@ -23,13 +21,13 @@ from xkg.agents.ablation.running.mutations import Mutations
 from xkg.agents.ablation.running.on_engine import Elsewhere
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
-from xkg.agents.ablation.space.from_task import only
 from xkg.agents.ablation.space.seeds import Seeds
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Left, packages_for
 from xkg.agents.workspace.operations import Operations, digest
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.starter import SUBMODULE, Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
@@ -184,7 +182,7 @@ class _Runner:
         if not self._task.is_whole:
             if self._questions is None:
                 raise InputError("--run and --metric are missing; pass both, or let a model find them (--llm)")
-            planned = plan(self._questions, self._task, self._base, self._runs.texts)
+            planned = asked_plan(self._questions, self._task, self._base, self._runs.texts)
             self._task = planned_task(self._task, planned)
             notes.append(f"planned by the model: {' '.join(planned.summary.split())[:400]}")
             notes += [f"missing in the repository, per the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
@@ -334,10 +332,19 @@ class _Runner:
         ]
         if self._questions is not None:
             texts, executed = self._runs.texts, self._traced.executed
-            scene = Scene(self._task, baseline, texts, executed, self._protected, techniques)
-            self._team = Team(self._questions, self._parser, scene, self._start.notify)
+            self._team = Team(
+                self._questions,
+                self._parser,
+                self._task,
+                baseline,
+                texts,
+                executed,
+                self._protected,
+                techniques,
+                self._start.notify,
+            )
             space = self._team.hypothesised(space)
-        return only(space, self._task.only) if self._task.only else space
+        return space.only(self._task.only) if self._task.only else space
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
         mutations = Mutations(self._parser, self._runs.bench, self._runs.texts, self._protected, self._shared)

@@ -3,8 +3,10 @@ component."""
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Literal
 
+from xkg.errors import InputError
 from xkg.value import Value
 
 Kind = Literal["toggle", "scale", "replace", "grid"]
@@ -107,3 +109,16 @@ class Space(Value):
 
     def of(self, component: str) -> tuple[Candidate, ...]:
         return tuple(c for c in self.candidates if c.component == component)
+
+    def only(self, names: Sequence[str]) -> "Space":
+        """Restricts the space to components whose name contains one of these names. Raises `InputError` if no component
+        matches."""
+        wanted = [name.casefold() for name in names]
+        components = tuple(
+            c for c in self.components if any(w in c.name.casefold() or w == c.id.casefold() for w in wanted)
+        )
+        ids = {c.id for c in components}
+        if not ids:
+            raise InputError(f"no component matches {', '.join(names)}; a run without --only reports all components")
+        candidates = tuple(c for c in self.candidates if c.component in ids)
+        return self.model_copy(update={"components": components, "candidates": candidates})

@@ -1,12 +1,21 @@
-"""Applies exact source changes: a replacement applies only if the file contains the old text at the given offsets."""
+"""Applies exact source changes, and checks them before they cost a run.
 
+A replacement applies only if the file contains the old text at the given offsets. A candidate is refused if its change
+is empty, affects only comments, lies outside the candidate's places or in code that computes the metric, or does not
+parse. The lines whose execution proves that a change ran are found too."""
+
+import ast
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from xkg.agents.ablation.candidates import Replacement
+from xkg.agents.ablation.candidates import Candidate, Place, Replacement
+from xkg.agents.workspace.outline import outline
 from xkg.agents.workspace.patches import hunks, text_patch
+from xkg.agents.workspace.writable_paths import refused_path
 from xkg.errors import XkgError
+from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.value import Value
 
 
 class MutationError(XkgError):
@@ -81,3 +90,99 @@ def line_replacements(path: str, before: str, after: str) -> Iterator[Replacemen
     starts = [0, *accumulate(map(len, old))]
     for i1, i2, j1, j2 in hunks(before.encode("utf-8", "replace"), after.encode("utf-8", "replace")):
         yield Replacement(path=path, start=starts[i1], end=starts[i2], old="".join(old[i1:i2]), new="".join(new[j1:j2]))
+
+
+def refusal(
+    candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
+) -> str | None:
+    """Returns a one-line reason why a change must not be run, or None. `before` and `after` are the changed files;
+    `protected` are the lines that compute or write the metric."""
+    differing = [path for path in after if before[path] != after[path]]
+    if not differing:
+        return "the change is empty"
+    for path in differing:
+        if why := refused_path(path, before):
+            return f"{path} must not be written: {why}"
+        places = [place for place in candidate.places if place.path == path]
+        own = {line for place in places for line in range(place.start_line, place.end_line + 1)}
+        for start, end in changed_lines(before[path], after[path]):
+            lines = Place(path=path, start_line=start, end_line=end)
+            if not own.issuperset(range(start, end + 1)):
+                return f"it changes {lines}, which is outside the component's places"
+            for place in protected:
+                if place.meets(lines):
+                    return f"it changes {lines}, and {place} computes the metric"
+    meaningful = False
+    for path in differing:
+        if not path.endswith(".py"):
+            meaningful = True
+            continue
+        try:
+            new = tree_of(after[path])
+        except SyntaxError as error:
+            return f"{path} would not parse: line {error.lineno}, {error.msg}"
+        try:
+            old = tree_of(before[path])
+        except SyntaxError:
+            return f"{path} does not parse"
+        meaningful = meaningful or ast.dump(old) != ast.dump(new)
+    return None if meaningful else "the change only affects comments or layout"
+
+
+LARGEST_FILE = 1_000_000  # characters
+
+
+def tree_of(text: str) -> ast.Module:
+    """Parses Python source. Raises `SyntaxError` for source that cannot be parsed, is too large or is nested too
+    deeply."""
+    if len(text) > LARGEST_FILE:
+        raise SyntaxError("too large")
+    try:
+        return syntax_tree(text)
+    except (ValueError, RecursionError) as error:
+        raise SyntaxError(" ".join(str(error).split())[:200]) from error
+
+
+class ChangedPlace(Value):
+    """Changed lines, numbered as in the changed file. If any of `lines` runs, the change ran. `lines` is empty if the
+    changed code can never run, such as code after a return."""
+
+    place: Place
+    lines: tuple[int, ...]
+
+
+def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangedPlace]:
+    """Returns the changed lines in Python files, except comments and pure deletions."""
+    found = []
+    for path in sorted(after):
+        if path.endswith(".py"):
+            new = after[path]
+            nodes = [node for node in ast.walk(tree_of(new)) if isinstance(node, ast.stmt)]
+            spans = [_span(node) for node in reversed(nodes)]  # inner statements before outer ones
+            executable = outline(new).executable
+            for _, _, start, end in hunks(before.get(path, "").encode(), new.encode()):
+                shown: set[int] = set()
+                for line in range(start + 1, end + 1):
+                    shown.update(next((lines for own, lines in spans if line in own), ()))
+                if shown:
+                    place = Place(path=path, start_line=start + 1, end_line=end)
+                    found.append(ChangedPlace(place=place, lines=tuple(sorted(executable & shown))))
+    return found
+
+
+def _span(node: ast.stmt) -> tuple[range, range]:
+    """The lines of a simple statement or of a compound statement's header, and the lines whose execution shows that the
+    statement ran. For a function, these are the body's, because its header runs when the file is imported."""
+    start, end = _start(node), (node.end_lineno or node.lineno) + 1
+    inside = [_start(each) for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
+    if not inside:
+        return range(start, end), range(start, end)
+    body = min(inside)
+    ends = [getattr(each, "end_lineno", None) or 0 for each in ast.walk(node)]
+    head = range(start, max(node.lineno, *(line for line in ends if line < body)) + 1)
+    return head, range(body, end) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else head
+
+
+def _start(node: ast.stmt) -> int:
+    decorators: Sequence[ast.expr] = getattr(node, "decorator_list", ())
+    return min([node.lineno, *(each.lineno for each in decorators)])

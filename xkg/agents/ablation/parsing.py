@@ -2,12 +2,12 @@
 process."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from xkg.agents.ablation import mutation
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.changed_code import ChangedPlace, changed_places
-from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.mutation import ChangedPlace
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.seeds import Seeds, find_seeds
 from xkg.agents.ablation.space.space import find_space
@@ -45,15 +45,17 @@ class Function(Value):
         return Place(path=self.path, start_line=self.start_line, end_line=self.end_line, symbol=self.name)
 
 
-class MutatedFiles(Value):
-    """A checked candidate. `after` contains the new text of changed files. If `failure` is set, the candidate must not
-    run. `places` are the changed lines."""
+class Mutated(Value):
+    """A checked candidate. If `failure` is set, the candidate must not run. `places` are the changed lines. `commit` is
+    a digest of the changed files, or None for a change to the command. `measures` lists changed code that computes the
+    metric but also does something else."""
 
-    after: Mapping[str, str] = {}
     diff: str = ""
     failure: Failure | None = None
     problem: str | None = None
     places: tuple[ChangedPlace, ...] = ()
+    commit: str | None = None
+    measures: tuple[str, ...] = ()
 
 
 def space(
@@ -69,8 +71,7 @@ def space(
     without: Without,
 ) -> ParsedSpace:
     """Like `find_space`, but skips files that do not parse."""
-    unparsed = [path for path in without if path.endswith(".py")]
-    sources = list(_sources(mark, texts, without, unparsed))
+    sources = list(python_sources(mark, texts, without))
     mark("")
     found, protected, shared = find_space(
         sources,
@@ -83,30 +84,24 @@ def space(
         opened=opened,
         printed=printed,
     )
+    unparsed = sorted({path for path in texts if path.endswith(".py")} - {source.path for source in sources})
     return ParsedSpace(space=found, protected=tuple(protected), shared=tuple(shared), unparsed=tuple(unparsed))
 
 
 def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, without: Without) -> Seeds:
     """Like `find_seeds`, but skips files that do not parse."""
-    return find_seeds(list(_sources(mark, texts, without, [])), settings, texts, command)
+    return find_seeds(list(python_sources(mark, texts, without)), settings, texts, command)
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
     """Returns all functions with their lines."""
     found = []
-    for source in _sources(mark, texts, without, []):
+    for source in python_sources(mark, texts, without):
         for name, node in source.functions:
             start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             end = node.end_lineno or node.lineno
-            found.append(
-                Function(
-                    path=source.path,
-                    name=name,
-                    start_line=start,
-                    end_line=end,
-                    body_line=node.body[0].lineno,
-                )
-            )
+            body = node.body[0].lineno
+            found.append(Function(path=source.path, name=name, start_line=start, end_line=end, body_line=body))
     return tuple(found)
 
 
@@ -115,34 +110,34 @@ def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) 
     return tuple(stated_commands(texts, paths, keys))
 
 
-def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> MutatedFiles:
-    """Returns the files that a candidate changes, with their diff, or the reason why the candidate must not run."""
+def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> tuple[Mutated, dict[str, str]]:
+    """Checks a candidate. Also returns the new text of the changed files."""
     try:
         after = mutation.apply(candidate.replacements, texts)
     except mutation.MutationError as error:
-        return MutatedFiles(failure="does not apply", problem=str(error))
+        return Mutated(failure="does not apply", problem=str(error)), {}
     diff = mutation.unified_diff(texts, after)
-    if (problem := refusal(candidate, texts, after, protected)) is not None:
-        return MutatedFiles(after=after, diff=diff, failure="refused", problem=problem)
-    return MutatedFiles(after=after, diff=diff, places=tuple(changed_places(texts, after)))
+    if (problem := mutation.refusal(candidate, texts, after, protected)) is not None:
+        return Mutated(diff=diff, failure="refused", problem=problem), after
+    return Mutated(diff=diff, places=tuple(mutation.changed_places(texts, after))), after
 
 
-def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
-    """Yields the Python files that parse, and adds the paths of all other files to `unparsed`."""
+def python_sources(mark: Mark, texts: Texts, without: Without) -> Iterator[PythonSource]:
+    """Yields the Python files that parse."""
     for path, text in marked(mark, {path: text for path, text in texts.items() if path.endswith(".py")}, without):
-        try:
+        with suppress(SyntaxError):
             yield PythonSource(path, text)
-        except SyntaxError:
-            unparsed.append(path)
 
 
 TASKS = tasks(space, seeds, functions, commands, mutated)
 
 
-def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:
-    """Applies a candidate and checks it with `refusal`."""
+def mutated_files(
+    reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]
+) -> tuple[Mutated, dict[str, str]]:
+    """Applies a candidate and checks it with `refusal`. Also returns the new text of the changed files."""
     changed = {r.path: texts[r.path] for r in candidate.replacements if r.path in texts}
     try:
         return reader.ask(mutated, texts=changed, candidate=candidate, protected=protected)
     except WorkerDiedError as died:
-        return MutatedFiles(failure="refused", problem=f"it cannot be parsed ({died.reason})")
+        return Mutated(failure="refused", problem=f"it cannot be parsed ({died.reason})"), {}

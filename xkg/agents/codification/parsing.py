@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from contextlib import suppress
 
-from xkg.agents.ablation.space.measured_names import changed_sources, leaked
-from xkg.agents.ablation.space.printed_values import changed_values
-from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.parsing import python_sources
+from xkg.agents.ablation.space.measurement import changed_sources, changed_values, leaked
 from xkg.agents.ablation.space.seeds import find_seeds
 from xkg.agents.codification import protected
 from xkg.agents.codification.reverted import Reverted, Watched, reverted, watched
@@ -58,15 +57,7 @@ def watched_files(
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
     """Returns the changes in code that computes the metric, and new fixed seeds, keyed by name or line."""
-
-    def sources(texts: Texts) -> list[PythonSource]:
-        found = []
-        for path, text in marked(mark, texts, without):
-            with suppress(SyntaxError, ValueError, RecursionError):
-                found.append(PythonSource(path, text))
-        return found
-
-    old, new = sources(before), sources(after)
+    old, new = (list(python_sources(mark, texts, without)) for texts in (before, after))
     differing = [*changed_values(old, new, metric), *changed_sources(old, new, metric)]
     found = dict.fromkeys(differing, "the printed metric is computed from this, and it differs from the starter's")
     for name, read in leaked(old, new, metric).items():
@@ -96,22 +87,6 @@ class CodeReader(SourceReader):
             "after": {path: text for path, text in after.items() if path in differing},
         }
         return self.of_files(changed_settings, texts)
-
-    def reverted(
-        self,
-        before: Texts,
-        after: Texts,
-        changed: Mapping[str, frozenset[int]],
-        ran: Mapping[str, frozenset[int]],
-    ) -> tuple[Reverted, ...]:
-        """Returns versions of the files in `after`, each without one change. Raises `UnsafeInputError`."""
-        texts = {"before": before, "after": after}
-        return self.of_files(reverted_versions, texts, changed=changed, ran=ran) if after else ()
-
-    def watched(self, texts: Texts, lines: Mapping[str, frozenset[int]]) -> dict[str, Watched]:
-        """Returns versions of files that record the arithmetic operations in these lines. Files without such operations
-        are left out. Raises `UnsafeInputError`."""
-        return self.of_files(watched_files, {"texts": texts}, lines=lines) if texts else {}
 
     def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> dict[str, str]:
         """Describes the changes in code that computes the metric, by `path::function`. Raises `UnsafeInputError`."""

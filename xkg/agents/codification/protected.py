@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+from xkg.agents.ablation.space.python_source import defaults_of
 from xkg.agents.workspace.edits import definitions
 from xkg.agents.workspace.evaluation import tree_or_none
 
@@ -62,11 +63,7 @@ def _defaults(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for name, node in definitions(tree):
         if isinstance(node, ast.ClassDef):
             continue
-        given = node.args
-        positional = [*given.posonlyargs, *given.args]
-        pairs = list(zip(positional[len(positional) - len(given.defaults) :], given.defaults, strict=True))
-        pairs += [(a, d) for a, d in zip(given.kwonlyargs, given.kw_defaults, strict=True) if d is not None]
-        for parameter, default in pairs:
+        for parameter, default in defaults_of(node):
             if _is_literal(default):
                 yield f"{name}({parameter.arg})", ast.unparse(default)
 

@@ -6,8 +6,7 @@ import io
 import re
 from collections.abc import Iterator, Set
 
-from xkg.agents.ablation.space.python_source import Function, last_name
-from xkg.agents.ablation.space.reported import only_prints
+from xkg.agents.ablation.space.python_source import Function, last_name, only_prints
 from xkg.agents.codification.protected import settings
 from xkg.agents.workspace import patches
 from xkg.agents.workspace.edits import syntax_error

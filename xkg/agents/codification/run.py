@@ -22,9 +22,8 @@ from xkg.agents.codification import report
 from xkg.agents.codification.doubts.properties import asked_properties
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
-from xkg.agents.codification.prompting.answers import Parts
+from xkg.agents.codification.prompting.answers import PROMPTS, Parts
 from xkg.agents.codification.prompting.memory import Taken
-from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.session import Baseline, Session
 from xkg.agents.codification.steps.actions import Actions
@@ -34,6 +33,7 @@ from xkg.agents.codification.transcript import json_lines, steps
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
 from xkg.agents.workspace.operations import Operations
+from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
@@ -41,8 +41,11 @@ from xkg.config import ImplementSettings
 from xkg.errors import AnswerError, BudgetError, InputError, ModelUnavailableError
 from xkg.files import file_lock, private_folder, write_whole
 from xkg.llm.client import LanguageModel
+from xkg.llm.prompt import load_prompt
 from xkg.model import slug
 from xkg.sandbox.runner import Environment
+
+_STRONGER_TRIES = 4
 
 
 class StepTaken(NamedTuple):
@@ -106,7 +109,13 @@ def codify(
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
-            questions=Questions(model, f"run:{folder.name}", settings),
+            questions=Questions(
+                model,
+                f"run:{folder.name}",
+                tries=settings.tries,
+                stronger_tries=_STRONGER_TRIES,
+                most_expert_calls=settings.expert_calls,
+            ),
             library=library,
             operations=operations,
             settings=settings,
@@ -210,7 +219,7 @@ def _parts(session: Session) -> tuple[str, ...]:
                 return "give between 1 and 8 parts, each with a unique name"
             return None
 
-        return session.questions.ask("parts", Parts, inputs, about="parts", check=check)
+        return session.questions.ask(load_prompt(PROMPTS / "parts.md"), Parts, inputs, about="parts", check=check)
 
     return session.operations.do("parts", {}, Parts, ask).parts
 

@@ -8,9 +8,9 @@ import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
+from xkg.agents.ablation.parsing import Mutated
 from xkg.agents.ablation.rounds.choice import Choice
 from xkg.agents.ablation.rounds.trials import Trials, with_effects
-from xkg.agents.ablation.running.mutations import Mutated
 from xkg.agents.ablation.running.slots import Slots
 from xkg.agents.ablation.task import Task
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from xkg.agents.ablation.space.expressions import sites
 from xkg.agents.ablation.space.forms import own_steps
 from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.stages import sites
 
 CODE = """\
 import numpy as np

@@ -2,10 +2,9 @@
 
 import pytest
 
-from xkg.agents.ablation.space.expressions import sites
 from xkg.agents.ablation.space.forms import own_steps
 from xkg.agents.ablation.space.python_source import PythonSource
-from xkg.agents.ablation.space.site import Site
+from xkg.agents.ablation.space.stages import Site, sites
 
 FUNCTIONS = """\
 import numpy as np

@@ -18,14 +18,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from xkg.agents.ablation.failures import Failure, raised_by_itself
 from xkg.agents.ablation.outcomes import Repair, RunOutcome
-from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
-from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given
+from xkg.agents.ablation.reproduction.plan import PROMPTS, code, given
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.own_packages import build_of_extension, folder_called, folder_of_module, folder_that_defines
 from xkg.agents.workspace.parsing import SourceReader, StatedPackages
+from xkg.agents.workspace.questions import Questions
 from xkg.agents.workspace.run_hints import missing_output_folder
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements

@@ -1,11 +1,8 @@
 """The answer types for the roles. Numbers refer to lists in the prompts."""
 
-from typing import Literal
-
+from xkg.agents.ablation.candidates import Kind
 from xkg.agents.workspace.edits import FileEdit
 from xkg.llm.client import AnswerType
-
-Kind = Literal["toggle", "scale", "replace", "grid"]
 
 
 class PlaceNamed(AnswerType):

@@ -3,7 +3,6 @@ continues with the candidates found in the code, and the report says so."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,9 +19,8 @@ from xkg.agents.ablation.outcomes import (
     Statement,
 )
 from xkg.agents.ablation.parsing import Function, mutated_files
-from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.report import rows
-from xkg.agents.ablation.reproduction.planner import readme
+from xkg.agents.ablation.reproduction.plan import readme
 from xkg.agents.ablation.roles import material
 from xkg.agents.ablation.roles.answers import (
     Draft,
@@ -37,6 +35,7 @@ from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.questions import Questions
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
@@ -46,36 +45,32 @@ A = TypeVar("A", bound=AnswerType)
 PROMPTS = Path(__file__).parent / "prompts"
 _MOST_FUNCTIONS = 150
 _MOST_KNOWN = 80
-
-
-@dataclass(frozen=True)
-class Scene:
-    """The input for the roles. `texts` contains the baseline's files, and `executed` the lines that the baseline runs
-    (None if unknown). `protected` contains the lines that compute the metric, and `techniques` the paper's
-    techniques."""
-
-    task: Task
-    baseline: Baseline
-    texts: Mapping[str, str]
-    executed: Mapping[str, Sequence[int]] | None
-    protected: Sequence[Place]
-    techniques: Sequence[Component]
+_INVENTIVE, _CAREFUL = 0.8, 0.2
+_INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Team:
-    """The roles. Only `mended` is thread-safe. `notes` are for the report."""
+    """The roles. `texts` contains the baseline's files, and `executed` the lines that the baseline runs (None if
+    unknown). `protected` contains the lines that compute the metric, and `techniques` the paper's techniques. Only
+    `mended` is thread-safe. `notes` are for the report."""
 
     def __init__(
         self,
         questions: Questions,
         parser: SourceReader,
-        scene: Scene,
-        notify: Callable[[str], None] = lambda _: None,
+        task: Task,
+        baseline: Baseline,
+        texts: Mapping[str, str],
+        executed: Mapping[str, Sequence[int]] | None,
+        protected: Sequence[Place],
+        techniques: Sequence[Component],
+        notify: Callable[[str], None],
     ) -> None:
-        self._questions, self._parser, self._scene, self._notify = questions, parser, scene, notify
-        self._experiment = material.experiment(scene.task, scene.baseline, readme(scene.texts))
+        self._questions, self._parser, self._notify = questions, parser, notify
+        self._texts, self._executed, self._protected, self._techniques = texts, executed, protected, techniques
+        self._experiment = material.experiment(task, baseline, readme(texts))
         self._functions = self._executed_functions()
-        self._mean = sum(scene.baseline.values) / len(scene.baseline.values)
+        self._mean = sum(baseline.values) / len(baseline.values)
         self._names: dict[str, str] = {}
         self._lock = threading.Lock()
         self._lost = False
@@ -85,20 +80,19 @@ class Team:
 
     def hypothesised(self, space: Space) -> Space:
         """Adds the model's hypotheses to the space."""
-        scene = self._scene
-        code = Code(scene.texts, self._functions, scene.executed, scene.protected)
+        code = Code(self._texts, self._functions, self._executed, self._protected)
         known = (
             f"{n}. {c.name}: {', '.join(map(str, c.places[:2]))}"
             for n, c in enumerate(space.components[:_MOST_KNOWN], 1)
         )
         inputs = {
             "experiment": self._experiment,
-            "code": material.executed_code(scene.texts, scene.executed, self._functions),
+            "code": material.executed_code(self._texts, self._executed, self._functions),
             "known": "\n".join(known) or "(nothing)",
-            "paper": "\n".join(_technique(n, c) for n, c in enumerate(scene.techniques, 1)),
+            "paper": "\n".join(_technique(n, c) for n, c in enumerate(self._techniques, 1)),
         }
         answer = self._asked("hypotheses", Hypotheses, inputs, "hypotheses", lambda answer: objection(answer, code))
-        joint = space if answer is None else joined(space, answer, code, scene.techniques)
+        joint = space if answer is None else joined(space, answer, code, self._techniques)
         if answer is not None:
             refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
             self._notify(f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without")
@@ -116,7 +110,7 @@ class Team:
         inputs = {
             "experiment": self._experiment,
             "component": material.component(component),
-            "source": material.source(component.places, self._functions, self._scene.texts),
+            "source": material.source(component.places, self._functions, self._texts),
             "tried": material.tried(own, self._names, self._mean),
             "untried": "\n".join(f"- {c.kind}, {c.description}" for c in untried[:12]),
             "advice": "\n".join(advice),
@@ -150,7 +144,7 @@ class Team:
         inputs = {
             "experiment": self._experiment,
             "component": material.component(component),
-            "source": material.source(outcome.candidate.places, self._functions, self._scene.texts),
+            "source": material.source(outcome.candidate.places, self._functions, self._texts),
             "candidate": f"{outcome.candidate.kind}, {outcome.candidate.description}\n{outcome.diff}",
             "failure": failed,
         }
@@ -238,11 +232,10 @@ class Team:
 
     def _executed_functions(self) -> tuple[Function, ...]:
         """The functions that the baseline runs at least in part, or all functions if the executed lines are unknown."""
-        scene = self._scene
-        python = {path: text for path, text in scene.texts.items() if path.endswith(".py")}
+        python = {path: text for path, text in self._texts.items() if path.endswith(".py")}
         functions = self._parser.of_files(parsing.functions, {"texts": python})
-        if scene.executed is not None:
-            ran = {path: set(lines) for path, lines in scene.executed.items()}
+        if self._executed is not None:
+            ran = {path: set(lines) for path, lines in self._executed.items()}
             functions = tuple(
                 f for f in functions if any(line in ran.get(f.path, ()) for line in range(f.body_line, f.end_line + 1))
             )
@@ -262,14 +255,14 @@ class Team:
         )  # fmt: skip
 
     def _candidate(self, edits: Sequence[FileEdit], without_changes: Candidate) -> Candidate | str:
-        texts = self._scene.texts
+        texts = self._texts
         try:
             changed = self._parser.applied(edits, texts)
         except EditError as error:
             return str(error)
         made = (each for path, text in changed.items() for each in line_replacements(path, texts.get(path, ""), text))
         candidate = without_changes.model_copy(update={"replacements": tuple(made)})
-        return mutated_files(self._parser, candidate, texts, self._scene.protected).problem or candidate
+        return mutated_files(self._parser, candidate, texts, self._protected)[0].problem or candidate
 
     def _asked(
         self, name: str, kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
@@ -277,7 +270,8 @@ class Team:
         if self._lost:
             return None
         try:
-            return self._questions.ask(load_prompt(PROMPTS / f"{name}.md"), kind, inputs, about=about, check=check)
+            prompt, temperature = load_prompt(PROMPTS / f"{name}.md"), _INVENTIVE if name in _INVENTING else _CAREFUL
+            return self._questions.ask(prompt, kind, inputs, about=about, check=check, temperature=temperature)
         except (BudgetError, ModelUnavailableError) as error:
             with self._lock:
                 if not self._lost:

@@ -4,61 +4,43 @@ On methods with known ground truth, more elaborate strategies such as a bandit f
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
 
-from xkg.agents.ablation.candidates import Candidate, Component, Space
+from xkg.agents.ablation.candidates import Candidate, Space
 from xkg.agents.ablation.outcomes import CandidateOutcome
+from xkg.agents.ablation.roles.team import Team
 
 A_ROUND = 5
 """The number of candidates per round if a model is used. The model learns between rounds."""
 _AT_ONCE = 4
 
 
-class Writer(Protocol):
-    """A model that writes candidates. `candidates` returns new candidates for a component, best first, and may include
-    `untried` candidates. `reflect` returns new component weights after a round."""
-
-    def candidates(
-        self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
-    ) -> list[Candidate]: ...
-
-    def reflect(
-        self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
-    ) -> dict[str, float]: ...
-
-
-class Picked(NamedTuple):
-    candidate: Candidate
-    round: int
-
-
 class Choice:
     """Chooses from the candidates in a space and, if there is a `writer`, from candidates that the writer adds when a
-    component's turn comes."""
+    component's turn comes. `round` is the number of rounds so far."""
 
-    def __init__(self, space: Space, writer: Writer | None = None) -> None:
+    def __init__(self, space: Space, writer: Team | None = None) -> None:
         self._components = {component.id: component for component in space.components}
         self._left = {component.id: list(space.of(component.id)) for component in space.components}
         self._exhausted: set[str] = set()
         self._visits: Counter[str] = Counter()
         self._writer = writer
-        self._round = 0
+        self.round = 0
 
-    def next(self, most: int, outcomes: Sequence[CandidateOutcome]) -> list[Picked]:
+    def next(self, most: int, outcomes: Sequence[CandidateOutcome]) -> list[Candidate]:
         """Returns at most `most` candidates for the next round, given the `outcomes` of earlier rounds. Returns an
         empty list if no candidate is left."""
         if self._writer is not None:
             most = min(most, A_ROUND)
-            if self._round:
+            if self.round:
                 self._learn(self._writer, outcomes)
-        self._round += 1
-        picked: list[Picked] = []
+        self.round += 1
+        picked: list[Candidate] = []
         while len(picked) < most and (turns := self._turns(most - len(picked))):
             if self._writer is not None:
                 self._write(self._writer, Counter(turns), outcomes)
             for component in turns:
                 if self._left[component]:
-                    picked.append(Picked(self._left[component].pop(0), self._round))
+                    picked.append(self._left[component].pop(0))
                     self._visits[component] += 1
         return picked
 
@@ -76,7 +58,7 @@ class Choice:
             turns.append(min(open_, key=lambda c: (self._visits[c.id] + taken[c.id], -c.weight, c.order)).id)
         return turns
 
-    def _write(self, writer: Writer, turns: Counter[str], outcomes: Sequence[CandidateOutcome]) -> None:
+    def _write(self, writer: Team, turns: Counter[str], outcomes: Sequence[CandidateOutcome]) -> None:
         """Puts newly written candidates first. A component with too few candidates for its turns is skipped from now
         on."""
 
@@ -91,7 +73,7 @@ class Choice:
             if len(self._left[component]) < turns[component]:
                 self._exhausted.add(component)
 
-    def _learn(self, writer: Writer, outcomes: Sequence[CandidateOutcome]) -> None:
+    def _learn(self, writer: Team, outcomes: Sequence[CandidateOutcome]) -> None:
         listed = [component for component in self._components.values() if component.id not in self._exhausted]
-        for component, weight in writer.reflect(self._round, listed, outcomes).items():
+        for component, weight in writer.reflect(self.round, listed, outcomes).items():
             self._components[component] = self._components[component].model_copy(update={"weight": weight})

@@ -10,9 +10,10 @@ from xkg.agents.ablation.candidates import Candidate, Component, Replacement, Sp
 from xkg.agents.ablation.effects import Effect, effect, outside, unchanged
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
+from xkg.agents.ablation.parsing import Mutated
 from xkg.agents.ablation.report.rows import percent
-from xkg.agents.ablation.rounds.choice import Choice, Picked
-from xkg.agents.ablation.running.mutations import Mutated, Mutations
+from xkg.agents.ablation.rounds.choice import Choice
+from xkg.agents.ablation.running.mutations import Mutations
 from xkg.agents.ablation.running.runs import Runs
 from xkg.agents.ablation.running.slots import Slots
 
@@ -55,19 +56,21 @@ class Trials:
             if not picked:
                 break
             groups = _of_one_code(picked)
-            started = [self.slots.start(partial(self._in_turn, [picked[i] for i in group])) for group in groups]
+            started = [
+                self.slots.start(partial(self._in_turn, [picked[i] for i in group], choice.round)) for group in groups
+            ]
             done: dict[int, CandidateOutcome] = {}
             for group, run in zip(groups, started, strict=True):
                 done.update(zip(group, run.result(), strict=True))
             found += [done[i] for i in range(len(picked))]
         return [self._with_all_seeds(outcome) for outcome in found]
 
-    def _in_turn(self, picked: Sequence[Picked]) -> list[CandidateOutcome]:
-        return [self._work(each) for each in picked]
+    def _in_turn(self, picked: Sequence[Candidate], number: int) -> list[CandidateOutcome]:
+        return [self._work(each, number) for each in picked]
 
-    def _work(self, picked: Picked) -> CandidateOutcome:
-        outcome = self._try(picked.candidate, picked.round)
-        self.notify(f"round {picked.round}: {_line(outcome, self._mean)}")
+    def _work(self, candidate: Candidate, number: int) -> CandidateOutcome:
+        outcome = self._try(candidate, number)
+        self.notify(f"round {number}: {_line(outcome, self._mean)}")
         if self._is_notable(outcome):
             self._again[outcome.id] = [
                 self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True)
@@ -132,12 +135,12 @@ class Trials:
         return value is None or outside(self.baseline.values, value)
 
 
-def _of_one_code(picked: Sequence[Picked]) -> list[list[int]]:
+def _of_one_code(picked: Sequence[Candidate]) -> list[list[int]]:
     """Groups the candidates' indexes so that candidates with different values for the same code run in sequence,
     because the first candidate may show that the code is unused."""
     groups: dict[object, list[int]] = {}
     for i, each in enumerate(picked):
-        groups.setdefault(each.candidate.probe or i, []).append(i)
+        groups.setdefault(each.probe or i, []).append(i)
     return list(groups.values())
 
 

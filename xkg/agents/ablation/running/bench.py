@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.failures import Failure, failure_of, metric_failure
+from xkg.agents.ablation.mutation import ChangedPlace
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.task import SEED, Task, parse_metric
 from xkg.agents.workspace.command import Commands, Left, RunResult, cut_middle

@@ -4,28 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xkg.agents.ablation.candidates import COMMAND, Candidate, Place
-from xkg.agents.ablation.changed_code import ChangedPlace
-from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.mutation import apply
-from xkg.agents.ablation.parsing import mutated_files
+from xkg.agents.ablation.parsing import Mutated, mutated_files
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.space.exclusions import named_by, surely_measures
 from xkg.agents.workspace.operations import digest
 from xkg.agents.workspace.parsing import SourceReader
-from xkg.value import Value
-
-
-class Mutated(Value):
-    """An accepted candidate, or the reason why it was refused. `commit` is a digest of the candidate's files, or None
-    for a change to the command. `places` are the changed lines. `measures` lists changed code that computes the metric
-    but also does something else."""
-
-    commit: str | None = None
-    diff: str = ""
-    failure: Failure | None = None
-    problem: str | None = None
-    places: tuple[ChangedPlace, ...] = ()
-    measures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,20 +31,19 @@ class Mutations:
     def made(self, candidate: Candidate) -> Mutated:
         """Applies and checks a candidate. Candidates that change measurement-only code are refused."""
         if all(change.path == COMMAND for change in candidate.replacements):
-            before = {COMMAND: self.bench.task.run}
-            after = apply(candidate.replacements, before)[COMMAND]
-            return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n")
+            command = apply(candidate.replacements, {COMMAND: self.bench.task.run})[COMMAND]
+            return Mutated(diff=f"-{self.bench.task.run}\n+{command}\n")
         protected = self.protected if candidate.by_model else ()  # rule-based candidates already passed these checks
-        made = mutated_files(self.parser, candidate, self.texts, protected)
+        made, after = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
-            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
-        parts = self._evaluation_parts(candidate, made.after)
+            return made
+        parts = self._evaluation_parts(candidate, after)
         run = self.bench.task.run
         if surely := [part for part in parts if surely_measures(part) and not named_by(part, run)]:
             problem = f"it changes code that only takes measurements: {'; '.join(surely)}"
             return Mutated(diff=made.diff, failure="refused", problem=problem)
         measures = (*parts, *self._called_by_the_metric(candidate))
-        return Mutated(commit=digest(made.after), diff=made.diff, places=made.places, measures=measures)
+        return made.model_copy(update={"commit": digest(after), "measures": measures})
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
         # Rule-based changes affect only the changed files, but a model may reassign names in other files.

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from xkg.agents.ablation.changed_code import ChangedPlace
+from xkg.agents.ablation.mutation import ChangedPlace
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.task import Task

@@ -9,8 +9,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from xkg.agents.ablation.candidates import COMMAND, Candidate, Replacement
-from xkg.agents.ablation.changed_code import ChangedPlace
-from xkg.agents.ablation.mutation import apply, joined
+from xkg.agents.ablation.mutation import ChangedPlace, apply, joined
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.on_engine import CandidateRun, Elsewhere

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, get_args
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.exclusions import beside_the_method
 from xkg.agents.ablation.space.python_source import (
+    FORMATS,
     Function,
     PythonSource,
     defaults_of,
@@ -22,7 +23,6 @@ from xkg.agents.ablation.space.python_source import (
     last_name,
     root_name,
 )  # fmt: skip
-from xkg.agents.ablation.space.reported import FORMATS
 from xkg.agents.ablation.space.statements import (
     Lines,
     changed_by,

@@ -2,14 +2,18 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cached_property
 
 from xkg.agents.ablation.candidates import Place, Replacement
-from xkg.agents.ablation.checks import tree_of
+from xkg.agents.ablation.mutation import tree_of
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+FORMATS = frozenset(
+    "print str repr format round float int item write writerow dump dumps append info debug log extend tolist".split()
+)
+"""Functions that print, store or write a value unchanged."""
 
 
 class PythonSource:
@@ -130,3 +134,9 @@ def factors(node: ast.expr) -> Iterator[ast.expr]:
 def draws(node: ast.AST) -> bool:
     """Whether an expression calls a function that draws random numbers, judging by the function's name."""
     return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))
+
+
+def only_prints(statement: ast.stmt, functions: Set[str] = FORMATS - {"append", "extend"}) -> bool:
+    """Whether a statement only prints or writes values, by calling one of the `functions`."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and last_name(call.func) in functions

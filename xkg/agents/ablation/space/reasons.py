@@ -9,7 +9,7 @@ from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.calls import Calls
 from xkg.agents.ablation.space.flow import Flow, Named
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
-from xkg.agents.ablation.space.site import Site
+from xkg.agents.ablation.space.stages import Site
 from xkg.agents.ablation.space.switches import Switch
 
 _GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})

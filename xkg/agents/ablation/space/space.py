@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import KINDS, NOT_RUN, Candidate, Component, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
-from xkg.agents.ablation.space.expressions import alternatives, sites
 from xkg.agents.ablation.space.flow import Flow, Named
 from xkg.agents.ablation.space.forms import own_steps
+from xkg.agents.ablation.space.measurement import returned_sums
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.reasons import Reasons
-from xkg.agents.ablation.space.reported import returned_sums
-from xkg.agents.ablation.space.site import Change, Site
+from xkg.agents.ablation.space.stages import Change, Site, alternatives, sites
 from xkg.agents.ablation.space.switches import (
     PRIOR,
     Switch,

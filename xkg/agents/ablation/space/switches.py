@@ -163,11 +163,8 @@ def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
     """Yields configuration file entries that are on a separate line."""
     for setting in settings:
-        text = texts.get(setting.path)
-        if text is None or setting.line < 1:
-            continue
-        lines = text.split("\n")
-        if setting.line > len(lines):
+        lines = texts.get(setting.path, "").split("\n")
+        if not 1 <= setting.line <= len(lines):
             continue
         line = lines[setting.line - 1]
         key = setting.name.rpartition(".")[2]

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from xkg.agents.codification.parsing import reverted_versions, watched_files
 from xkg.agents.codification.reverted import RECORD, Operation, Reverted
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Doubt
@@ -53,9 +54,13 @@ class _Trials:
         before, after = self._copy.texts(0), self._copy.texts()
         changed = self._copy.changed_lines()
         paths = [path for path in changed if path in after and path.endswith(".py") and self._ran.get(path)]
+        if not paths:
+            return Effects()
         texts = {path: after[path] for path in paths}
         old = {path: before.get(path, "") for path in paths}
-        versions = self._session.reader.reverted(old, texts, changed, self._ran)
+        versions = self._session.reader.of_files(
+            reverted_versions, {"before": old, "after": texts}, changed=changed, ran=self._ran
+        )
         metric = self._metric({}) if versions else None
         if metric is not None and metric != self._metric({}):
             again = Doubt(
@@ -70,10 +75,8 @@ class _Trials:
             if tried == _MOST_RUNS or self._left < self._seconds:
                 break
             tried += 1
-            if (
-                not _known(found, version.path, version.start_line, version.end_line)
-                and self._metric({version.path: version.text}) == metric
-            ):
+            known = _known(found, version.path, version.start_line, version.end_line)
+            if not known and self._metric({version.path: version.text}) == metric:
                 found.append(_without_effect(version, after[version.path]))
         watched = {path: self._ran[path] & changed[path] for path in paths}
         found += [
@@ -100,7 +103,7 @@ class _Trials:
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
         """For each line, yields a doubt about the outermost operation whose result always equalled one of the
         operands."""
-        files = self._session.reader.watched(texts, lines)
+        files = self._session.reader.of_files(watched_files, {"texts": texts}, lines=lines)
         if not files:
             return
         self._copy.edit({path: file.text for path, file in files.items()}, "record operations")
@@ -119,12 +122,8 @@ def _known(found: Sequence[Doubt], path: str, start_line: int, end_line: int) ->
 def _without_effect(version: Reverted, text: str) -> Doubt:
     lines = text.split("\n")[version.start_line - 1 : version.end_line]
     line = next((each.strip() for each in lines if each.strip()), "")[:100]
-    return Doubt.at(
-        version.path,
-        version.start_line,
-        version.end_line,
-        f"the metric is the same to the last digit without this change (`{line}`)",
-    )
+    same = f"the metric is the same to the last digit without this change (`{line}`)"
+    return Doubt.at(version.path, version.start_line, version.end_line, same)
 
 
 def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:

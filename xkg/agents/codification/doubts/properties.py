@@ -5,13 +5,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from xkg.agents.codification.prompting.answers import Properties, Property
+from xkg.agents.codification.prompting.answers import PROMPTS, Properties, Property
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Doubt
 from xkg.agents.workspace.command import cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.workspace import Workspace
 from xkg.errors import AnswerError
+from xkg.llm.prompt import load_prompt
 from xkg.value import Value
 
 _MOST_CHECKS, _LONGEST_CODE, _LONGEST_OUTPUT = 5, 4000, 600
@@ -48,7 +49,8 @@ def asked_properties(session: Session) -> Properties:
             "files": session.shown(),
         }
         try:
-            return session.questions.ask("properties", Properties, inputs, about="properties", check=check)
+            prompt = load_prompt(PROMPTS / "properties.md")
+            return session.questions.ask(prompt, Properties, inputs, about="properties", check=check)
         except AnswerError:
             return Properties(interface="", checks=())
 

@@ -1,3 +1,3 @@
-"""A run's questions to its models, with their answers, and the planner's memory. Each prompt is a file in `prompts/`.
+"""The models' answers, and the planner's memory. Each prompt is a file in `prompts/`.
 
 May import xkg.llm and the layers below, but nothing from the run."""

@@ -1,9 +1,12 @@
 """The models' answers: the planner's step with its action, and the workers' answers."""
 
+from pathlib import Path
 from typing import Literal
 
 from xkg.agents.workspace.edits import FileEdit
 from xkg.llm.client import AnswerType
+
+PROMPTS = Path(__file__).parent / "prompts"
 
 Action = Literal[
     "list_files", "inspect_lines", "code_diff", "search_techniques", "get_code", "locate", "graph_context", "copy_file",

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
-from xkg.agents.codification.prompting.answers import Action, ActionInput, Step
+from xkg.agents.codification.prompting.answers import PROMPTS, Action, ActionInput, Step
 from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.steps.actions import Actions
+from xkg.llm.prompt import load_prompt
 
 _Block = Literal["skeleton", "part", "whole", "compared"]
 _RUN = Step(
@@ -52,7 +53,8 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
             return "this is exactly the last action: its observation is above; choose another one"
         return actions.objection(step)
 
-    return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)
+    prompt, about = load_prompt(PROMPTS / "plan.md"), f"step {len(history) + 1}"
+    return session.questions.ask(prompt, Step, inputs, about=about, check=check)
 
 
 def _orders(session: Session) -> list[Step | _Order] | None:
