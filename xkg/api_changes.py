@@ -203,7 +203,7 @@ class GraphChanges:
     def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes graph files (JSON in the peer format, or bundles) and folders of graph files in one step. Levels in
         bundles become claims. Set `own` to keep the levels if the bundles are your own exports. The result's `problems`
-        lists skipped files, with reasons. Raises `InputError` if a place has no graph files."""
+        lists skipped files, with reasons. Raises `InputError` if a location contains no graph files."""
         from xkg.commands.graph.contents import import_graphs
 
         shown = progress or ignore

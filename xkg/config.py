@@ -325,11 +325,12 @@ class ServeQuestionSettings(_Section):
 
 
 class ServeSettings(_Section):
-    """`roots` lists the folders whose working copies clients may use (`/a:/b` in the environment); an empty list allows
-    no folder. If `roots` is None, no folder is allowed over HTTP. Over stdio, the folder in which `xkg serve` was
-    started is allowed, unless that folder contains a home folder. `exclude` is a file that lists papers and
-    repositories, one per line (ids, addresses or titles). Answers never contain these papers, or papers built from
-    these repositories. `graphs` lists the folders of additional graphs to serve (`xkg serve --kg A --kg B`)."""
+    """`roots` lists folders. Clients may use working copies in these folders, and in no others; an empty list allows
+    none. The environment variable separates folders with colons (`/a:/b`). If `roots` is None, no folder is allowed
+    over HTTP. Over stdio, the folder in which `xkg serve` was started is allowed, unless that folder contains a home
+    folder. `exclude` is a file that lists papers and repositories, one per line (ids, addresses or titles). Answers
+    never contain these papers, or papers built from these repositories. `graphs` lists the folders of additional graphs
+    to serve (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None

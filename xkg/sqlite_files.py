@@ -26,7 +26,7 @@ def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "
 @contextmanager
 def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlite3.Connection]:
     """Context manager that calls `open_wal` in a private folder. Every error inside the context becomes a `StoreError`
-    with a suggested remedy; `remedy` is the remedy for a damaged file."""
+    that suggests a remedy. `remedy` is suggested if the file is damaged."""
     try:
         private_folder(path.parent)
         with closing(open_wal(path, schema)) as db:

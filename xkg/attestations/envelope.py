@@ -97,7 +97,7 @@ def seal(payload: bytes, payload_type: str, signer: Signer) -> str:
 
 
 def unseal(envelope: str | bytes, payload_type: str) -> tuple[bytes, PublicKey, str]:
-    """Returns the payload, the key that signed the payload, and the envelope without any other fields. Raises
+    """Returns the payload, the key that signed the payload, and the envelope without unknown fields. Raises
     `InputError` if the envelope is too large, has a different payload type, or does not have a valid signature."""
     with _refused():
         if len(envelope) > LARGEST:

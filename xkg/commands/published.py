@@ -74,10 +74,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """A built paper that is not published yet. `fences` are the fences of the paper's lease. If `keep_proven` is set,
-    stored code is kept if the new code has a lower level (`xkg.build.proven_code`). `chosen` is set if the user chose
-    the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if not measured.
-    `embedded` contains texts that were embedded on another machine, for this machine's cache."""
+    """A built paper that is not published yet. `fences` are the fencing tokens of the paper's lease. If `keep_proven`
+    is set, stored code is kept if the new code has a lower level (`xkg.build.proven_code`). `chosen` is set if the user
+    chose the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if not
+    measured. `embedded` contains texts that were embedded on another machine, for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)

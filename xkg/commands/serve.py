@@ -45,8 +45,8 @@ def serve_stdio(settings: "Settings") -> None:
 
 
 def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
-    """Returns the app for the configured graph, for a server that is bound to the host `bound` and that clients reach
-    at `url`. Raises `ConfigError` if settings contradict each other."""
+    """Returns the app for the configured graph. The server listens on the host `bound`, and clients reach it at `url`.
+    Raises `ConfigError` if settings contradict each other."""
     from xkg.serve.http.app import make_app
 
     roots = open_roots(settings.serve.roots or ())

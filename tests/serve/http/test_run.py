@@ -233,6 +233,24 @@ def test_silent_connections_take_all_places_for_no_longer_than_a_request_may(gra
         assert server.client().post("/mcp", json=PING).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET / HTTP/1.1\r\n" + b"x: " + b"y" * 100_000 + b"\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+        b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: -5\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: evil\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        b"CONNECT x:1 HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_refused(server: Running, sent: bytes) -> None:
+    said = _all(raw(server, sent, b"GET / HTTP/1.0\r\nconnection: close\r\n\r\n"))
+    assert said.startswith(b"HTTP/1.1 4")
+    assert server.client().get("/healthz").status_code == 200
+
+
 def _all(connection: socket.socket) -> bytes:
     said = b""
     with connection:
@@ -312,6 +330,20 @@ def test_a_page_that_is_listed_may_call_with_a_token(server: Running) -> None:
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "https://app.example.org"
     assert "access-control-allow-origin" not in server.client(origin="http://localhost:3000").get("/healthz").headers
+
+
+def test_trickling_bytes_buys_no_time(graph: Path) -> None:
+    with running(graph, HttpSettings(request_seconds=0.5)) as server:
+        connection = raw(server, HEAD, b"content-length: 1000000\r\n\r\n")
+        for _ in range(500):
+            try:
+                connection.sendall(b" ")
+            except ConnectionError:
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail("it was listened to all the time")
+        connection.close()
 
 
 def test_no_folder_of_the_server_is_open_unless_it_was_configured(

@@ -14,9 +14,9 @@ _TEMPERATURE = 0.2
 
 
 class Questions:
-    """The questions in one run, which the ledger lists as `run`. The default model is asked up to `tries` times, the
-    stronger one up to `stronger_tries` times. `expert_calls` counts calls to the expert model, of which there are at
-    most `most_expert_calls` (None: no limit). Thread-safe without a limit."""
+    """Asks a run's questions. The ledger lists them under the name `run`. The default model is asked up to `tries`
+    times, the stronger one up to `stronger_tries` times. `expert_calls` counts calls to the expert model, of which
+    there are at most `most_expert_calls` (None: no limit). Thread-safe without a limit."""
 
     def __init__(
         self,

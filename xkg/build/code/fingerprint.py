@@ -75,8 +75,8 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 def _sketches(runs: NDArray[np.uint64], spans: Sequence[tuple[int, int]]) -> list[str]:
-    """Returns the digits for the runs in each span: the end of the least hash of any run, for each hash function. Every
-    run is hashed once, because nested symbols, or symbols on the same line, share tokens."""
+    """Returns a MinHash signature for each span: for each hash function, the last digits of the smallest hash among the
+    span's runs. Every run is hashed once, because nested symbols, or symbols on the same line, share tokens."""
     if not spans:
         return []
     bounds = np.array(spans).ravel()

@@ -31,7 +31,8 @@ class _Distribution(Value):
 
 
 class Locked(_Distribution):
-    """A wheel in a resolved set. `size` is the wheel's size on disk, and `download` the size of the file, in bytes."""
+    """A wheel in a resolved set. `size` is the wheel's unpacked size and `download` its download size, both in
+    bytes."""
 
     size: int
     download: int = 0

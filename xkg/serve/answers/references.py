@@ -74,9 +74,9 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
-    """Returns the id of the technique with this id, short id or name. If a paper has several techniques with this name,
-    returns the first one with code, or else the first one. Raises `UnknownIdError`, which lists the nearest techniques,
-    and `AmbiguousIdError` if several papers have a technique with this name."""
+    """Returns the full id of a technique, given its id, short id or name. If a paper has several techniques with this
+    name, returns the first one with code, or else the first one. Raises `UnknownIdError`, which lists the nearest
+    techniques, and `AmbiguousIdError` if several papers have a technique with this name."""
     wanted = reference.strip()
     if wanted.startswith("#"):  # plans abbreviate technique ids to `#…`
         raise UnknownIdError(f"{quoted(wanted)} is only the end of an id; put the paper's id before it")

@@ -33,7 +33,7 @@ class ContextAnswer(Quoting):
     - `context`: the Markdown, with short ids
     - `tokens`: the length of the Markdown, at most `budget_tokens`. A token is four characters
     - `pairs`: the techniques whose code is included, in build order. Empty in a plan
-    - `left_out`: what was omitted, which is also the last line of `context`"""
+    - `left_out`: a note on what was omitted, repeated as the last line of `context`"""
 
     paper: str
     title: str

@@ -64,8 +64,9 @@ Pages = Callable[[Settings, Served, Access], Beside]
 
 
 def make_app(settings: Settings, bound: str, url: str, served: Served, pages: Pages | None = None) -> ASGIApp:
-    """Returns the app for a server that is bound to the host `bound` and that clients reach at `url`. `pages` adds web
-    pages for people. The app closes the graph and the jobs on shutdown. Raises `ConfigError` if settings conflict."""
+    """Returns the app for a server that listens on the host `bound`. Clients reach the server at `url`. `pages` adds
+    web pages for people. The app closes the graph and the jobs on shutdown. Raises `ConfigError` if settings
+    conflict."""
     service, jobs = served.service, served.jobs
     http = settings.serve.http
     closed = reached_by_others(http, bound)

@@ -36,7 +36,7 @@ def locate(
     """Returns up to `most` places, best first, for a technique in the graph (given by id, exact name or alias) or for a
     description. Empty if nothing matches.
 
-    For a description, returns the places of techniques that fit it. In a working copy, stored places are found again
+    For a description, returns the places of matching techniques. In a working copy, stored places are found again
     (`relocate`). The copy is also searched (`ground`) for a description, or if stored places are missing or have
     changed. `snapshot` is None for an empty graph, which requires a copy. Raises `UnknownIdError` if an id is unknown,
     and any error from `search` and `embedder`."""

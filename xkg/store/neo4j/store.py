@@ -284,7 +284,7 @@ class Neo4jStore:
 
 
 class _Unchanged(Exception):
-    """Raised if a write would not change the commit `generation`. Nothing is committed."""
+    """Raised if a write would leave the graph as it is at the commit `generation`. Nothing is committed."""
 
     def __init__(self, generation: int) -> None:
         super().__init__(generation)

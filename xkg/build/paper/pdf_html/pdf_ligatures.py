@@ -9,7 +9,7 @@ from itertools import takewhile
 Place = tuple[str, int]
 """A font and the number of a character in the font."""
 Words = dict[Place, Counter[tuple[str, str]]]
-"""The letters before and after unreadable characters, keyed by place."""
+"""The letters before and after each unreadable character, keyed by position."""
 
 # Parts of common words, keyed by the ligature they contain.
 _WORDS = {
