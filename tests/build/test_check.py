@@ -81,6 +81,14 @@ def test_a_package_that_does_not_import_is_missing(tmp_path: Path, source: str, 
     assert all(name in evidence.reason for name in blamed)
 
 
+def test_code_that_does_not_parse_is_none_and_is_not_run() -> None:
+    code, evidence = checked("def broken(:\n")
+    assert code.level is Level.NONE
+    assert evidence.runner is None
+    assert evidence.reason is not None
+    assert evidence.reason.startswith("does not parse")
+
+
 def test_without_a_sandbox_nothing_is_run_and_the_evidence_says_so(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     code, evidence = checked(f"open({str(mark)!r}, 'w')\n", contained=False)
@@ -88,6 +96,14 @@ def test_without_a_sandbox_nothing_is_run_and_the_evidence_says_so(tmp_path: Pat
     assert evidence.reason == "not run: no sandbox on this machine (xkg doctor)"
     assert not mark.exists()
     assert checked("x = undefined\n", contained=False)[1].reason == "undefined: undefined"
+
+
+def test_each_code_node_gets_its_own_level_in_order() -> None:
+    sources = ["x = 1\n", "x = \n", "1 / 0\n", "y = 2\n"]
+    nodes = [Code(id=f"p#{n}@1", technique=f"p#{n}", implementation=s) for n, s in enumerate(sources)]
+    levels = [(c.technique, c.level) for c in check_code(nodes, BubblewrapRunner(), NOTHING, LIMITS)]
+    expected = [Level.IMPORTED, Level.NONE, Level.PARSED, Level.IMPORTED]
+    assert levels == [(f"p#{n}", level) for n, level in enumerate(expected)]
 
 
 def test_what_is_no_python_is_not_tried_and_says_so() -> None:

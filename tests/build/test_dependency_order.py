@@ -35,6 +35,14 @@ def test_after_a_result_that_ends_it_nothing_begins() -> None:
     assert began == [1, 2]
 
 
+def test_what_work_raises_is_raised() -> None:
+    def work(_: int) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        in_dependency_order(work, [1, 2], {2: [1]}, 2)
+
+
 @given(st.lists(st.sets(st.integers(0, 9)), max_size=10), st.integers(1, 4))
 def test_all_are_done_once_after_their_needs(below: list[set[int]], jobs: int) -> None:
     needs = {item: {other for other in others if other < item} for item, others in enumerate(below)}

@@ -138,6 +138,12 @@ def test_code_that_fails_by_itself_is_not_tried_again() -> None:
     assert len(fake.asked) == 1
 
 
+def test_nothing_else_to_try() -> None:
+    fake = Fake(IN_PACKAGE)
+    checked(fake, lines=["flax"], day=None)
+    assert len(fake.asked) == 1
+
+
 def test_unavailable_packages_give_one_line_a_reason() -> None:
     missing = dict.fromkeys(["flax", "jax"], "the package registry cannot be reached")
     fake = Fake("", missing=missing, incomplete=True)
@@ -150,3 +156,9 @@ def test_unavailable_packages_give_one_line_a_reason() -> None:
     assert not result.final
     assert len(fake.asked) == 1
     assert [node.level for node in result.code] == [Level.PARSED, Level.IMPORTED]
+
+
+def test_broken_code_asks_for_nothing() -> None:
+    fake = Fake("")
+    checked(fake, "import flax\nundefined_name\n", "import os\n")
+    assert fake.asked == [([], ["flax==0.7"], DAY)]

@@ -8,13 +8,13 @@ import pytest
 from xkg.build.context import BuildContext, Built
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.pipeline import build_paper
-from xkg.build.stage_cache import Event, StageReport
+from xkg.build.stage_cache import Event, StageReport, levels
 from xkg.config import PruneSettings, Settings
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.cache import CachedEmbedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
-from xkg.model import Level, PaperBundle
+from xkg.model import Code, Level, PaperBundle
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.fork_server import WarmRunner
 from xkg.sandbox.runner import Environment, Runner
@@ -142,6 +142,18 @@ def test_an_unchanged_rerun_repeats_nothing_and_is_equal(built_once: tuple[Path,
     assert environments.requests == []
 
 
+def test_the_same_input_elsewhere_is_the_same(built_once: tuple[Path, Built], build: Build, tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLE, tmp_path / "moved/svgd")
+    moved = build(tmp_path / "moved/svgd/paper/svgd.tex", str(tmp_path / "moved/svgd/code"), runner=None)
+
+    def timeless(bundle: PaperBundle) -> PaperBundle:
+        code = tuple(c.model_copy(update={"evidence": (), "level": Level.NONE}) for c in bundle.code)
+        paper = bundle.paper.model_copy(update={"built_at": None})
+        return bundle.model_copy(update={"paper": paper, "code": code})
+
+    assert timeless(moved.bundle) == timeless(built_once[1].bundle)
+
+
 @pytest.mark.product("each stage × a kill")
 @pytest.mark.parametrize("killed_after", ["symbols", "extract", "ground", "modularize", "environment", "check"])
 def test_a_build_that_is_killed_goes_on_where_it_stopped(
@@ -166,6 +178,29 @@ def test_a_build_that_is_killed_goes_on_where_it_stopped(
     assert all(reused(rerun)[name] for name in finished)
     assert rerun.bundle.techniques == built_once[1].bundle.techniques
     assert [c.id for c in rerun.bundle.code] == [c.id for c in built_once[1].bundle.code]
+
+
+def test_only_a_changed_repository_is_read_anew(built_once: tuple[Path, Built], build: Build, tmp_path: Path) -> None:
+    shutil.copytree(built_once[0], tmp_path / "kg")
+    shutil.copytree(CODE, tmp_path / "code")
+    kernels = tmp_path / "code/svgd/kernels.py"
+    kernels.write_text(kernels.read_text() + "\n\ndef added():\n    return 1\n")
+    texts = {"COPYING": "MIT License\n\nCopyright A", "NOTICE.txt": "By B", "svgd/LICENSE": "Boost by C"}
+    for path, text in (texts | {"data/LICENSE": "of no source file"}).items():
+        (tmp_path / "code" / path).parent.mkdir(exist_ok=True)
+        (tmp_path / "code" / path).write_text(text)
+    rerun = build(repository=str(tmp_path / "code"))
+    assert rerun.bundle.repositories[0].license_texts == texts
+    assert [name for name, is_reused in reused(rerun).items() if is_reused] == ["extract"]
+    assert any(s.qualified_name == "added" for s in rerun.bundle.symbols)
+
+
+def test_another_required_level_only_prunes_again(built_once: tuple[Path, Built], build: Build, tmp_path: Path) -> None:
+    shutil.copytree(built_once[0], tmp_path / "kg")
+    strict = build(prune=PruneSettings(min_level=Level.EXECUTED))
+    assert [name for name, is_reused in reused(strict).items() if not is_reused] == ["parse", "fetch", "prune"]
+    assert all(t.hidden for t in strict.bundle.techniques)
+    assert strict.bundle.code == built_once[1].bundle.code
 
 
 def test_without_a_sandbox_levels_stop_at_parsed_and_a_note_says_so(build: Build) -> None:
@@ -205,6 +240,14 @@ def test_what_met_a_registry_that_was_down_is_tried_again(build: Build) -> None:
     assert code_levels(rerun.bundle) == {Level.IMPORTED}
 
 
+def test_packages_are_requested_with_the_repository_s_versions(build: Build) -> None:
+    environments = Lent()
+    build(environments=environments, runner=None)
+    ((imports, requirements, _),) = environments.requests
+    assert list(imports) == ["numpy"]
+    assert any(line.startswith("numpy") for line in requirements)
+
+
 def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> None:
     (tmp_path / "note.md").write_text("# A note\n\nNothing but this line.\n")
     with pytest.raises(InputError, match=r"no technique was found in .*; check that its sections"):
@@ -218,6 +261,14 @@ def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> No
         build(paper, None)
 
 
+@pytest.mark.parametrize("title", ["Supplementary Material", "Online Appendix", "SUPPORTING INFORMATION"])
+def test_a_supplement_without_a_title_of_its_own_needs_an_id(build: Build, tmp_path: Path, title: str) -> None:
+    paper = tmp_path / "supp.md"
+    paper.write_text(f"# {title}\n\n## 1 Method\n\n### 1.1 Ripple Gate\n\nThe ripple gate is a module.\n")
+    with pytest.raises(InputError, match=r"supp\.md: .* is not a paper title; pass --id"):
+        build(paper, None)
+
+
 @pytest.mark.parametrize("repository", ["nowhere", "empty"])
 def test_a_repository_that_cannot_be_used_is_one_line(build: Build, tmp_path: Path, repository: str) -> None:
     (tmp_path / "empty").mkdir()
@@ -225,3 +276,9 @@ def test_a_repository_that_cannot_be_used_is_one_line(build: Build, tmp_path: Pa
     with pytest.raises(InputError) as caught:
         build(repository=str(tmp_path / repository))
     assert "\n" not in str(caught.value)
+
+
+def test_levels_are_counted_highest_first() -> None:
+    nodes = [Code(id=str(n), technique="t", implementation="", level=level) for n, level in enumerate(Level)]
+    assert levels([*nodes[:3], nodes[1]]) == "1 parsed, 2 claimed, 1 none"
+    assert levels([]) == "no code nodes"

@@ -40,6 +40,10 @@ def test_code_at_the_level_shows_its_technique_and_all_above_it() -> None:
     assert {t.hidden for t in pruned if t.hidden} == {"no code for it was found in the repository"}
 
 
+def test_what_is_below_shows_nothing_below_it() -> None:
+    assert visible(prune(TREE, [code("a", Level.EXECUTED)], None, needs_code=True)) == ["a"]
+
+
 def test_without_a_model_neither_missing_nor_failing_code_hides_a_technique() -> None:
     pruned = prune(TREE, [cut_out("e", Level.NONE, "KeyError: 'x'")], None)
     assert visible(pruned) == [t.name for t in TREE]
@@ -70,6 +74,17 @@ def test_an_unavailable_package_hides_only_with_a_required_level() -> None:
     assert strict[1].hidden == "its code is at 'parsed', below 'imported': missing package gym: no wheel"
 
 
+def test_code_that_does_not_parse_is_hidden_whatever_is_missing() -> None:
+    broken = code("e", Level.NONE, reason="undefined: f", missing=("gym",))
+    assert visible(prune(TREE, [broken], None, needs_code=True)) == []
+
+
+def test_a_machine_that_can_run_nothing_asks_for_parsed() -> None:
+    not_run = Evidence(level=Level.PARSED, reason="not run: no sandbox on this machine (xkg doctor)")
+    parsed = code("e", Level.PARSED).model_copy(update={"test": "assert f()", "evidence": (not_run,)})
+    assert visible(prune(TREE, [parsed], None, needs_code=True)) == ["e"]
+
+
 @pytest.mark.parametrize("level", list(Level))
 def test_a_required_level_decides(level: Level) -> None:
     nodes = [code(t.name, some) for t, some in zip(TREE, list(Level)[2:], strict=True)]
@@ -77,6 +92,12 @@ def test_a_required_level_decides(level: Level) -> None:
         own = next(c.level for c in nodes if c.technique == t.id)
         below = [c.level for c in nodes if c.technique.startswith(f"{t.id}/")]
         assert (t.hidden is None) == any(some.rank >= level.rank for some in (own, *below))
+
+
+def test_claimed_code_stays_as_its_sender_shows_it() -> None:
+    shown = [t.model_copy(update={"hidden": "said so" if t.name == "e" else None}) for t in TREE]
+    nodes = [code(t.name, Level.CLAIMED) for t in TREE]
+    assert [t.hidden for t in prune(shown, nodes, Level.TESTED)] == [t.hidden for t in shown]
 
 
 LEVELS = st.dictionaries(st.sampled_from([t.name for t in TREE]), st.sampled_from(list(Level)))
@@ -97,6 +118,14 @@ def test_other_languages_are_visible_without_a_required_level() -> None:
     assert visible(prune(TREE, [kernel], Level.PARSED)) == []
 
 
+def test_code_without_a_test_needs_no_level() -> None:
+    untested = cut_out("a/d", Level.IMPORTED, "there is no test")
+    failing = code("e", Level.IMPORTED, reason="AssertionError")
+    pruned = prune(TREE, [untested, failing], None, needs_code=True)
+    assert visible(pruned) == ["a", "a/d"]
+    assert pruned[-1].hidden == "its code is at 'imported', below 'executed': AssertionError"
+
+
 def test_code_that_was_judged_to_do_something_else_is_hidden_at_any_level() -> None:
     faults = (Fault(kind="unrelated", remark="it plots the loss"),)
     evidence = Evidence(level=Level.TESTED, fidelity=Fidelity(share=0.9, faults=faults))
@@ -105,3 +134,9 @@ def test_code_that_was_judged_to_do_something_else_is_hidden_at_any_level() -> N
         pruned = prune(TREE, [judged], min_level, needs_code=True)
         assert visible(pruned) == []
         assert pruned[-1].hidden == "its code was judged to do something else: it plots the loss"
+
+
+def test_a_technique_without_code_keeps_the_reason_that_it_comes_with() -> None:
+    declined = [t.model_copy(update={"hidden": "not located"}) if t.name == "e" else t for t in TREE]
+    pruned = prune(prune(declined, [], None, needs_code=True), [], Level.PARSED)
+    assert [t.hidden for t in pruned][-2:] == ["no code for it was found in the repository", "not located"]

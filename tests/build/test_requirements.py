@@ -145,6 +145,20 @@ dev = ["pytest", {include-group = "lint"}]
         ),
         (
             {
+                "pyproject.toml": """
+[tool.poetry.dependencies]
+torch = "^2.0"
+jax = {version = "0.4", optional = true}
+[tool.poetry.group.dev.dependencies]
+black = "*"
+""",
+                "poetry.lock": '[[package]]\nname = "torch"\nversion = "2.1.0+cu118"\n',
+            },
+            ["torch==2.1.0+cu118", "torch>=2.0", "jax==0.4", "black"],
+            ["torch>=2.0"],
+        ),
+        (
+            {
                 "Pipfile": "[packages]\nflask = '*'\n",
                 "Pipfile.lock": '{"default": {"flask": {"version": "==2.0"}}, "develop": {"black": {}}}',
                 "conda-lock.yml": "package:\n- name: scipy\n  version: 1.9.1\n  manager: conda\n",
@@ -159,6 +173,12 @@ dev = ["pytest", {include-group = "lint"}]
             },
             ["einops==0.3", "torch", "numpy<2"],
             ["einops==0.3", "torch", "numpy<2"],
+        ),
+        ({"README.md": "    pip install torch\n", "requirements.txt": "numpy"}, ["torch", "numpy"], ["numpy"]),
+        (
+            {"pyproject.toml": "[tool.black]\n", "requirements_py3.txt": "numpy", "docs/requirements.txt": "sphinx"},
+            ["numpy", "sphinx"],
+            ["numpy"],
         ),
         (
             {"a/environment.yml": "dependencies: [pytorch=1.13, cudatoolkit=11.3]"},
@@ -176,6 +196,20 @@ def test_the_outermost_files_first_and_those_for_tests_last() -> None:
     paths = ["requirements.txt", "a/requirements.txt", "a/b/requirements.txt", "docs/requirements.txt"]
     files = {path: f"p=={paths.index(path)}" for path in sorted(paths)}
     assert read_requirements(files).lines == [f"p=={n}" for n in range(4)]
+
+
+def test_what_is_from_elsewhere_keeps_its_place() -> None:
+    text = "git+https://example.org/a/b.git#egg=b\n-e git+https://example.org/c\nd @ git+https://example.org/d\n"
+    assert read_requirements({"requirements.txt": text + "-e .\n./local\n../up\n/tmp/x\n-r more.txt\n"}).lines == [
+        "git+https://example.org/a/b.git#egg=b",
+        "git+https://example.org/c",
+        "d @ git+https://example.org/d",
+    ]
+
+
+def test_lists_in_setup_that_are_added_and_extras() -> None:
+    text = "setup(install_requires=base + ['a', 'b>=1'], extras_require={'x': ['c'], 'y': other})"
+    assert read_requirements({"setup.py": text}).lines == ["a", "b>=1", "c"]
 
 
 def test_names_without_versions() -> None:
@@ -228,6 +262,10 @@ def test_files_of_another_shape(path: str, text: str) -> None:
 )
 def test_a_file_made_to_be_slow_gives_nothing(name: str, text: str) -> None:
     assert read_requirements({name: text, "requirements.txt": "numpy"}).lines == ["numpy"]
+
+
+def test_an_entry_of_conda_that_is_no_text_gives_nothing() -> None:
+    assert read_requirements({"environment.yml": "dependencies: [[numpy], scipy, 1]\n"}).lines == ["scipy"]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@ from pathlib import Path
 
 import grimp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import xkg
-from xkg.build.stage_cache import DECIDING, DECIDING_FILES, Event, StageCache, StageReport
+from xkg.build.stage_cache import DECIDING, DECIDING_FILES, Event, StageCache, StageReport, stage_key
 from xkg.errors import StoreError
 
 
@@ -81,6 +83,13 @@ def test_an_output_that_is_damaged_is_made_anew_not_believed(split: Counter, dam
     assert split.runs == 2
 
 
+def test_an_output_that_may_not_be_stored_is_computed_every_time(split: Counter) -> None:
+    split(keep=lambda _: False)
+    split(keep=lambda _: False)
+    assert split.runs == 2
+    assert not split.folder.exists()
+
+
 def test_a_stage_that_fails_keeps_nothing_and_is_not_reported(tmp_path: Path) -> None:
     cache = StageCache(tmp_path)
 
@@ -91,6 +100,47 @@ def test_a_stage_that_fails_keeps_nothing_and_is_not_reported(tmp_path: Path) ->
         cache.stage("split", {}, Words, fail, str)
     assert list(tmp_path.iterdir()) == []
     assert cache.reports == []
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=()), max_size=8), max_size=3))
+def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
+    folder = tmp_path_factory.mktemp("work")
+    for _ in range(2):
+        made = StageCache(folder).stage("w", {"w": words}, Words, lambda: Words(words=tuple(words)), str)
+        assert made.words == tuple(words)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3)), st.text(max_size=3), st.integers())
+def test_the_key_follows_each_input_and_not_their_order(inputs: dict[str, object], name: str, value: int) -> None:
+    assert stage_key(inputs) == stage_key(dict(reversed(inputs.items())))
+    if name not in ("pipeline", *inputs) or (name in inputs and inputs[name] != value):
+        assert stage_key({**inputs, name: value}) != stage_key(inputs)
+
+
+def test_time_inside_a_stage_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 0.0
+    monkeypatch.setattr("time.perf_counter", lambda: clock)
+    cache = StageCache(tmp_path)
+
+    def spend(seconds: float) -> str:
+        nonlocal clock
+        clock += seconds
+        return "done"
+
+    def outer() -> str:
+        spend(1)
+        cache.timed("inner", lambda: spend(10), lambda t: (t, False))
+        return spend(2)
+
+    cache.timed("outer", outer, lambda t: (t, False))
+    assert [(r.name, r.seconds) for r in cache.reports] == [("inner", 10), ("outer", 3)]
+
+
+def test_an_unreadable_folder_gives_a_one_line_error(tmp_path: Path) -> None:
+    (tmp_path / "work").write_text("a file is in the way")
+    with pytest.raises(StoreError, match="fix the file, or delete its folder") as caught:
+        Counter(tmp_path / "work" / "paper")()
+    assert "\n" not in str(caught.value)
 
 
 def test_a_full_disk_is_one_line_and_leaves_no_partial_output(split: Counter, monkeypatch: pytest.MonkeyPatch) -> None:

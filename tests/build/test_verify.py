@@ -128,6 +128,17 @@ def test_what_is_not_settled_keeps_its_level_and_says_so(tmp_path: Path) -> None
         assert len(stalled.ran) == 2, "what was not settled is tried again"
 
 
+def test_results_are_put_where_they_belong() -> None:
+    paper = bundle("p", "x = 1\n", "y = 1\n")
+    first, second = paper.code
+    evidence = Evidence(level=Level.EXECUTED, reason="asserts nothing")
+    proven = apply(paper, {first.id: evidence}, None)
+    assert (proven.code[0].level, proven.code[0].evidence) == (Level.EXECUTED, (evidence,))
+    assert proven.code[1] == second
+    assert proven.techniques == paper.techniques, "what was imported is never pruned"
+    assert apply(paper, {}, None) == paper
+
+
 def test_what_a_verification_found_outlives_a_build_of_the_same_code() -> None:
     built = bundle("p", "x = 1\n", "y = 1\n")
     early = Evidence(level=Level.IMPORTED, checked_at="2026-01-01T00:00:00+00:00")

@@ -12,6 +12,7 @@ from xkg.build.slicing.slice import slice_symbols
 SETUP = "from setuptools import setup\nsetup(name='proj-x', packages=['proj'], package_dir={'proj': 'code_dir'})\n"
 RUN = "from proj.a import a\nfrom proj.b import b\ndef main(): return a() + b()\n"
 PACKAGE = {"a.py": "from proj.b import b\ndef a(): return b() + 1\n", "b.py": "def b(): return 1\n", "run.py": RUN}
+CFG = "[metadata]\nname = Proj\n"
 NET = "class Net: depth = 3\n"
 USES_NET = "from proj.model import Net\ndef main(): return Net.depth\n"
 
@@ -38,6 +39,15 @@ LAYOUTS = {
         "tests/t.py",
         3,
     ),
+    "modules from the top": (
+        {
+            "utils.py": "def f(): return 1\n",
+            "models.py": "from proj import utils\ndef g(): return utils.f()\n",
+            "run.py": "from proj import models, utils\ndef main(): return models.g() + utils.f()\n",
+        },
+        "run.py",
+        2,
+    ),
     "star imports and aliases": (
         {
             "common/typing.py": "from typing import *\nData = dict\n",
@@ -48,7 +58,18 @@ LAYOUTS = {
         "run.py",
         6,
     ),
+    "imports inside functions, and a fallback": (
+        {
+            **PACKAGE,
+            "eval.py": "try:\n    from proj.b import b\nexcept ImportError:\n    from b import b\n"
+            "def main():\n    from proj.a import a\n    import proj.b as other\n    return a() + b() + other.b()\n",
+        },
+        "eval.py",
+        4,
+    ),
+    "a package in a folder of another name": ({f"proj_v2/{p}": t for p, t in PACKAGE.items()}, "proj_v2/run.py", 3),
     "setup.py names the package": ({"setup.py": SETUP, "code_dir/model.py": NET, "run.py": USES_NET}, "run.py", 3),
+    "setup.cfg names it": ({"setup.cfg": CFG, "model.py": NET, "run.py": USES_NET}, "run.py", 3),
     "pyproject.toml names it": (
         {
             "pyproject.toml": "[tool.poetry]\npackages = [{include = 'proj', from = 'x'}]\n",
@@ -74,9 +95,19 @@ LAYOUTS = {
         "exp/run.py",
         8,
     ),
+    "two versions side by side": (
+        {f"v{n}/{p}": t.replace("return 1", f"return {n}") for n in (1, 2) for p, t in PACKAGE.items()},
+        "v2/run.py",
+        5,
+    ),
     "one module in a folder, imported once": (
         {"common/model.py": NET, "exp/run.py": USES_NET.replace("proj.model", "proj.common.model")},
         "exp/run.py",
+        3,
+    ),
+    "named like a standard module": (
+        {p: t.replace("proj.", "code.") for p, t in PACKAGE.items()},
+        "run.py",
         3,
     ),
 }  # fmt: skip
@@ -104,6 +135,29 @@ FOREIGN = {
     "its own module imports the name from there": (
         {
             "tasks/metrics.py": "from sklearn.metrics import f1_score, accuracy_score\ndef both(): return f1_score\n",
+            "run.py": "from sklearn.metrics import f1_score\ndef main(): return f1_score\n",
+        },
+        "sklearn",
+    ),
+    "a copy of one module of a larger library": (
+        {
+            "models/resnet.py": "class BasicBlock: pass\n",
+            "run.py": "from torchvision.models.resnet import BasicBlock\nfrom torchvision.ops import nms\n"
+            "import torchvision.transforms as T\ndef main(): return BasicBlock, nms, T.Resize\n",
+        },
+        "torchvision",
+    ),
+    "modules of the same names with other contents": (
+        {
+            "models.py": "class Net: pass\n",
+            "utils.py": "def seed(): pass\n",
+            "run.py": "from torchvision import models, utils\ndef main(): return models.resnet18, utils.make_grid\n",
+        },
+        "torchvision",
+    ),
+    "one module of the top, imported once": (
+        {
+            "metrics.py": "def f1_score(): pass\n",
             "run.py": "from sklearn.metrics import f1_score\ndef main(): return f1_score\n",
         },
         "sklearn",

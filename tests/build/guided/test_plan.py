@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.build.guided.test_stages import SPENT, Builder, failing
-from xkg.build.guided.plan import PlannedStage, plan
+from tests.tiny_world import declined, places
+from xkg.build.guided.plan import PlannedStage, expected_techniques, plan
+from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.pipeline import open_paper
 from xkg.config import LlmSettings, Price
+from xkg.errors import AnswerError
 from xkg.llm.prices import Prices
 from xkg.sandbox.runner import Job, Outcome
 
@@ -91,6 +94,22 @@ def test_after_a_stop_the_rest_is_counted(build: Builder, prompt: str, left: lis
     assert list(planned(build)) == left
 
 
+def test_what_failed_is_counted_again_and_alone(build: Builder) -> None:
+    build(modularize=failing(AnswerError("modularize: none"), "Median peak clipping"))
+    stages = planned(build)
+    assert next(iter(stages)) == "modularize"
+    # the filter is made anew with another component, which nobody knows yet
+    assert stages["modularize"].calls == 1
+
+
+def test_none_and_declined_are_answers_that_cost_nothing_more(build: Builder) -> None:
+    build(
+        ground=lambda request: places(request, {"Exponential damping": "damp"}),
+        modularize=lambda _: declined("It only plots."),
+    )
+    assert planned(build) == {}
+
+
 def test_without_a_repository_only_the_paper_is_read(build: Builder) -> None:
     assert list(planned(build, repository=False)) == ["extract"]
     build(repository=False)
@@ -104,6 +123,26 @@ def test_an_unknown_price_is_reported_only_where_it_is_unknown(build: Builder) -
     assert unknown == {"ground", "modularize", "debug", "check"}
     own = planned(build, settings=LlmSettings(model="mine", prices={"mine": Price(input=1000, output=0)}))
     assert own["extract"].dollars == pytest.approx(own["extract"].input_tokens / 1000)
+
+
+def test_another_model_is_another_build(build: Builder) -> None:
+    build()
+    assert list(planned(build, settings=LlmSettings(code_model="gpt-4o"))) == BEFORE[1:]
+
+
+def test_the_build_without_a_sandbox_is_planned_apart(build: Builder) -> None:
+    build(runner=None)
+    assert planned(build, runner=False) == {}
+    assert list(planned(build)) == ["modularize", "debug", "check"]
+
+
+@pytest.mark.parametrize(
+    ("found", "characters", "expected"),
+    [(2, 60_000, 9), (14, 60_000, 12), (11, 60_000, 11), (3, 10_000, 4), (4, 900, 4)],
+)
+def test_an_ordinary_paper_is_expected_to_have_more_than_it_says(found: int, characters: int, expected: int) -> None:
+    document = Document(format="markdown", title="A", abstract="", text="x" * characters)
+    assert expected_techniques(found, document) == expected
 
 
 def test_a_longer_paper_costs_more_though_no_more_is_found_in_it(build: Builder) -> None:

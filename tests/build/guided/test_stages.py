@@ -29,7 +29,7 @@ from tests.tiny_world import (
 from xkg.build.context import BuildContext, Built
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.pipeline import build_paper
-from xkg.build.stage_cache import Event, Progress
+from xkg.build.stage_cache import Begun, Event, Progress, StageReport
 from xkg.build.verify import apply
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.prompt import Prompt
@@ -170,7 +170,28 @@ def test_without_a_sandbox_code_is_visible_at_parsed(build: Builder) -> None:
     assert {c.level for c in contained.bundle.code} == {Level.FAITHFUL}
 
 
+def test_an_unknown_price_adds_no_cost(build: Builder) -> None:
+    assert build(dollars=None).bundle.paper.cost_usd == 0.0
+
+
 # --- what the model could not be brought to ---------------------------------------------------------------------------
+
+
+def test_what_could_not_be_located_says_so(build: Builder) -> None:
+    built = build(ground=failing(AnswerError("ground: none")))
+    assert built.bundle.paper.state == "partial"
+    assert hidden(built.bundle)[FILTER] == "not located: ground: none"
+    assert built.bundle.code == ()
+    assert build().bundle.paper.state == "complete"
+
+
+def test_none_for_every_technique_is_a_complete_answer(build: Builder) -> None:
+    built = build(ground=lambda request: places(request, {}))
+    assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
+    assert set(hidden(built.bundle).values()) == {NOT_FOUND}
+    assert len(hidden(built.bundle)) == 4
+    build(ground=failing(AssertionError("asked again")))
+    assert build.requests == []
 
 
 def test_unrelated_code_is_hidden_whatever_its_level(build: Builder) -> None:
@@ -255,6 +276,25 @@ def test_without_techniques_there_is_no_paper(build: Builder, error: Exception) 
     message = str(error).removeprefix("extract: ")
     assert str(caught.value) == f"the build stopped in stage extract: {message}"
     assert build().bundle.paper.state == "complete"
+
+
+def test_a_stop_is_distinct_from_earlier_failures(build: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 2)
+    error = AnswerError("modularize: none")
+    fails, stops = failing(error, "Exponential damping"), failing(SPENT, "Damped peak filter")
+    built = build(modularize=lambda request: fails(request) or stops(request))
+    *failed, last = built.bundle.paper.incomplete
+    assert failed == [f"Exponential damping: {error}"]
+    assert last == f"the build stopped in stage code: {SPENT}"
+    assert set(built.notes) >= set(built.bundle.paper.incomplete)
+
+
+def test_the_time_of_each_stage_is_reported_also_after_a_stop(build: Builder) -> None:
+    built = build(fidelity=failing(SPENT))
+    assert [r.name for r in built.stages] == STAGES
+    assert all(isinstance(event, StageReport | Progress | Begun) for event in build.events)
+    code = next(r for r in built.stages if r.name == "code")
+    assert code.summary.startswith("no code nodes")
 
 
 class Counting(QuickRunner):

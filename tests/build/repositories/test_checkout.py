@@ -209,6 +209,14 @@ def test_bad_input_is_one_line(repository: Path, tmp_path: Path, spec: str, says
     assert "secret" not in str(caught.value)
 
 
+def test_empty_folders_and_repositories(tmp_path: Path) -> None:
+    (tmp_path / "void").mkdir()
+    git(tmp_path, "init", "-q", "--bare", "bare.git")
+    for name in ("void", "bare.git"):
+        with pytest.raises(InputError, match="is empty"):
+            fetch_repository(str(tmp_path / name), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
@@ -267,6 +275,17 @@ def test_a_repository_over_the_limit_says_so(filters: bool, tmp_path: Path, monk
     assert "is larger than the" in str(caught.value)
     assert len(server.asked) < 6, "it is not fetched again in another way"
     assert not list((tmp_path / "cache").glob("*")), "nothing is left of it"
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_server_without_filters_and_packs(packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = committed(tmp_path / "unpacked", {"model.py": MODEL, "data.bin": os.urandom(3_000_000)})
+    if packed:
+        git(folder, "gc", "-q")
+    with serving(monkeypatch) as server:
+        server.filters = False
+        checkout = fetch_repository(server.add(folder), tmp_path / "cache")
+    assert content(checkout, "model.py") is not None
 
 
 def test_an_empty_and_a_missing_repository_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

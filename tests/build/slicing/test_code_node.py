@@ -68,6 +68,14 @@ def test_what_cannot_be_sliced_comes_as_its_own_lines() -> None:
     )
 
 
+def test_the_same_symbol_gives_the_same_id_and_another_technique_another() -> None:
+    first = code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(FILES))[0]
+    assert first == code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(FILES))[0]
+    assert first.id.startswith("p#t@")
+    changed = FILES | {"tern/rates.py": FILES["tern/rates.py"].replace("1e-8", "1e-9")}
+    assert first.id != code_node("p#t", "local:tern@1:tern/rates.py::decay", parsed(changed))[0].id
+
+
 def test_a_symbol_that_is_not_there() -> None:
     with pytest.raises(UnknownIdError, match="gone"):
         code_node("p#t", "local:tern@1:tern/rates.py::gone", parsed(FILES))

@@ -108,6 +108,33 @@ def test_one_name_for_two_definitions_is_renamed() -> None:
     assert names["kernel__component_other"](2) == 6
 
 
+def test_of_two_packages_with_one_alias_the_second_has_its_own_name() -> None:
+    first = part("First", "import cmath as m\n\ndef root(x):\n    return m.sqrt(x)\n")
+    second = part("Second", "import math as m\n\ndef up(x):\n    return m.ceil(x)\n")
+    found = compose("import cmath as m\n\ndef go(x):\n    return root(x) + m.exp(0) + up(x)\n", [first, second])
+    assert "import cmath as m\nimport math\n" in found.source
+    assert "return math.ceil(x)" in found.source
+    assert run(found.source)["go"](4) == 7
+
+
+def test_what_new_code_defines_itself_is_its_own() -> None:
+    found = compose("def squared(x):\n    return x\n\ndef go(x):\n    return squared(x) + kernel(x, 0.0)\n", [KERNEL])
+    assert run(found.source)["go"](3.0) == pytest.approx(3.0001234, rel=1e-5)
+
+
+def test_state_of_components_is_not_shared() -> None:
+    counter = "SEEN = []\n\ndef {name}(x):\n    SEEN.append(x)\n    return len(SEEN)\n"
+    parts = [Part("A", counter.format(name="one")), Part("B", counter.format(name="two"))]
+    names = run(compose("def go():\n    return one(1), one(1), two(1)\n", parts).source)
+    assert names["go"]() == (1, 2, 1)
+
+
+def test_a_class_may_be_derived_from_a_component() -> None:
+    new = "class Fast(Step):\n    rate_of = Step(2.0).move(4.0)\n    def go(self):\n        return self.move(9.0)\n"
+    names = run(compose(new, [STEP]).source)
+    assert (names["Fast"]().go(), names["Fast"].rate_of) == (4.5, 8.0)
+
+
 def test_composites_are_components_too() -> None:
     middle = compose("def both(x):\n    return kernel(x, 0.0) + Step().move(x)\n", [KERNEL, STEP]).source
     found = compose("def top(x):\n    return both(x) + squared(x, 1.0)\n", [Part("Middle", middle), STEP])

@@ -166,6 +166,18 @@ def test_languages_of_places_alone(codebase: Codebase, name: str) -> None:
     assert ", ".join(f"{each} {first}-{last}" for each, (_, first, last) in found) == OTHERS[name]
 
 
+def test_words_of_places_alone(codebase: Codebase) -> None:
+    assert symbols(codebase, "others/Sampler.java")["Sampler.step"].docstring == "One step."
+    assert symbols(codebase, "others/sampler.go")["Sampler.Step"].docstring == "Step is one step."
+    assert symbols(codebase, "others/Sampler.m")["Sampler.step"].docstring == "One step."
+    assert symbols(codebase, "others/sampler.R")["draw.points"].docstring == "Draws points."
+    drawn = symbols(codebase, "others/sampler.pyx")["gate"]
+    assert drawn.symbol.signature.startswith("cdef inline double gate(double x")
+    assert {m.language for m in codebase.modules if m.path.startswith("others/")} == {
+        "java", "csharp", "go", "php", "matlab", "r", "cython",
+    }  # fmt: skip
+
+
 @given(st.text(st.sampled_from("(){}[]<-=:#\"'` \nabf,r%cdef "), max_size=200))
 def test_any_text_is_read_as_r_and_as_cython(text: str) -> None:
     for path, module in (("a.R", outline_r("a.R", text)), ("a.pyx", analyse("a.pyx", text).module)):
@@ -241,6 +253,13 @@ def test_a_file_that_cannot_be_read_in_time_is_broken_and_still_there(monkeypatc
     module = outline("slow.c", text, grammars_of("c", text), "R")
     assert module.broken
     assert [(s.symbol.kind, s.symbol.end_line) for s in module.symbols] == [("module", 10_000)]
+
+
+def test_many_comments_on_one_line_belong_to_what_is_around_them() -> None:
+    text = "  /* a */ " + "/* b */" * 3 + " int f(void);\n\nint g(void) { return 0; } " + "/* c */" * 3 + "\n"
+    found = outline("a.c", text, grammars_of("c", text))
+    assert found.symbols[0].docstring == "a"
+    assert found.symbols[0].comments == "b\nb\nb\nc\nc\nc"
 
 
 def test_scopes_too_deep_and_names_too_long_are_part_of_what_is_around_them() -> None:

@@ -12,16 +12,17 @@ from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
 from xkg.build.code.codebase import Codebase
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, debug
+from xkg.build.guided.checking.edits import Edit, applied
 from xkg.build.guided.checking.fidelity import review
 from xkg.build.guided.checking.judge import Checked, check, proved
-from xkg.build.guided.checking.strengthen import only_defaults, strengthen
+from xkg.build.guided.checking.strengthen import only_defaults, strengthen, unnoticed
 from xkg.build.guided.code_answers import Shared
 from xkg.build.guided.definition_statements import numbered
 from xkg.build.guided.draft import Draft, UsedComponent
 from xkg.build.guided.lookup import Lookup
 from xkg.build.similarity.fidelity import share
 from xkg.errors import AnswerError
-from xkg.model import Level, Repository
+from xkg.model import Evidence, Level, Repository
 
 MODULE = '''\
 def normalised(values):
@@ -43,6 +44,11 @@ def normalise(log, w):
 def ess(w):
     n = normalise(w)
     return 1.0 / sum(x ** 2 for x in n)
+"""
+OTHER_LINES = """\
+def entropy(p):
+    q = np.clip(p, 1e-12, None)
+    return -(q * np.log(q)).sum(axis=-1)
 """
 SHARP = """\
 assert normalised([1.0, 3.0]) == [0.25, 0.75]
@@ -135,6 +141,12 @@ def test_a_blunt_test_goes_back_once_with_what_it_missed() -> None:
     assert "the test still passed" in missed
 
 
+def test_a_test_too_slow_for_mutation_gets_a_hint() -> None:
+    slow = Evidence(level=Level.EXECUTED, seconds=27.3, reason="whether the test can fail was not settled within 600 s")
+    assert "it has to be much quicker" in unnoticed(MODULE, slow)
+    assert "quicker" not in unnoticed(MODULE, slow.model_copy(update={"seconds": 0.2}))
+
+
 def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
     wrong = [edit("w**2", "w**3"), edit("", SHARP.splitlines()[0], "test")]
     ask = model_of({"strengthen": [*wrong, edit("", BLUNT + SHARP, "test")], "fidelity": [FAITHFUL]})
@@ -157,6 +169,15 @@ def test_a_sharper_test_that_is_wrong_is_debugged_with_what_is_left() -> None:
     assert strengthen(ready(start), quickly, none_left, rounds=0).draft == start
 
 
+def test_a_stronger_test_that_proves_no_more_is_dropped() -> None:
+    ask = model_of({"strengthen": [edit("", f"{BLUNT}assert effective_size([1.0]) is not None\n", "test")]})
+    start = GOOD.model_copy(update={"test": BLUNT})
+    done = checked(start, ask)
+    assert (done.draft, done.level, requested_prompts(ask)) == (start, Level.EXECUTED, ["strengthen"])
+    assert done.evidence[-1].fidelity is not None
+    assert done.evidence[-1].fidelity.faults is None
+
+
 def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     answer = edit("w**3", "w**2")
     answer["edits"] += edit("", SHARP, "test")["edits"]
@@ -171,6 +192,14 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     assert "+    return 1.0 / sum(w**2" in again["difference"]
     assert "sources" not in again
     assert done.evidence[-1].repairs == 1
+
+
+@pytest.mark.parametrize(("file", "kept"), [("implementation", False), ("test", True)])
+def test_what_the_author_declared_holds_until_the_module_changes(file: str, kept: bool) -> None:
+    before = GOOD.model_copy(update={"declared": ("[1] left out: the scale",)})
+    text = getattr(GOOD, file).replace("effective_size", "size")
+    after = applied(before, [Edit.model_validate({"file": file, "search": "", "replace": text})])
+    assert after.declared == (before.declared if kept else ())
 
 
 def test_a_revision_that_breaks_the_code_is_dropped() -> None:
@@ -199,6 +228,12 @@ def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:
     reason = done.evidence[-1].reason or ""
     assert reason.startswith(f"not faithful: {own:.1%} of its statements")
     assert f"no better (not faithful: {other:.1%} of its statements" in reason
+
+
+def test_a_share_just_below_the_threshold_does_not_read_as_if_it_reached_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.guided.checking.judge.share", lambda *_: 0.697)
+    done = checked(GOOD, model_of({"fidelity": [FAITHFUL], "revise": [{"cause": "nothing", "edits": []}]}))
+    assert (done.evidence[-1].reason or "").startswith("not faithful: 69.7% of")
 
 
 def test_unrelated_code_is_reported_and_not_repaired() -> None:
@@ -247,6 +282,12 @@ def test_what_does_not_run_is_not_judged() -> None:
     assert "totals" in (done.evidence[-1].reason or "")
 
 
+def test_a_fault_without_a_remark_is_sent_back() -> None:
+    ask = model_of({"fidelity": [fault("missing", " "), FAITHFUL]})
+    assert [fidelity.faults for fidelity in review([GOOD], ask, Lookup(EMPTY), shared(GOOD))] == [()]
+    assert "has no remark" in (ask.requests[0][3] or "")
+
+
 def test_a_review_hears_of_statements_without_counterpart_and_of_components_that_are_not_called() -> None:
     update = {
         "excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n",
@@ -282,6 +323,13 @@ def test_a_review_without_an_answer_is_asked_in_halves() -> None:
     first, second = checked_all([ready(GOOD), ready(OTHER)], ask)
     assert (first.level, first.failed) == (Level.FAITHFUL, None)
     assert (second.level, second.failed) == (Level.TESTED, "check: none")
+
+
+def test_a_review_that_misses_a_module_is_sent_back() -> None:
+    both = {"verdicts": [FAITHFUL, {**FAITHFUL, "technique": 2}]}
+    ask = FakeModel({"fidelity": [{"verdicts": [FAITHFUL]}, both]})
+    assert len(review([GOOD, OTHER], ask, Lookup(EMPTY), shared(GOOD, OTHER))) == 2
+    assert "one verdict for each module: [1, 2]" in str(ask.requests[0][3])
 
 
 # --- composites
@@ -407,6 +455,22 @@ def test_a_statement_that_the_module_does_not_do_whole_is_a_fault(verdict: str, 
     assert "only of two weights" in ask.requests[-1][2]["findings"]
 
 
+@pytest.mark.parametrize("verdict", ["absent", "added"])
+def test_without_a_search_a_departure_speaks_of_the_compared_lines_alone(verdict: str) -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
+    answer = {**FAITHFUL, "statements": [{"statement": 2, "verdict": verdict, "remark": "the factor"}]}
+    done = checked(draft, model_of({"fidelity": [answer]}))
+    [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
+    assert not departure.searched
+
+
+def test_a_statement_that_is_not_answered_costs_no_second_question() -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
+    ask = model_of({"fidelity": [{**PARTED, "statements": PARTED["statements"][:1]}]})
+    assert checked(draft, ask).level is Level.FAITHFUL
+    assert ask.requests[0][3] is None
+
+
 WEIGHTED = """\
 def scaled(values, power=1.0):
     total = sum(values) - 2.0 * values[0]
@@ -498,6 +562,13 @@ def test_it_is_not_where_the_review_sees_it_otherwise() -> None:
     done = checked(draft, ask)
     assert done.level is Level.TESTED
     assert (done.evidence[-1].fidelity or pytest.fail("none")).by_definition == 0.0
+
+
+def test_declaring_all_of_it_gains_nothing() -> None:
+    draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,), "effective_size": (1,)}})
+    ask = model_of({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("added")]})
+    done = checked(draft.model_copy(update={"excerpt": OTHER_LINES}), ask)
+    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
 
 
 def test_code_below_the_share_is_compared_with_its_definition_once() -> None:

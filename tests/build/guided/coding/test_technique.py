@@ -1,5 +1,6 @@
 """Code for the techniques of a paper, one after the other, with a scripted model and a runner without a sandbox."""
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,11 @@ import pytest
 from tests.build.codebases import codebase_of, symbol
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import QuickRunner
+from tests.timeless import timeless_code
 from tests.tiny_world import (
     FILES,
     Question,
+    code,
     declined,
     script,
     sound,
@@ -20,6 +23,7 @@ from tests.tiny_world import (
 )
 from xkg.build.guided.coding.technique import Coded, CodingContext, code_techniques
 from xkg.build.guided.coding.trial import Trials
+from xkg.build.guided.draft import prompt
 from xkg.config import LlmSettings, Settings
 from xkg.errors import AnswerError, BudgetError, LanguageModelError, ModelUnavailableError
 from xkg.llm.prompt import Prompt
@@ -140,6 +144,30 @@ def test_a_method_and_its_components_share_their_questions(build: Build) -> None
     assert "Made of: Median peak clipping (1), Exponential damping (2)" in inputs["techniques"]
 
 
+@pytest.fixture
+def whole_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A question has room for two techniques, so the whole has one of its own."""
+    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 2)
+
+
+@pytest.mark.usefixtures("whole_later")
+def test_components_hear_of_what_is_made_of_them_later(build: Build) -> None:
+    build()
+    first, _, last, _ = [inputs["techniques"] for *_, inputs, _ in build.model.requests]
+    assert first.count("Later part of Damped peak filter") == 2
+    assert first.count("Clips counts, then damps them.") == 1
+    assert "Made of: Median peak clipping, Exponential damping" in last
+
+
+def test_review_and_writing_begin_alike(build: Build) -> None:
+    build()
+    (first, _, inputs, _), (second, _, others, _) = build.model.requests
+    one, other = prompt(first).render(inputs), prompt(second).render(others)
+    assert one[0] == other[0]
+    end = one[1].index("<<<end techniques")
+    assert one[1][:end] == other[1][:end]
+
+
 STAGE = Technique(id="p#top/stage", name="Smoothing stage", definition="Smooths.", parent=TOP.id)
 DEEP = DAMPING.model_copy(update={"parent": STAGE.id})
 
@@ -147,12 +175,6 @@ DEEP = DAMPING.model_copy(update={"parent": STAGE.id})
 STAGE_LOCATED = {**LOCATED, STAGE.id: LOCATED[TOP.id]}
 SMOOTH = "def smooth(values):\n    return damp(values, 0.5)\n"
 SMOOTH_TEST = "from implementation import smooth\n\nassert smooth([4.0, 8.0]) == [4.0, 6.0]\n"
-
-
-@pytest.fixture
-def whole_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A question has room for two techniques, so the whole has one of its own."""
-    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 2)
 
 
 @pytest.mark.usefixtures("whole_later")
@@ -240,6 +262,39 @@ def test_a_stop_keeps_what_is_finished_and_the_next_build_asks_the_rest(build: B
     assert {name for _, name in build.requests} == {TOP.name}
 
 
+def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.build.guided.coding.write._MOST_TOGETHER", 1)
+    stopped_there = threading.Event()
+
+    def answer(request: Question) -> Any:
+        if request.technique == DAMPING.name:
+            stopped_there.set()
+            raise BudgetError("code: spent")
+        assert stopped_there.wait(60)
+        return sound(request)
+
+    coded, stopped = build(modularize=answer, jobs=2)
+    assert isinstance(stopped, BudgetError)
+    assert list(coded) == [CLIPPING.id]
+    assert TOP.name not in {name for _, name in build.requests}
+
+
+def test_a_stop_in_the_middle_of_a_technique_loses_no_run(build: Build) -> None:
+    def judged(_: Question) -> Any:
+        raise BudgetError("check: spent")
+
+    coded, stopped = build(fidelity=judged)
+    assert isinstance(stopped, BudgetError)
+    assert coded == {}
+    runs = {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}
+    assert runs
+    coded, _ = build()
+    assert len(coded) == 3
+    assert runs.items() <= {path: path.stat().st_mtime_ns for path in (build.folder / "runs").iterdir()}.items()
+
+
 @pytest.mark.product("each input")
 @pytest.mark.parametrize("change", ["definition", "places", "prompts", "sandbox"])
 def test_a_changed_input_of_a_technique_s_code_repeats_only_its_question(build: Build, change: str) -> None:
@@ -259,6 +314,25 @@ def test_a_changed_input_of_a_technique_s_code_repeats_only_its_question(build: 
     assert (CLIPPING.name in request) == (change in ("prompts", "sandbox"))
 
 
+def test_a_result_without_its_registry_is_not_stored(build: Build) -> None:
+    build.incomplete = True
+    first, _ = build()
+    assert not any(c.final for c in first.values())
+    build.incomplete = False
+    again, _ = build()
+    assert all(c.final for c in again.values())
+    assert {name for prompt, name in build.requests if prompt == "modularize"} == {t.name for t in ALL}
+
+
+def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) -> None:
+    def timeless(coded: Mapping[str, Coded]) -> dict[str, Any]:
+        return {key: c.model_copy(update={"code": timeless_code(code_of(c))}) for key, c in coded.items()}
+
+    one, _ = Build(tmp_path / "one")(modularize=code)
+    four, _ = Build(tmp_path / "four")(modularize=code, jobs=4)
+    assert timeless(one) == timeless(four)
+
+
 def test_code_of_a_technique_that_the_definition_names_is_offered_wherever_it_stands(build: Build) -> None:
     beside = Technique(
         id="p#other", name="Damped peak filter", definition="Clips, then applies the exponential damping to counts."
@@ -268,6 +342,13 @@ def test_code_of_a_technique_that_the_definition_names_is_offered_wherever_it_st
     build([beside, alone], located)
     assert [name for prompt, name in build.requests if prompt == "modularize"] == [alone.name, beside.name]
     assert "Made of: Exponential damping (1)" in build.model.requests[0][2]["techniques"]
+
+
+def test_two_techniques_that_name_each_other_do_not_wait_for_each_other(build: Build) -> None:
+    first = CLIPPING.model_copy(update={"parent": None, "definition": "Clips before the exponential damping."})
+    second = DAMPING.model_copy(update={"parent": None, "definition": "Damps after the median peak clipping."})
+    coded, _ = build([first, second], {t.id: LOCATED[t.id] for t in (first, second)})
+    assert set(coded) == {first.id, second.id}
 
 
 def test_what_a_component_departs_in_is_said_of_the_whole(build: Build) -> None:

@@ -11,9 +11,9 @@ import pytest
 from tests.build.guided.drafts import draft_of
 from tests.build.guided.quick_runner import QuickRunner
 from tests.build.test_package_versions import IN_PACKAGE
-from xkg.build.guided.coding.trial import Trials
+from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.draft import Draft
-from xkg.model import Level
+from xkg.model import Level, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
@@ -143,6 +143,15 @@ def test_packages_are_those_of_the_paper_with_the_draft_s_own_and_its_test_s(tmp
     assert (requirements, day) == (["flax==0.7"], DAY)
 
 
+def test_drafts_that_import_nothing_new_share_the_paper_s_packages(tmp_path: Path) -> None:
+    place = Place(same=True)
+    trials = place.trials(tmp_path, base={"numpy": ()})
+    trials(draft())
+    trials(draft("import numpy\n" + MODULE))
+    assert place.requests[0] == place.requests[1]
+    assert set(trials.environments) == {"h0"}
+
+
 def test_a_proof_names_what_the_code_ran_with(tmp_path: Path) -> None:
     place = Place(same=True)
     trials = place.trials(tmp_path, base={"numpy": (), "jax": ()})
@@ -166,6 +175,11 @@ def test_what_prompts_say_is_installed_imports_and_is_what_runs(tmp_path: Path) 
     assert (proof.evidence.level, proof.evidence.environment) == (Level.TESTED, "h1")
 
 
+def test_versions_that_import_no_more_than_the_repository_s_do_not_replace_them(tmp_path: Path) -> None:
+    place = Place(failing=[0, 1, 2])
+    assert place.trials(tmp_path, base={"numpy": ()}).installed().hash == "h0"
+
+
 def test_the_best_of_several_versions_counts_and_then_the_first(tmp_path: Path) -> None:
     place = Place(failing=[0, 1, 2])
     trials = place.trials(tmp_path)
@@ -173,6 +187,21 @@ def test_the_best_of_several_versions_counts_and_then_the_first(tmp_path: Path) 
     assert (proof.evidence.level, proof.evidence.environment) == (Level.PARSED, "h0")
     assert set(trials.environments) == {"h0", "h1", "h2"}
     assert place.trials(tmp_path)(draft()) == proof
+
+
+def test_a_failure_of_its_own_is_not_tried_with_other_versions(tmp_path: Path) -> None:
+    place = Place()
+    assert place.trials(tmp_path)(draft("1 / 0\n" + MODULE)).evidence.level is Level.PARSED
+    assert len(place.requests) == 1
+
+
+def test_versions_that_come_to_the_same_or_to_nothing_are_not_run(tmp_path: Path) -> None:
+    same = Place(failing=[0], same=True)
+    same.trials(tmp_path / "same")(draft())
+    assert (len(same.requests), len(same.jobs)) == (3, 1)
+    nothing = Place(failing=[0], without=[1, 2])
+    nothing.trials(tmp_path / "nothing")(draft())
+    assert (len(nothing.requests), len(nothing.jobs)) == (3, 1)
 
 
 def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> None:
@@ -209,3 +238,10 @@ def test_two_run_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         proofs = list(pool.map(trials, drafts))
     assert [proof.evidence.level for proof in proofs] == [Level.TESTED] * 6
     assert place.most_under_way == 2
+
+
+def test_the_node_of_a_draft_has_its_packages_and_no_level() -> None:
+    code = node(draft("import os\nimport numpy as np\nimport scipy.linalg\n", "import torch\n"))
+    assert code.id == code_id("p#t", code.implementation, code.test)
+    assert code.packages == ("numpy", "scipy")
+    assert (code.level, code.evidence, code.documentation) == (Level.NONE, (), "D.")

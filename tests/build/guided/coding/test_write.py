@@ -19,6 +19,7 @@ from xkg.build.guided.coding.write import (
     written_from_definition,
 )
 from xkg.build.guided.draft import Draft
+from xkg.errors import AnswerError
 from xkg.llm.client import More
 from xkg.model import Level, Technique
 from xkg.sandbox.evidence.levels import prove
@@ -134,6 +135,74 @@ def test_a_composite_has_its_components_code_in_front() -> None:
     assert proven(draft) is Level.TESTED
 
 
+def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
+    other = Component(
+        name="Other",
+        technique="p#other",
+        implementation="def rise(x):\n    return x + 1\n",
+        sources=("elsewhere",),
+        excerpt="other = 1\n",
+    )
+    answer = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
+    draft = written(answering(answer), component(), other, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert draft.uncalled == ("Other",)
+    assert [(c.name, c.proven) for c in draft.components] == [("Decay", False)]
+    assert "elsewhere" not in draft.sources
+    assert "other = 1" not in draft.excerpt
+    assert "rise" not in draft.implementation
+
+
+def test_the_same_code_in_two_components_stands_there_once() -> None:
+    twin = component().model_copy(update={"name": "Twin", "technique": "p#twin"})
+    draft = written(answering(SCHEDULE), component(), twin, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert draft.implementation.count("def decay") == 1
+
+
+def test_lines_that_several_were_made_from_stand_in_the_excerpt_once() -> None:
+    twin = Component(
+        name="Rise",
+        technique="p#rise",
+        implementation="def rise(x):\n    return x + 1\n",
+        sources=("elsewhere",),
+        excerpt=component().excerpt + "\n# --- more.py:1-2 @ 0123456\ndef rise(x):\n    return x + 1\n",
+    )
+    both = SCHEDULE | {"implementation": SCHEDULE["implementation"].replace("base * decay(s)", "base * decay(rise(s))")}
+    draft = written(answering(both), component(), twin, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert draft.excerpt.count("math.exp(-step)") == 1
+    assert draft.excerpt.count("def rise") == 1
+
+
+def test_long_components_are_represented_by_their_signatures() -> None:
+    body = "".join(f"    step = step * {i} + math.exp(-step)\n" for i in range(300))
+    long = component().model_copy(
+        update={"implementation": f'import math\n\ndef decay(step):\n    """Decays."""\n{body}    return step\n'}
+    )
+    model = answering(SCHEDULE)
+    written(model, long, technique=WHOLE)
+    assert model.requests[0][2]["components"] == "From Decay:\ndef decay(step)  # Decays."
+
+
+def test_a_test_of_an_unused_component_gets_the_reason_why_it_is_missing() -> None:
+    other = Component(name="Other", technique="p#other", implementation="def rise(x):\n    return x + 1\n")
+    wrong = SCHEDULE | {"test": SCHEDULE["test"].replace("import schedule", "import rise, schedule")}
+    named = SCHEDULE | {"documentation": f"{DOCUMENTATION} Other has no part in a rate."}
+    model = answering(wrong, named)
+    written(model, component(), other, technique=WHOLE)
+    assert "does not define rise; it contains only component code that you use" in str(model.requests[0][3])
+
+
+def test_components_without_code_are_told() -> None:
+    model = answering(SCHEDULE)
+    task = STEPS.model_copy(update={"components": (component(),), "absent": ("Restarts",)})
+    draft = drafts([task], codebase_of(FILES), model)[WHOLE.id]
+    assert "no code of its own; write what the code here has of it: Restarts" in model.requests[0][2]["remarks"]
+    assert isinstance(draft, Draft)
+    assert draft.absent == ("Restarts",)
+
+
 def test_the_model_may_decline() -> None:
     declined = {
         "technique": 1,
@@ -164,6 +233,18 @@ def test_the_model_gets_the_faults_of_its_module(change: dict[str, Any], complai
     assert isinstance(written(model), Draft)
     assert complaint in str(model.requests[0][3])
     assert model.requests[1][3] is None
+
+
+def test_all_faults_are_reported_together() -> None:
+    wrong = DECAY | {
+        "implementation": "import argparse\n\ndef decay(x):\n    return open(x)\n",
+        "test": "x = 1",
+        "documentation": "",
+    }
+    model = answering(wrong, DECAY)
+    written(model)
+    complaint = str(model.requests[0][3])
+    assert all(word in complaint for word in ("argparse", "open", "imports nothing", "asserts nothing", "it is empty"))
 
 
 def test_packages_are_those_that_are_installed_with_their_versions() -> None:
@@ -244,6 +325,14 @@ def test_a_faulty_module_is_asked_for_again_alone() -> None:
     assert "def decay" in model.requests[1][2]["code"]
 
 
+def test_without_an_answer_each_is_asked_for_alone() -> None:
+    error = AnswerError("modularize: none")
+    model = FakeModel({"modularize": [error, {"modules": [DECAY]}, error]})
+    found = both(model)
+    assert isinstance(found[TECHNIQUE.id], Draft)
+    assert found[WHOLE.id] == "modularize: none"
+
+
 def test_a_question_holds_at_most_six_techniques_and_as_much_code_as_fits() -> None:
     codebase = codebase_of({**FILES, "long.py": "def long(x):\n" + "    x = x + 1.000001\n" * 1100 + "    return x\n"})
     short, long = (
@@ -270,13 +359,13 @@ def test_a_method_calls_components_of_the_same_answer() -> None:
     assert "undefined: decay" in str(writing.draft(STEPS, whole))
 
 
-def test_all_faults_are_reported_together() -> None:
-    wrong = DECAY | {
-        "implementation": "import argparse\n\ndef decay(x):\n    return open(x)\n",
-        "test": "x = 1",
-        "documentation": "",
-    }
-    model = answering(wrong, DECAY)
-    written(model)
-    complaint = str(model.requests[0][3])
-    assert all(word in complaint for word in ("argparse", "open", "imports nothing", "asserts nothing", "it is empty"))
+def test_a_component_that_is_written_again_stands_in_the_question_about_the_whole() -> None:
+    renamed = DECAY | {k: DECAY[k].replace("decay", "fall") for k in ("implementation", "test")}
+    whole = SCHEDULE | {"implementation": SCHEDULE["implementation"].replace("decay(", "fall(")}
+    first = {"modules": [DECAY | {"documentation": ""}, SCHEDULE | {"technique": 2}]}
+    model = FakeModel({"modularize": [first, {"modules": [renamed]}, {"modules": [whole]}]})
+    outcomes = Writing([RATES, MADE_OF_DECAY], codebase_of(FILES), model).answers()
+    assert [about for _, about, *_ in model.requests] == ["Decay, Schedule", "Decay", "Schedule"]
+    assert "def fall(step)" in model.requests[2][2]["components"]
+    assert "undefined: decay" in model.requests[2][2]["refused"]
+    assert all(isinstance(outcome, Written) for outcome in outcomes.values())

@@ -13,6 +13,7 @@ from xkg.build.guided.reading.extract import extract_with_model
 from xkg.build.paper.document import Document
 from xkg.build.paper.read import parse_paper
 from xkg.build.techniques.extract import Extraction
+from xkg.errors import AnswerError
 
 DATA = Path(__file__).parents[3] / "data" / "extract"
 PAPER = "title:tidecache"
@@ -122,6 +123,19 @@ def test_a_sentence_that_stays_faulty_is_left_out(document: Document) -> None:
     assert read(document, nothing, nothing, wrong)[1].requests[1][3]
 
 
+def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(document: Document) -> None:
+    found, _ = read(document, good)
+    assert [(r.id, r.description) for r in found.resources] == [
+        (f"{PAPER}#resource/1", "Code: https://github.com/example/tidecache")
+    ]
+
+    def with_release(inputs: Mapping[str, str]) -> dict[str, Any]:
+        released = component("TideCache code", type="resource", definition="At github.com/example/tidecache.")
+        return answer(*good(inputs)["components"], released)
+
+    assert [r.name for r in read(document, with_release)[0].resources] == ["TideCache code"]
+
+
 @pytest.mark.parametrize(("given", "kept"), [("cs.LG", "cs.LG"), ("astro-ph", "astro-ph"), ("Deep learning", None)])
 def test_the_model_names_the_arxiv_category(document: Document, given: str, kept: str | None) -> None:
     extraction, _ = read(document, lambda inputs: good(inputs) | {"subfield": given})
@@ -149,17 +163,23 @@ def test_a_parent_may_be_named_by_its_alias_and_parts_are_techniques(document: D
     ("components", "words"),
     [
         ([], "no methodology"),
+        ([component("Only a Finding", type="finding")], "no methodology"),
         ([component("Page Coalescing", parent="Storage Engine")], "'Storage Engine'"),
+        ([component("A Claim", type="finding"), component("Page Coalescing", parent="A Claim")], "'A Claim'"),
         ([component("Cache A", parent="Cache B"), component("Cache B", parent="Cache A")], "cycle"),
+        ([component("Cache", parent="Cache")], "cycle"),
         ([component("Page Coalescing"), component("page coalescing")], "twice"),
         ([component("Page Coalescing", definition="  ")], "no definition"),
         ([component("  ")], "no name"),
         ([component("Our loss")], "academic name"),
+        ([component("Step 2")], "academic name"),
         ([component("Loss Function")], "academic name"),
         ([component("Page Coalescing", definition="It works as in Section 3.")], "'Section 3'"),
+        ([component("Page Coalescing", definition=r"It minimises Eq. (4).")], "'Eq. (4)'"),
         ([component("Page Coalescing (PC)"), component("Page Coalescing")], "twice"),
         ([component("Page Coalescing", definition="It writes blocks of 1.6 MB.")], "1.6 in the definition"),
         ([component("Page Coalescing", passages=[])], "cites no passage"),
+        ([component("Page Coalescing", passages=[0, 4000])], "cites no passage"),
         ([component(f"Cache Number {n} of Many") for n in range(60)], "too many"),
         (
             [
@@ -176,6 +196,29 @@ def test_a_certain_error_is_sent_back(document: Document, components: list[dict[
     assert found.techniques[0].name == "TideCache"
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["Batch Step", "Multiple Instance Learning", "Adam", "k-Means", "L2 Regularization", "Top-k Sampling", "U-Net",
+     "Stage-wise Training", "Section Pooling", "Policy Gradient with Baseline", "Step Size Adaptation", "DPO"],
+)  # fmt: skip
+def test_names_that_are_no_fault(document: Document, name: str) -> None:
+    assert read(document, answer(component(name)))[1].requests[0][3] is None
+
+
+def test_the_prompt_has_the_method_and_not_the_bibliography(document: Document) -> None:
+    paper = read(document, good)[1].requests[0][2]["paper"]
+    assert "s_i = d_i - t - c_i" in paper
+    assert "## Crash recovery" in paper
+    assert "Long, A." not in paper
+    assert paper.count("We propose nothing in this caption") == 1
+
+
+def test_a_paper_without_text_still_asks_and_complains() -> None:
+    empty = Document(format="markdown", title="Nothing", abstract="", text="")
+    with pytest.raises(AnswerError):
+        extract_with_model(empty, PAPER, FakeModel({"extract": answer(component("Page Coalescing"))}), 8_000)
+
+
 def test_numbers_in_brackets_of_the_paper_s_own_lead_nowhere(tmp_path: Path) -> None:
     path = tmp_path / "paper.md"
     path.write_text(
@@ -186,16 +229,3 @@ def test_numbers_in_brackets_of_the_paper_s_own_lead_nowhere(tmp_path: Path) -> 
     )
     assert "cites no passage" in (model.requests[0][3] or "")
     assert found.techniques[0].excerpts
-
-
-def test_what_the_paper_releases_is_there_even_where_the_model_passes_over_it(document: Document) -> None:
-    found, _ = read(document, good)
-    assert [(r.id, r.description) for r in found.resources] == [
-        (f"{PAPER}#resource/1", "Code: https://github.com/example/tidecache")
-    ]
-
-    def with_release(inputs: Mapping[str, str]) -> dict[str, Any]:
-        released = component("TideCache code", type="resource", definition="At github.com/example/tidecache.")
-        return answer(*good(inputs)["components"], released)
-
-    assert [r.name for r in read(document, with_release)[0].resources] == ["TideCache code"]

@@ -152,12 +152,28 @@ def test_a_technique_that_gets_no_usable_answer_does_not_take_others_with_it(cod
     assert [names(found, t) for t in ALL] == [["EchoMemory"], ["EchoMemory"], [], ["EchoMemory"]]
 
 
+def test_very_many_techniques_are_asked_about_in_halves(codebase: Codebase) -> None:
+    many = [t.model_copy(update={"id": f"{t.id}{i}"}) for i in range(7) for t in ALL]
+    model = FakeModel({"ground": answering({t.name: [("EchoMemory", "medium")] for t in ALL})})
+    found = located(codebase, model, many)
+    assert [len(requested_techniques(inputs)) for _, _, inputs, _ in model.requests] == [14, 14]
+    assert all(names(found, t) == ["EchoMemory"] for t in many)
+
+
 def test_without_anything_to_locate_the_model_is_not_called(codebase: Codebase) -> None:
     empty = Codebase(repository=Repository(id="local:empty@0", url=""))
     model = FakeModel({})
     assert located(codebase, model, []).grounding.locations == ()
     assert located(empty, model).grounding.locations == ()
     assert candidates(ALL, empty, FakeHashEmbedder(), limit=3).symbols == {t.id: () for t in ALL}
+
+
+def test_candidates_are_as_many_as_requested_however_weak_the_evidence(codebase: Codebase) -> None:
+    foreign = technique("Byte pair encoding", "Merge the most frequent pair of adjacent tokens into a subword.")
+    found = candidates([MEMORY, foreign], codebase, FakeHashEmbedder(), limit=7).symbols
+    assert [len(found[t.id]) for t in (MEMORY, foreign)] == [7, 7]
+    assert found[MEMORY.id][0].endswith("::EchoMemory")
+    assert all(len(set(symbols)) == 7 for symbols in found.values())
 
 
 def test_of_copies_only_one_is_a_candidate_for_all_techniques(tmp_path: Path) -> None:
@@ -169,6 +185,38 @@ def test_of_copies_only_one_is_a_candidate_for_all_techniques(tmp_path: Path) ->
     found = candidates([MEMORY, GATE], code, FakeHashEmbedder(), limit=7).symbols
     copies = {symbol for symbols in found.values() for symbol in symbols if symbol.endswith("::echo_memory")}
     assert len(copies) == 1
+
+
+def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> None:
+    model = FakeModel({"ground": answering({})})
+    located(codebase, model, [technique("Echo memory", "slots " * 600)])
+    assert model.requests[0][2]["techniques"].endswith("slots …")
+    assert 2_500 < len(model.requests[0][2]["techniques"]) < 2_700
+
+
+def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None:
+    long = "slots_of_past_spectra_of_the_memory_of_echoes_of_a_network" * 2
+
+    def candidates_for(functions: int) -> str:
+        folder = tmp_path / str(functions)
+        folder.mkdir()
+        for i in range(functions):
+            operators = "+-*/%@"[i % 6], "+-*/%@"[i // 6]  # no two are alike
+            lines = "".join(
+                f"    echo{j} = echo{j - 1} {operators[0]} memory {operators[1]} {long} / oldest\n"
+                for j in range(1, 51)
+            )
+            (folder / f"m{i}.py").write_text(f"def echo{i}(echo0, memory, {long}, oldest):\n{lines}    return echo50\n")
+        code = parse_repository(fetch_repository(str(folder), tmp_path / "cache"))
+        model = FakeModel({"ground": answering({})})
+        located(code, model, [MEMORY, GATE, CONTRAST])
+        return str(model.requests[0][2]["candidates"])
+
+    few, many = candidates_for(2), candidates_for(30)
+    assert few.count("echo27 = echo26") == 2
+    assert "…" not in few
+    assert len(many) <= 30_000
+    assert many.count("… ") >= 5
 
 
 def test_the_lines_that_do_a_technique_are_taken_from_what_the_model_quotes(codebase: Codebase) -> None:
@@ -205,6 +253,12 @@ def test_lines_of_a_whole_file_narrow_it_too(tmp_path: Path) -> None:
     found = located(codebase, FakeModel({"ground": answer}), [technique])
     [lines] = found.lines[technique.id].values()
     assert [(at.start_line, at.end_line) for at in lines] == [(4, 4)]
+
+
+def test_a_line_quoted_whole_is_no_longer_line_that_begins_alike() -> None:
+    source = "resid = y - x @ theta\nresid = y - x @ theta_opt\n"
+    assert [(at.start_line, at.end_line) for at in quoted_lines(source, 7, ["resid = y - x @ theta"])] == [(7, 7)]
+    assert [(at.start_line, at.end_line) for at in quoted_lines(source, 7, ["resid = y - x"])] == [(7, 8)]
 
 
 @given(st.lists(st.sampled_from(["a = b", "  c(1)", "", "if a:", "    a = b"]), max_size=8), st.integers(1, 50))

@@ -34,6 +34,13 @@ def test_files_that_define_the_same_are_listed_once() -> None:
     ]
 
 
+def test_the_overview_of_a_huge_repository_is_short() -> None:
+    files = {f"pkg{i}/mod{j}.py": f"def f{i}_{j}(a, b): ..." for i in range(60) for j in range(3)}
+    text = overview(codebase_of({**files, "README.md": "word " * 9000}))
+    assert len(text) < 2_100
+    assert text.endswith("- and more files")
+
+
 def test_public_code_lists_what_others_import_first_and_copies_once() -> None:
     copy = "def run():\n    a = 1\n    b = 2\n    return a + b\n"
     listed = public_code(codebase_of({**FILES, "runs/1.py": copy, "runs/2.py": copy}))
@@ -41,3 +48,9 @@ def test_public_code_lists_what_others_import_first_and_copies_once() -> None:
         "echo/memory.py: class Memory  # Keeps echoes.",
         "echo/a_script.py: def run()",
     ]
+
+
+def test_a_docstring_is_cut_at_a_word() -> None:
+    source = f'def f():\n    """{"word " * 40}end."""\n    a = 1\n    return a\n'
+    [listed] = public_code(codebase_of({"a.py": source}))
+    assert listed.text.endswith("word …")
