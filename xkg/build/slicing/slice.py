@@ -33,7 +33,8 @@ from xkg.model import LineRange, Symbol, symbol_id
 from xkg.sandbox.evidence.python_ast import first_line
 from xkg.value import Value
 
-MAX_LINES = 1500
+MAX_LINES = 6000
+"""Beyond this length, a slice omits dependencies and therefore does not run."""
 _PYTHON_2 = (
     "is Python 2, shown in Python 3 syntax: in Python 2, `/` floors the quotient of two integers (`//`), and range, "
     "map, filter, zip and keys() return lists"

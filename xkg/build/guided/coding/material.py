@@ -10,7 +10,7 @@ from xkg.build.code.codebase import Codebase, comment_mark
 from xkg.build.guided.lookup import place_of
 from xkg.build.guided.vendored import is_inside, vendored_folders
 from xkg.build.slicing.docstrings import with_short_docstrings
-from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
+from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
@@ -21,6 +21,7 @@ MOST_LOCATED = 24_000
 # their dependencies may add up to `_BESIDE` bytes. The model can open any code that is left out.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
+_MOST_LINES = 1_500
 # A file that cannot be sliced is shown in full up to this size.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
@@ -187,7 +188,7 @@ def _fitting_slice(
     whole = {symbol.qualified_name for identity, symbol in symbols.items() if identity not in lines}
     own = sum(_wanted_size(codebase, symbol, lines.get(identity, ())) for identity, symbol in symbols.items())
     limit = min(MAX_BYTES, max(_MOST_NEEDED, own + _BESIDE))
-    most = MAX_LINES
+    most = _MOST_LINES
     while True:
         cut = slice_symbols(codebase, located, max_lines=most, lines=lines, ready=ready, outlined=outlined)
         source = with_short_docstrings(cut.source, whole)
