@@ -1,5 +1,6 @@
 """The cache as its callers see it: what is embedded, how often, and what comes back."""
 
+import logging
 import sqlite3
 import threading
 import zlib
@@ -155,6 +156,27 @@ def test_a_flipped_bit_in_a_vector_is_noticed(tmp_path: Path) -> None:
     with opened(inner, tmp_path / "c") as cached:
         assert np.array_equal(cached.embed(["x"]), [inner.vector("x")])
     assert inner.asked == ["x"]
+
+
+def test_a_file_that_cannot_be_written_is_still_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "c"
+    with opened(Counting(), path) as cached:
+        cached.embed(["x"])
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+
+    def read_only(database: Any, **options: Any) -> sqlite3.Connection:
+        uri = database if options.get("uri") else f"file:{database}?mode=ro"
+        return connect(uri, **{**options, "uri": True})
+
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    inner = Counting()
+    with opened(inner, path) as cached:
+        assert np.array_equal(cached.embed(["x", "y"]), [inner.vector("x"), inner.vector("y")])
+        cached.embed(["z"])
+    assert inner.asked == ["y", "z"]
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
 def test_a_full_disk_does_not_fail_the_work(

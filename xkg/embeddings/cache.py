@@ -43,8 +43,9 @@ class CachedEmbedder:
     each chunk, so little work is lost if a run is killed. If `most` is set, the cache keeps only the last `most`
     texts.
 
-    Problems with the file never cause a failure. A damaged file is renamed to `<name>.corrupt-<time>` and replaced. If
-    the file cannot be opened, vectors are cached in memory. Each such problem is logged as one warning.
+    Problems with the file never cause a failure. A damaged file is renamed to `<name>.corrupt-<time>` and replaced. A
+    file that cannot be written is only read. If the file cannot be opened, vectors are cached in memory. Each such
+    problem is logged as one warning.
 
     Safe to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at
     most one chunk. Raises `EmbeddingError` if `make` does, or if `make` returns a model other than `model`."""
@@ -205,7 +206,7 @@ class CachedEmbedder:
             private_folder(self._path.parent)
             return open_wal(self._path, _SCHEMA, "NORMAL")
         except (sqlite3.OperationalError, OSError) as error:
-            return self._in_memory(error)
+            return self._read_only(error)
         except sqlite3.DatabaseError as error:
             return self._replaced(error)
 
@@ -217,13 +218,21 @@ class CachedEmbedder:
                     log.warning("embedding cache %s: corrupt (%s), set aside as %s", self._path, error, aside.name)
                 return connection
         except (sqlite3.Error, OSError) as again:
-            return self._in_memory(again)
+            return self._read_only(again)
 
-    def _in_memory(self, error: Exception) -> sqlite3.Connection:
-        self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
-        connection = sqlite3.connect(":memory:", check_same_thread=False)
-        for statement in _SCHEMA.values():
-            connection.execute(statement)
+    def _read_only(self, error: Exception) -> sqlite3.Connection:
+        """Opens a file that cannot be written, or else an empty database in memory."""
+        try:
+            # Without write access, SQLite can open a WAL file only as immutable.
+            address = f"{self._path.resolve().as_uri()}?immutable=1"
+            connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+            connection.execute("SELECT 1 FROM texts LIMIT 1")
+            self._warn("write", f"embedding cache {self._path}: read-only ({error}); new vectors are not saved")
+        except (sqlite3.Error, OSError):
+            self._warn("open", f"embedding cache {self._path}: cannot be opened ({error}); vectors are not saved")
+            connection = sqlite3.connect(":memory:", check_same_thread=False)
+            for statement in _SCHEMA.values():
+                connection.execute(statement)
         return connection
 
     def _warn(self, what: str, message: str) -> None:

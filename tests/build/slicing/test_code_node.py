@@ -106,3 +106,12 @@ def test_variables_that_somebody_must_set_are_announced_first(settings: str, sai
     node, _ = code_node("p#t", "local:tern@1:solve.py::solve", codebase)
     first = node.documentation.split("\n")[0]
     assert first.partition(".py:")[2].partition(".")[2] == said
+
+
+def test_a_long_base_class_comes_along() -> None:
+    methods = "".join(f"\n    def step_{n}(self):\n        return self.step_{n + 1}()\n" for n in range(900))
+    net = "from tern.base import Base\n\n\nclass Net(Base):\n    def run(self):\n        return self.step_0()\n"
+    codebase = parsed({"tern/base.py": f"class Base:{methods}", "tern/net.py": net})
+    node, _ = code_node("p#t", "local:tern@1:tern/net.py::Net", codebase)
+    assert check_parsed(node.implementation).reason is None
+    assert "def step_899" in node.implementation
