@@ -18,7 +18,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from xkg.embeddings.base import Passage
 from xkg.embeddings.bert_onnx import in_eight_bits
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.embeddings.onnx_weights import graph_of_safetensors, in_hub_cache, load_tokenizer, read_json
+from xkg.embeddings.onnx_weights import VALUES, graph_of_safetensors, in_hub_cache, load_tokenizer, read_json
 from xkg.embeddings.published_weights import installed
 from xkg.errors import EmbeddingError
 
@@ -217,7 +217,11 @@ def test_onnx_file_of_the_hub_layout_runs(tiny: Path) -> None:
 
     expected = OnnxEmbedder(tiny, model="tiny").embed(["a small net", "noisy labels"])
     config, tokenizer = read_json(tiny / "config.json"), load_tokenizer(tiny, 16)
-    model = onnx.load_from_string(graph_of_safetensors(tiny / "model.safetensors", config, tokenizer))
+    graph = graph_of_safetensors(tiny / "model.safetensors", config, tokenizer)
+    model = onnx.load_from_string(graph.model)
+    (tiny / VALUES).write_bytes(graph.weights)
+    onnx.load_external_data_for_model(model, str(tiny))
+    (tiny / VALUES).unlink()
     for name in ("attention_mask", "token_type_ids"):
         model.graph.input.append(helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"]))
     (tiny / "model.safetensors").unlink()

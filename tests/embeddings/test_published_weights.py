@@ -12,7 +12,7 @@ from tests.loopback import Served
 from xkg.embeddings import published_weights
 from xkg.embeddings.base import MINILM
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.embeddings.onnx_weights import EIGHT_BITS
+from xkg.embeddings.onnx_weights import VALUES
 from xkg.embeddings.published_weights import FILES, installed, own_folder
 from xkg.errors import EmbeddingError
 
@@ -39,7 +39,7 @@ def test_they_are_fetched_once_and_changed_ones_are_refused(hub: Path) -> None:
     shutil.rmtree(hub)
     OnnxEmbedder()
     assert sum(file.stat().st_size for file in own_folder().iterdir()) < 27_000_000
-    with (own_folder() / EIGHT_BITS).open("r+b") as file:
+    with (own_folder() / VALUES).open("r+b") as file:
         file.seek(20_000_000)
         file.write(b"x")
     with pytest.raises(EmbeddingError, match="is not the published file of all-MiniLM-L6-v2; remove"):

@@ -13,7 +13,7 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from xkg.errors import EmbeddingError
 WORDS = "embeddings.word_embeddings.weight"
 BLOCK = 32
 """Numbers per quantisation scale. With 128, the kernels for few and for many tokens differ in the last bits."""
+_SMALL = 1024
+"""Tensors of fewer bytes are in the model itself, because the runtime reads some of them to infer shapes."""
+_ALIGNMENT = 64
 _RUNTIME = "com.microsoft"
 """The domain of the runtime's own operators."""
 
@@ -31,24 +34,32 @@ Read = Callable[[str], NDArray[np.float32]]
 """Returns the tensor with the given name. Raises `KeyError` if there is none."""
 
 
-def bert_graph(config: Mapping[str, Any], read: Read, file: str) -> bytes:
-    """Returns the serialised model.
+class BertGraph(NamedTuple):
+    """A serialised model, and the contents of the file with its weights."""
+
+    model: bytes
+    weights: bytes
+
+
+def bert_graph(config: Mapping[str, Any], read: Read, file: str, weights: str) -> BertGraph:
+    """Returns the model, which refers to its weights as a file called `weights`.
 
     Input: `input_ids`, int64 (batch, tokens). Output: `last_hidden_state`, float32 (batch, tokens, hidden). `file` is
     the file name for error messages. Raises `EmbeddingError` for other architectures."""
     try:
-        return _Graph(config, read, file).bert()
+        return _Graph(config, read, file, weights).bert()
     except KeyError as error:
         raise EmbeddingError(f"{file} lacks {error}: only BERT models run from safetensors; use model.onnx") from error
 
 
 class _Graph:
-    def __init__(self, config: Mapping[str, Any], read: Read, file: str) -> None:
-        self.config, self.read, self.file = config, read, file
+    def __init__(self, config: Mapping[str, Any], read: Read, file: str, weights: str) -> None:
+        self.config, self.read, self.file, self.weights_file = config, read, file, weights
         self.nodes: list[bytes] = []
         self.initializers: dict[str, bytes] = {}
+        self.weights = bytearray()
 
-    def bert(self) -> bytes:
+    def bert(self) -> BertGraph:
         config = self.config
         kind, activation, positions = (
             config["model_type"],
@@ -83,7 +94,7 @@ class _Graph:
             x = self.norm(self.op("Add", outer, x), f"{layer}.output.LayerNorm")
         self.nodes.append(onnx_format.node("Reshape", [x, shape], ["last_hidden_state"], {}))
         # Opset 23 is the first with Attention and requires IR version 11.
-        return onnx_format.model(
+        model = onnx_format.model(
             self.nodes,
             self.initializers.values(),
             (onnx_format.value("input_ids", onnx_format.INT64, ("batch", "tokens")),),
@@ -91,6 +102,7 @@ class _Graph:
             opsets={"": 23, _RUNTIME: 1},
             ir_version=11,
         )
+        return BertGraph(model, bytes(self.weights))
 
     def op(self, operator: str, *inputs: str, domain: str = "", **attributes: int | float) -> str:
         output = f"{operator}_{len(self.nodes)}"
@@ -139,7 +151,14 @@ class _Graph:
         return self.tensor(name, np.array(values, "<i8"))
 
     def tensor(self, name: str, values: NDArray[Any]) -> str:
-        self.initializers[name] = onnx_format.tensor(name, _KINDS[values.dtype.name], values.shape, values.tobytes())
+        kind, raw = _KINDS[values.dtype.name], values.tobytes()
+        if len(raw) < _SMALL:
+            self.initializers[name] = onnx_format.tensor(name, kind, values.shape, raw)
+        else:
+            self.weights.extend(bytes(-len(self.weights) % _ALIGNMENT))
+            place = self.weights_file, len(self.weights), len(raw)
+            self.initializers[name] = onnx_format.external_tensor(name, kind, values.shape, *place)
+            self.weights.extend(raw)
         return name
 
 

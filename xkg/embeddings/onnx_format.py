@@ -1,4 +1,4 @@
-"""Writes ONNX graphs as protocol buffers.
+"""Writes ONNX graphs as protocol buffers, with large tensors in a separate file.
 
 Field numbers follow <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>, and the encoding follows
 <https://protobuf.dev/programming-guides/encoding/>. The `onnx` library does the same, but takes 23 MB."""
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 FLOAT, UINT8, INT64 = 1, 2, 7
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT = 1, 2
+_EXTERNAL = 1
 
 
 def node(
@@ -31,8 +32,18 @@ def node(
 
 def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
     """A `TensorProto` of numbers of `kind`, in little-endian order."""
-    sizes = (_number(1, size) for size in shape)
-    return b"".join((*sizes, _number(2, kind), _text(8, name), _head(9, raw), raw))
+    return _tensor_header(name, kind, shape) + _bytes(9, raw)
+
+
+def external_tensor(name: str, kind: int, shape: Sequence[int], file: str, offset: int, length: int) -> bytes:
+    """A `TensorProto` whose numbers are the `length` bytes at `offset` in `file`, which is next to the model."""
+    place = {"location": file, "offset": str(offset), "length": str(length)}
+    entries = (_bytes(13, _text(1, key) + _text(2, text)) for key, text in place.items())
+    return b"".join((_tensor_header(name, kind, shape), *entries, _number(14, _EXTERNAL)))
+
+
+def _tensor_header(name: str, kind: int, shape: Sequence[int]) -> bytes:
+    return b"".join((*(_number(1, size) for size in shape), _number(2, kind), _text(8, name)))
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
@@ -52,17 +63,15 @@ def model(
     ir_version: int,
 ) -> bytes:
     """A `ModelProto` with one graph. `opsets` maps operator domains to their versions."""
-    # The graph may contain the weights, so parts are joined only once: each copy takes milliseconds.
-    graph = [
+    graph = (
         *(_bytes(1, each) for each in nodes),
         _text(2, "graph"),
-        *(part for each in initializers for part in (_head(5, each), each)),
+        *(_bytes(5, each) for each in initializers),
         *(_bytes(11, each) for each in inputs),
         *(_bytes(12, each) for each in outputs),
-    ]
+    )
     versions = (_bytes(8, _text(1, domain) + _number(2, version)) for domain, version in opsets.items())
-    length = sum(map(len, graph))
-    return b"".join((_number(1, ir_version), _varint(7 << 3 | 2), _varint(length), *graph, *versions))
+    return b"".join((_number(1, ir_version), _bytes(7, b"".join(graph)), *versions))
 
 
 def _attribute(name: str, value: int | float) -> bytes:
@@ -80,12 +89,7 @@ def _text(field: int, value: str) -> bytes:
 
 
 def _bytes(field: int, value: bytes) -> bytes:
-    return _head(field, value) + value
-
-
-def _head(field: int, value: bytes) -> bytes:
-    """The tag and length that precede a value."""
-    return _varint(field << 3 | 2) + _varint(len(value))
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
 
 
 def _varint(value: int) -> bytes:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,13 @@ from numpy.typing import NDArray
 from xkg.embeddings.wordpiece import WordPiece
 from xkg.errors import EmbeddingError
 
+if TYPE_CHECKING:
+    from xkg.embeddings.bert_onnx import BertGraph
+
 EIGHT_BITS = "model-8bit.onnx"
-"""File name of a prepared model: the graph with its weights in eight bits."""
+"""File name of a prepared model's graph."""
+VALUES = "model-8bit.bin"
+"""File name of its weights. The runtime maps this file, so the table of words is not copied into memory."""
 
 
 def in_hub_cache(model: str) -> Path | None:
@@ -74,7 +79,10 @@ def load_session(weights: Path, config: dict[str, Any], tokenizer: WordPiece) ->
     if safetensors or weights.name == EIGHT_BITS:
         # Our graph already uses fused operators, so optimisation would only add load time.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    source = graph_of_safetensors(weights, config, tokenizer) if safetensors else str(weights)
+    source: str | bytes = str(weights)
+    if safetensors:
+        source, values = graph_of_safetensors(weights, config, tokenizer)
+        options.add_external_initializers_from_files_in_memory([VALUES], [values], [len(values)])
     try:
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the runtime's errors share only this base class
@@ -82,9 +90,9 @@ def load_session(weights: Path, config: dict[str, Any], tokenizer: WordPiece) ->
         raise EmbeddingError(f"{weights} cannot be loaded ({line}); fetch the model again") from error
 
 
-def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> bytes:
-    """Returns a BERT model's ONNX graph with 8-bit weights. The model must have a row for each token in the tokenizer's
-    vocabulary, because the runtime does not check bounds. Raises `EmbeddingError`."""
+def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> BertGraph:
+    """Returns a BERT model's ONNX graph and its 8-bit weights. The model must have a row for each token in the
+    tokenizer's vocabulary, because the runtime does not check bounds. Raises `EmbeddingError`."""
     from xkg.embeddings.bert_onnx import WORDS, bert_graph
 
     tensors, start = _read_header(weights)
@@ -98,7 +106,7 @@ def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordP
         values: NDArray[np.float32] = np.fromfile(weights, "<f4", math.prod(shape), offset=start + first)
         return values.reshape(shape)
 
-    graph = bert_graph(config, read, weights.name)
+    graph = bert_graph(config, read, weights.name, VALUES)
     if (tokens := tensors[prefix + WORDS]["shape"][0]) <= max(tokenizer.get_vocab().values()):
         raise EmbeddingError(f"{weights} has {tokens} tokens, fewer than its tokenizer; fetch the model again")
     return graph

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from xkg.embeddings.base import MINILM
 from xkg.embeddings.onnx_weights import (
     EIGHT_BITS,
+    VALUES,
     graph_of_safetensors,
     in_hub_cache,
     load_tokenizer,
@@ -55,7 +56,8 @@ FILES: Mapping[str, _File] = {
 
 
 _PREPARED = {name: file.blake3 for name, file in FILES.items() if name != _WEIGHTS} | {
-    EIGHT_BITS: "a6b7b0743253e542384885769811039a6b46ce188193e940edd490443ebcb427"
+    EIGHT_BITS: "622c109050a4bd6309ad0cfa09c633df1c2822044f58bee996dc86fb9480cd7e",
+    VALUES: "1d9ca76df68f4c3eabdd8b2f179ee75c630c6776806925f4851a7194cdf234bf",
 }
 
 
@@ -80,9 +82,9 @@ def minilm() -> Path:
 
 
 def own_folder() -> Path:
-    """Returns the folder for the prepared files. The folder's name contains a digest, because another version of xkg
+    """Returns the folder for the prepared files. The folder's name contains digests, because another version of xkg
     may prepare the files differently."""
-    return user_cache_folder() / f"{MINILM}-{_PREPARED[EIGHT_BITS][:8]}"
+    return user_cache_folder() / f"{MINILM}-{_PREPARED[EIGHT_BITS][:4]}{_PREPARED[VALUES][:4]}"
 
 
 def installed() -> Path | None:
@@ -122,7 +124,9 @@ def _prepare(folder: Path, source: Path | None) -> None:
         for name in _PREPARED.keys() & FILES.keys():
             shutil.copyfile(source / name, fresh / name)
         config, tokenizer = read_json(source / "config.json"), load_tokenizer(source, 1)
-        (fresh / EIGHT_BITS).write_bytes(graph_of_safetensors(source / _WEIGHTS, config, tokenizer))
+        graph = graph_of_safetensors(source / _WEIGHTS, config, tokenizer)
+        (fresh / EIGHT_BITS).write_bytes(graph.model)
+        (fresh / VALUES).write_bytes(graph.weights)
         fresh.replace(folder)
 
 
