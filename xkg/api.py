@@ -75,12 +75,12 @@ def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, A
 
 @in_python_words
 class KnowledgeGraph(GraphChanges):
-    """An open graph; `xkg.open` creates one.
+    """An open graph, returned by `xkg.open`.
 
     Each answer reflects the graph's current state. An answer is the same immutable pydantic object that the
     corresponding MCP tool or command returns, and `str(answer)` is the command's output. The graph is thread-safe.
     Close the graph when you are done, or open it in a `with` statement. Errors are `XkgError`s whose messages suggest
-    what to do: `UnknownIdError` lists the nearest ids, and `StoreError` means that the graph is empty, unreadable or
+    what to do. `UnknownIdError` lists the nearest ids, and `StoreError` means that the graph is empty, unreadable or
     closed.
 
     Slow methods accept `progress`, a function that is called with each event, from any thread. `str(event)` is a single
@@ -153,7 +153,7 @@ class KnowledgeGraph(GraphChanges):
         `nearest`.
 
         `papers` (ids or titles), `years` (first and last year of publication; either may be None), `language` and
-        `with_code` restrict the results; `exclude` lists ids of papers, techniques or code to omit. `level` is the
+        `with_code` restrict the results. `exclude` lists the ids of papers, techniques or code to omit. `level` is the
         minimum level of the code, and `packages` are packages that the code must use. `attested_by` is the name of a
         trusted key that must attest the code's level. With `verify`, the language model keeps only the techniques that
         fit and explains how to apply them. If the model does not reply, the answer says so. Raises `InputError` if the

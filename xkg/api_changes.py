@@ -54,7 +54,8 @@ class PaperEvent(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A progress event: the step's name, the number of items done, the total (0 if unknown), and the current item."""
+    """A progress event with the step's name, the number of items done, the total (0 if unknown), and the current
+    item."""
 
     what: str
     done: int
@@ -67,7 +68,7 @@ class Step(NamedTuple):
 
 
 class GraphChanges:
-    """The methods of `xkg.KnowledgeGraph` that write to the graph or take a long time."""
+    """Provides the methods of `xkg.KnowledgeGraph` that write to the graph or take a long time."""
 
     _settings: "Settings"
 
@@ -267,11 +268,12 @@ class GraphChanges:
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "PulledPapers":
-        """Pulls new papers from the library at `place`. The pull can be restricted to the given `papers`, to papers
-        whose title or technique names contain every word of `topic`, or to papers whose code has a claimed level of at
-        least `level`. If `verify` is set, first runs that many of the new code nodes, and pulls nothing if any code
-        node fails. In the result, `problems` lists papers that were not pulled, and `kept` lists papers whose existing
-        version remains in the graph. Raises `UnknownIdError`, `InputError` and `UnreachableError`.
+        """Pulls new papers from the library at `place`. `papers` restricts the pull to these papers. `topic` restricts
+        it to papers whose title or technique names contain every word of the topic, and `level` to papers whose code
+        has at least this claimed level. If `verify` is set, first runs that many of the new code nodes, and pulls
+        nothing if any code node fails. In the result, `problems` lists papers that were not pulled, and `kept` lists
+        papers whose existing version remains in the graph. Raises `UnknownIdError`, `InputError` and
+        `UnreachableError`.
 
         >>> import xkg
         >>> with xkg.open("storage/mine") as kg:
@@ -310,9 +312,9 @@ class GraphChanges:
         progress: Progressed | None = None,
     ) -> "VerifyResult":
         """Reruns the code and tests for the given papers (default: all), `jobs` at a time, and updates the levels. If
-        `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`:
-        a private key, or a public key whose private key is in ssh-agent; the default is your own key (`xkg key`).
-        Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
+        `stale` is given, only code whose last run is older than `stale` is rerun. `attest` signs the levels with `key`,
+        which is a private key, or a public key whose private key is in ssh-agent. The default is your own key (`xkg
+        key`). Raises `InputError` if there is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
@@ -349,8 +351,8 @@ class GraphChanges:
         return link(self._settings)
 
     def costs(self, papers: Sequence[str] = (), *, by: "Literal['paper', 'stage', 'model']" = "paper") -> "Costs":
-        """Reports what language models cost in all builds of this graph: calls, tokens, seconds and dollars, with a row
-        for each paper, stage or model. Raises `UnknownIdError` if a paper has no calls."""
+        """Reports the costs of language models in all builds of this graph. There is a row with calls, tokens, seconds
+        and dollars for each paper, stage or model. Raises `UnknownIdError` if a paper has no calls."""
         from xkg.commands.graph.open import ids_where_known
         from xkg.llm.costs import costs
 
@@ -499,7 +501,6 @@ def require_list(name: str, value: object) -> None:
 
 
 def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":
-    """Wraps `progress`, so that batch events are passed to `progress` as `PaperEvent`s."""
     shown = progress or ignore
     return lambda event: shown(PaperEvent(event[0].paper, event[1]))
 

@@ -25,7 +25,7 @@ THREADS = 8
 
 
 def open_async(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "AsyncKnowledgeGraph":
-    """Like `xkg.open`, for asyncio programs."""
+    """Opens a graph like `xkg.open`, but for asyncio programs."""
     return AsyncKnowledgeGraph(settings_of(folder, url, settings))
 
 

@@ -1,7 +1,7 @@
-"""Blacklists: repositories and papers that must not appear in a graph or an answer.
+"""Reads blacklists of repositories and papers that must not appear in a graph or an answer.
 
-One entry per line: the address of a repository, an arXiv id, a DOI, or a title; `#` starts a comment. For example, an
-agent benchmark blacklists the repository of the paper that the agent must replicate."""
+Each line contains one entry, which is the address of a repository, an arXiv id, a DOI, or a title. `#` starts a
+comment. For example, an agent benchmark blacklists the repository of the paper that the agent must replicate."""
 
 import re
 from functools import cached_property
@@ -22,7 +22,7 @@ _LARGEST, _MOST = 5_000_000, 100_000
 
 
 class Blacklist(Value):
-    """The entries of a blacklist. `repositories` are names (`RepositoryAddress.name`), `arxiv_ids` have no version,
+    """The entries of a blacklist. `repositories` are names (`RepositoryAddress.name`), `arxiv_ids` have no version, and
     `dois` are in lower case. Title comparisons ignore case, punctuation and small differences (`ALIKE`)."""
 
     repositories: tuple[str, ...] = ()
@@ -38,8 +38,8 @@ class Blacklist(Value):
         return {_widely(name): name for name in self.repositories}
 
     def repository(self, url: str) -> str | None:
-        """Returns the reason why the repository at this address, or an enclosing repository, is excluded, or None if it
-        is allowed."""
+        """Returns the reason why the blacklist excludes the repository at this address or an enclosing repository.
+        Returns None if the repository is allowed."""
         address = repository_address(url)
         if address is None:
             return None
@@ -48,7 +48,7 @@ class Blacklist(Value):
         return next((f"the blacklist contains {name}" for name in listed if name is not None), None)
 
     def paper(self, arxiv_id: str | None = None, doi: str | None = None, title: str = "") -> str | None:
-        """Returns the reason why this paper is excluded, or None if the paper is allowed."""
+        """Returns the reason why the blacklist excludes this paper, or None if the paper is allowed."""
         for known in (known_arxiv_id(spec) for spec in (arxiv_id, doi) if spec):
             if known is not None and known.number in self.arxiv_ids:
                 return f"the blacklist contains arXiv:{known.number}"

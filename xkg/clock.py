@@ -1,4 +1,4 @@
-"""A clock for pauses and time limits. Tests use a fake clock that never waits."""
+"""Provides a clock for pauses and time limits. Tests use a fake clock that never waits."""
 
 import asyncio
 import time

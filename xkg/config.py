@@ -1,5 +1,5 @@
-"""Settings. Flags override the environment (`XKG_*`, nested with `__`), which overrides `xkg.yaml` in the working
-folder, which overrides the defaults."""
+"""Reads the settings. Flags override the environment (`XKG_*`, nested with `__`), which overrides `xkg.yaml` in the
+working folder, which overrides the defaults."""
 
 import difflib
 import os
@@ -76,7 +76,6 @@ def _plain_parts(url: str, schemes: Collection[str]) -> SplitResult | None:
 
 
 def _listed(value: object) -> object:
-    """Splits the value of an environment variable such as `a, b`."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
@@ -87,7 +86,7 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 class EmbeddingSettings(_Section):
     """The model that embeds texts. Choose a different model for other languages, a GPU or an existing server.
 
-    As the `provider`, `onnx` runs MiniLM and similar models on the CPU. `sentence-transformers` (extra `st`) runs any
+    The provider `onnx` runs MiniLM and similar models on the CPU. `sentence-transformers` (extra `st`) runs any
     sentence-transformers model, on a GPU if there is one. `openai` sends texts to any compatible server at `base_url`,
     with the key in `XKG_EMBEDDING_KEY`, and requires `model`. `weights` is a folder with `tokenizer.json` and
     `model.safetensors` or `.onnx`; if it is None, xkg searches for an installed model."""
@@ -123,17 +122,17 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for code from papers, in one folder shared by all of a user's graphs.
+    """Settings for the packages that code from papers needs. All of a user's graphs share one folder of packages.
 
     `folder` defaults to `xkg/environments` in the user's cache folder. `max_mb` limits the size of one environment on
-    disk; if it is 0, nothing is installed. `total_mb` limits the total size of all environments. The least recently
-    used environments are removed first, but never an environment in use. By default, all environments together may use
-    half of the free disk space, and each environment may use at most 12,000 MB. `cpu_index` is the index for PyTorch
-    builds without CUDA. These builds are installed if this machine has no NVIDIA GPU and the index can be reached.
-    `auto` is PyTorch's own index, unless pip or uv is configured for a registry other than PyPI; with `none`, the
-    registry's builds are always used. `python_downloads` lets uv download a Python version that a repository needs.
-    `packages` are requirement lines (`h5py>=3`) for packages to install in addition to the packages that the code
-    imports. If `cpu` is set, CUDA code runs on the CPU."""
+    disk. If `max_mb` is 0, nothing is installed. `total_mb` limits the total size of all environments. The least
+    recently used environments are removed first, but never an environment in use. By default, all environments together
+    may use half of the free disk space, and each environment may use at most 12,000 MB. `cpu_index` is the index for
+    PyTorch builds without CUDA. Builds without CUDA are installed if this machine has no NVIDIA GPU and the index can
+    be reached. `auto` selects PyTorch's own index, unless pip or uv is configured for a registry other than PyPI.
+    `none` always selects the registry's builds. `python_downloads` lets uv download a Python version that a repository
+    needs. `packages` are requirement lines (`h5py>=3`) for packages to install in addition to the packages that the
+    code imports. If `cpu` is set, CUDA code runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
@@ -179,9 +178,9 @@ class LlmSettings(_Section):
     `base_url` is None, `OPENAI_BASE_URL` from the environment is used, or else OpenAI's address. `window` is the
     context length of the smallest model, in tokens. `seconds` is the time limit for one call, and `concurrency` is the
     maximum number of parallel calls. `max_cost` is the spending limit in dollars for all builds of one paper, and for
-    one day's questions; `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and
+    one day's questions. `max_total_cost` is the limit for all of a graph's papers and questions. `prices` extend and
     override the built-in prices, by model. `parameters` are added to the body of each request (`{reasoning_effort:
-    low}`), and `headers` to its headers, such as Entra tokens for an Azure endpoint; `base_url` may end in Azure's
+    low}`), and `headers` to its headers, such as Entra tokens for an Azure endpoint. `base_url` may end in Azure's
     `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
@@ -238,7 +237,7 @@ class StoreSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """Addresses and load limits of the HTTP server; each worker counts separately.
+    """Addresses and load limits of the HTTP server. Each worker applies the limits separately.
 
     `url` is the address that clients use, if it differs from the bound address, for example behind a proxy. `hosts`
     lists other names allowed in the Host header, and `origins` lists the web pages (`https://app.example.org`) that may
@@ -257,7 +256,8 @@ class HttpSettings(_Section):
 
 
 class OAuthSettings(_Section):
-    """The authorization server whose access tokens (JWT) the HTTP server accepts; None accepts no tokens.
+    """The authorization server whose access tokens (JWT) the HTTP server accepts. If `issuer` is None, the HTTP server
+    accepts no such tokens.
 
     `audience` is the required token audience, by default the server's address. `jwks` is the address of the issuer's
     keys, if the issuer's metadata does not include it. `types` lists the accepted values of the `typ` token header. Add
@@ -279,10 +279,10 @@ class OAuthSettings(_Section):
 
 
 class ServeBuildSettings(_Section):
-    """Builds requested by the server's clients. `allowed` enables these builds; over HTTP, a caller also needs a token
-    with the `build` scope. Repositories are fetched only from `hosts`, because the server may reach networks that its
-    callers cannot. Each caller may request up to `per_day` builds a day, and each build may spend up to
-    `llm.max_cost`."""
+    """Settings for builds that the server's clients request. `allowed` enables these builds. Over HTTP, a caller also
+    needs a token with the `build` scope. Repositories are fetched only from `hosts`, because the server may reach
+    networks that its callers cannot. Each caller may request up to `per_day` builds a day, and each build may spend up
+    to `llm.max_cost`."""
 
     allowed: bool = False
     hosts: Names = (
@@ -296,19 +296,20 @@ class ServeBuildSettings(_Section):
 
 
 class ServeAgentSettings(_Section):
-    """Runs of `xkg implement` requested by the server's clients. `allowed` enables these runs; over HTTP, a caller also
-    needs a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a folder under
-    `serve.roots`. Each caller may request up to `per_day` runs a day, and each run may spend up to `llm.max_cost`."""
+    """Settings for runs of `xkg implement` that the server's clients request. `allowed` enables these runs. Over HTTP,
+    a caller also needs a token with the `agents` scope. Starter code must come from `serve.build.hosts` or from a
+    folder under `serve.roots`. Each caller may request up to `per_day` runs a day, and each run may spend up to
+    `llm.max_cost`."""
 
     allowed: bool = False
     per_day: int = Field(default=8, ge=1)
 
 
 class ServeRunSettings(_Section):
-    """Scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables these scripts;
-    over HTTP, a caller also needs a token with the `run` scope. Each caller may start up to `per_day` runs a day, one
-    at a time, and each run is limited to `seconds`. A worker runs at most `at_once` scripts at a time for all callers
-    together."""
+    """Settings for scripts that the server's clients run in the sandbox, on code from the graph. `allowed` enables
+    these scripts. Over HTTP, a caller also needs a token with the `run` scope. Each caller may start up to `per_day`
+    runs a day, one at a time, and each run is limited to `seconds`. A worker runs at most `at_once` scripts at a time
+    for all callers together."""
 
     allowed: bool = False
     per_day: int = Field(default=200, ge=1)
@@ -317,20 +318,20 @@ class ServeRunSettings(_Section):
 
 
 class ServeQuestionSettings(_Section):
-    """Questions to the language model that a caller waits for, as with `verify`. Because most clients time out after a
-    minute or more, a caller waits only `wait_seconds` for the model, or twice as long for a task. A call that takes
-    longer continues for at most `llm.seconds`, and its answer is stored for the next request."""
+    """Settings for questions to the language model that a caller waits for, as with `verify`. Because most clients time
+    out after a minute or more, a caller waits only `wait_seconds` for the model, or twice as long for a task. A call
+    that takes longer continues for at most `llm.seconds`, and its answer is stored for the next request."""
 
     wait_seconds: float = Field(default=20, gt=0)
 
 
 class ServeSettings(_Section):
-    """`roots` lists folders. Clients may use working copies in these folders, and in no others; an empty list allows
-    none. The environment variable separates folders with colons (`/a:/b`). If `roots` is None, no folder is allowed
-    over HTTP. Over stdio, the folder in which `xkg serve` was started is allowed, unless that folder contains a home
-    folder. `exclude` is a file that lists papers and repositories, one per line (ids, addresses or titles). Answers
-    never contain these papers, or papers built from these repositories. `graphs` lists the folders of additional graphs
-    to serve (`xkg serve --kg A --kg B`)."""
+    """`roots` lists the only folders in which clients may use working copies. If the list is empty, no folder is
+    allowed. In the environment variable, separate folders with colons (`/a:/b`). If `roots` is None, no folder is
+    allowed over HTTP. Over stdio, the folder in which `xkg serve` was started is allowed, unless that folder contains a
+    home folder. `exclude` is a file that lists papers and repositories, one per line (ids, addresses or titles).
+    Answers never contain these papers, or papers built from these repositories. `graphs` lists the folders of
+    additional graphs to serve (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None
@@ -345,7 +346,6 @@ class ServeSettings(_Section):
     @field_validator("roots", "graphs", mode="before")
     @classmethod
     def _as_in_a_path(cls, value: object) -> object:
-        """Splits an environment variable such as `/a:/b`, like PATH."""
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
 
@@ -405,8 +405,8 @@ class Settings(BaseSettings):
 
 
 class _WorkingFolder(YamlConfigSettingsSource):
-    """Reads `xkg.yaml` in the working folder. That folder may be a clone of somebody else's repository, so the file
-    must belong to the current user or root, and cannot turn off the sandbox."""
+    """Reads `xkg.yaml` in the working folder. The working folder may be a clone of somebody else's repository, so the
+    file must belong to the current user or root, and cannot turn off the sandbox."""
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
@@ -463,7 +463,6 @@ def load(**flags: object) -> Settings:
 
 
 def _unknown_setting(path: Sequence[str]) -> str:
-    """Returns the message for an unknown setting, with the closest match."""
     name = ".".join(path)
     near = difflib.get_close_matches(name, _names(Settings), 1)
     meant = f"the closest is {near[0]}" if near else "docs/reference/settings.md lists all settings"

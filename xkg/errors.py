@@ -29,7 +29,8 @@ class SomeFailedError(XkgError):
 
 
 class UnknownIdError(XkgError):
-    """This graph contains no such paper, technique or code. `nearest` lists the most similar references."""
+    """The graph does not contain the requested paper, technique or code. `nearest` lists the most similar
+    references."""
 
     def __init__(self, message: str, nearest: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -101,8 +102,8 @@ class PackagesError(XkgError):
 
 
 def install_extra(extra: str) -> str:
-    """Returns a hint on how to install an extra from a clone. xkg is not on a package index, where a different project
-    may have the same name."""
+    """Returns a hint on how to install an extra from a clone. xkg is not on a package index, so a project there with
+    the same name is a different one."""
     return f"run `pip install '.[{extra}]'` in a clone of xkg"
 
 

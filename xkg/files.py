@@ -60,8 +60,8 @@ def write_export(path: Path, data: bytes) -> Path:
 
 @contextlib.contextmanager
 def said_when_full(folder: Path, advice: str) -> Iterator[None]:
-    """Context manager that raises `InputError` with `advice` if the code inside fails because the disk is full or
-    read-only, or because a file exceeds the system's size limit."""
+    """Context manager that raises `InputError` with `advice` if the disk is full or read-only, or if a file exceeds the
+    system's size limit."""
     try:
         yield
     except OSError as error:  # shutil.Error contains the reasons for many files as text, but no error number
@@ -83,8 +83,8 @@ def private_folder(folder: Path) -> None:
 
 
 def lies_under(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, with its links resolved, is one of these folders or lies inside one. Folders are compared by
-    identity, since macOS and Windows ignore case in names."""
+    """Returns whether a path, with its links resolved, is one of these folders or lies inside one. Folders are compared
+    by identity, since macOS and Windows ignore case in names."""
     return any(
         path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
         for folder in folders

@@ -1,4 +1,4 @@
-"""Rank fusion, and word splitting for text search over code and prose."""
+"""Fuses rankings, and splits code and prose into words for text search."""
 
 import re
 import unicodedata

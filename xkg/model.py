@@ -1,4 +1,5 @@
-"""The domain model: a graph's nodes, and `PaperBundle`, the complete subgraph for one paper.
+"""Defines the domain model, which consists of a graph's nodes and of `PaperBundle`, the complete subgraph for one
+paper.
 
 `build` and `import` produce bundles, and `store` stores them. Ids are deterministic: the same input produces the same
 ids. Text is any Python string that JSON can represent; offsets count characters, and lines are 1-based and inclusive.
@@ -33,8 +34,9 @@ class Node(Value):
 
 
 class Level(StrEnum):
-    """What was proven about a code node, from weakest to strongest. Compare levels by `rank`, never as strings.
-    `claimed` code was imported and has not been checked on this machine; its evidence contains the sender's claims."""
+    """The strongest property that was proven about a code node. Levels are listed from weakest to strongest. Compare
+    levels by `rank`, never as strings. `claimed` code was imported and has not been checked on this machine; its
+    evidence contains the sender's claims."""
 
     NONE = "none"
     CLAIMED = "claimed"
@@ -53,8 +55,8 @@ _RANKS = {level: rank for rank, level in enumerate(Level)}
 
 
 class Reference(Node):
-    """A bibliography entry. `title` is None if the title could not be found in `text`. `cited_as` is the form in which
-    running text cites the entry, such as "Liu and Wang (2016)"."""
+    """Represents a bibliography entry. `title` is None if the title could not be found in `text`. `cited_as` is the
+    form in which running text cites the entry, such as "Liu and Wang (2016)"."""
 
     title: str | None
     text: str | None = None
@@ -85,13 +87,13 @@ Name = Annotated[str, AfterValidator(_cut)]
 
 
 class Paper(Node):
-    """A paper. `incomplete` lists the reasons why `state` is `partial`, one per line. `claims` contains data from an
-    imported file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is the
-    version that was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield` are
-    arXiv's primary category, or a category that a model chose, such as `cs` and `cs.LG`. `nothing_in` lists passages
-    (by their first words) and functions (`path::name`) that no technique covers and in which the model found no
-    technique. `packages` are requirement lines added to the repository's own; `cpu` means that the repository's CUDA
-    code ran on the CPU."""
+    """Represents a paper. `incomplete` lists the reasons why `state` is `partial`, one per line. `claims` contains data
+    from an imported file that this schema does not cover (keys, values, orders), kept for export. `arxiv_version` is
+    the version that was parsed, such as `v2`, or None if the paper was not fetched from arXiv. `domain` and `subfield`
+    are arXiv's primary category, or a category that a model chose, such as `cs` and `cs.LG`. `nothing_in` lists
+    passages (by their first words) and functions (`path::name`) that no technique covers and in which the model found
+    no technique. `packages` are requirement lines that were added to the repository's requirements. `cpu` means that
+    the repository's CUDA code ran on the CPU."""
 
     id: str
     title: Name
@@ -128,8 +130,9 @@ class Paper(Node):
 
 
 class Technique(Node):
-    """A technique. `parent` is the parent technique's id, or None at the top; siblings keep their order in the bundle.
-    `hidden` is the reason why the technique is omitted from the published graph, or None if the technique is shown."""
+    """Represents a technique. `parent` is the parent technique's id, or None at the top. Siblings keep their order in
+    the bundle. `hidden` is the reason why the technique is omitted from the published graph, or None if the technique
+    is shown."""
 
     id: str
     name: Name
@@ -152,21 +155,22 @@ class Survivor(Node):
 
 
 class Fault(Node):
-    """A language model's objection to an implementation. The implementation omits logic from the sources that the
-    definition requires (`missing`), contains logic that the sources lack (`foreign`), goes beyond the definition
-    (`beyond`), or does something else altogether (`unrelated`)."""
+    """A language model's objection to an implementation. `missing` means that the implementation omits logic that the
+    sources contain and the definition requires. `foreign` means that the implementation contains logic that the sources
+    lack. `beyond` means that it goes beyond the definition, and `unrelated` means that it does something else
+    altogether."""
 
     kind: Literal["missing", "foreign", "beyond", "unrelated"]
     remark: str
 
 
 class Departure(Node):
-    """A statement in a definition that is not followed by the code, or by the source lines that the code was generated
-    from. `differs` means that both the code and the source lines implement the statement differently, `absent` that
-    neither implements the statement, and `added` that only the code does. `elsewhere` means that only other lines in
-    the repository, listed in the remark, implement the statement. `searched` is true if other lines in the repository
-    were examined first. `component` is the name of the component whose code differs from the definition, or empty for
-    the technique's own code."""
+    """A statement in a definition that the code or its source lines do not implement as written. The source lines are
+    the lines that the code was generated from. `differs` means that both the code and the source lines implement the
+    statement differently, `absent` that neither implements the statement, and `added` that only the code does.
+    `elsewhere` means that only other lines in the repository, listed in the remark, implement the statement. `searched`
+    is true if other lines in the repository were examined first. `component` is the name of the component whose code
+    differs from the definition, or empty for the technique's own code."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
@@ -203,8 +207,8 @@ class Fidelity(Node):
 
     @property
     def is_enough(self) -> bool:
-        """Whether enough statements have a counterpart in the source lines: at least 0.7 of all statements, or at least
-        0.5 of all statements and 0.7 of the statements not written from the definition."""
+        """Whether enough statements have a counterpart in the source lines. At least 0.7 of all statements are
+        required, or at least 0.5 of all statements and 0.7 of the statements not written from the definition."""
         least = FAITHFUL_SHARE * (1.0 - self.by_definition)
         return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
 
@@ -222,7 +226,7 @@ class Fidelity(Node):
 
 
 class Evidence(Node):
-    """How a level was reached, or why the next level was not reached.
+    """Records how a level was reached, or why the next level was not reached.
 
     `missing` lists required packages that could not be installed or imported on this machine, so a low level may not be
     the code's fault. `covered_lines` and `uncovered_lines` are the lines in function bodies that the test did and did
@@ -267,8 +271,8 @@ class Evidence(Node):
 
 
 def describe_package(name: str, pin: str) -> str:
-    """Describes the package behind an import name, given its name==version ('' if unknown), such as `ott-jax 0.2.6
-    (import ott)`."""
+    """Returns a description of the package behind an import name, such as `ott-jax 0.2.6 (import ott)`. `pin` is the
+    package's name==version, or '' if unknown."""
     if not pin:
         return name
     distribution, _, version = pin.partition("==")
@@ -277,10 +281,11 @@ def describe_package(name: str, pin: str) -> str:
 
 
 class Code(Node):
-    """A code node. `test` is empty if the code has no test. The last entry in `evidence` is for the level; if the code
-    was repaired, the first entry is for the first run. `claims` contains claims from an imported file, which are stored
-    but not trusted. `attestations` are signed statements about the code (`xkg.attestations`). `attested` is a phrase
-    that says who attests the level; it depends on the reader's trusted keys and is never stored."""
+    """Represents a code node. `test` is empty if the code has no test. The last entry in `evidence` is for the level;
+    if the code was repaired, the first entry is for the first run. `claims` contains claims from an imported file,
+    which are stored but not trusted. `attestations` are signed statements about the code (`xkg.attestations`).
+    `attested` is a phrase that says who attests the level; it depends on the reader's trusted keys and is never
+    stored."""
 
     id: str
     technique: str
@@ -297,7 +302,7 @@ class Code(Node):
 
     @property
     def standing(self) -> str:
-        """The level and who attests to the level, such as `tested, attested by LAB and 2 others`."""
+        """The level and the keys that attest it, such as `tested, attested by LAB and 2 others`."""
         return f"{self.level.value}, {self.attested}" if self.attested else self.level.value
 
     @property
@@ -320,12 +325,12 @@ class Code(Node):
 
 
 class Repository(Node):
-    """A repository. `reference` is the requested branch, tag or commit, or None for the default branch. `stars`,
-    `archived` and `default_branch` are as GitHub reported them when the repository was found, or None if GitHub was not
-    queried. `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there is no licence.
-    `file_licenses` maps the paths of source files to their licences, if these files state a different licence or are in
-    a folder with its own licence. `license_texts` maps paths to the licences and notices that a copy of the code must
-    include."""
+    """Represents a repository. `reference` is the requested branch, tag or commit, or None for the default branch.
+    `stars`, `archived` and `default_branch` are as GitHub reported them when the repository was found, or None if
+    GitHub was not queried. `license` is an SPDX identifier, `NOASSERTION` if the licence is unclear, or None if there
+    is no licence. `file_licenses` maps the paths of source files to their licences, if these files state a different
+    licence or are in a folder with its own licence. `license_texts` maps paths to the licences and notices that a copy
+    of the code must include."""
 
     id: str
     url: str
@@ -406,7 +411,8 @@ class Derivation(Node):
 
 
 class Finding(Node):
-    """A finding. `description` is None if the source did not have the form `name: description`."""
+    """Represents a finding of a paper. `description` is None if the source did not have the form `name:
+    description`."""
 
     id: str
     name: Name
@@ -449,7 +455,7 @@ class Ablation(Node):
 
 
 class PaperBundle(Node):
-    """The complete subgraph for one paper. `techniques` is a preorder walk: a parent comes before its children, and
+    """The complete subgraph for one paper. `techniques` is in preorder, so a parent comes before its children, and
     siblings keep their order."""
 
     paper: Paper
@@ -473,7 +479,7 @@ class PaperBundle(Node):
 
 def slug(text: str) -> str:
     """Returns the lower-case words in `text` joined by '-', at most `LONGEST_NAME` characters. Unicode letters and
-    digits are kept; everything else separates words. Never empty."""
+    digits are kept, and everything else separates words. The result is never empty."""
     folded = unicodedata.normalize("NFKC", text[:LONGEST_NAME]).casefold()
     return "-".join(re.findall(r"[^\W_]+", folded)) or "untitled"
 
@@ -497,8 +503,8 @@ def unique_slugs(names: Iterable[str]) -> list[str]:
 
 
 def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
-    """Returns `arxiv:…` without the version (also for a DOI issued by arXiv), otherwise `doi:…` or, failing that,
-    `title:<slug>`."""
+    """Returns `arxiv:…` without the version, also for a DOI issued by arXiv. Otherwise, returns `doi:…` or, without a
+    DOI, `title:<slug>`."""
     known = arxiv.arxiv_id(arxiv_id or "") or arxiv.arxiv_id(doi or "")
     if known is not None or arxiv_id:
         number = re.sub(r"v[0-9]+$", "", (arxiv_id or "").strip()) if known is None else known.number

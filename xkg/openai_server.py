@@ -1,5 +1,5 @@
-"""Code shared by chat completions and embeddings for OpenAI-compatible servers: selecting the key, interpreting
-failures, and pausing between retries.
+"""Selects keys, interprets failures and pauses between retries for OpenAI-compatible servers. Chat completions and
+embeddings share this code.
 
 Keys come only from the environment. `OPENAI_API_KEY` is used only for OpenAI's own service and for an address set in
 the environment, so that a settings file cannot send this key to a different server. Keys never appear in settings, logs
@@ -81,7 +81,7 @@ def _message(body: Any, depth: int = 4) -> str:
 
 
 def is_openai(base_url: str) -> bool:
-    """Whether this is OpenAI's own service."""
+    """Returns whether this is OpenAI's own service."""
     return base_url.lower().startswith("https:") and same_server(base_url, OPENAI_URL)
 
 
@@ -99,8 +99,8 @@ def access(section: str, base_url: str, variable: str, named: Collection[str] = 
 
 
 class Failure(NamedTuple):
-    """The reason why there is no answer. If `passes` is set, a retry may succeed after `pause` seconds, as requested by
-    the server."""
+    """The reason why there is no answer. If `passes` is set, a retry may succeed after `pause` seconds, which is the
+    pause that the server requested."""
 
     line: str
     passes: bool = False
@@ -151,7 +151,8 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
 
 
 class Patience:
-    """The pauses between attempts to answer one question, at most `seconds` in total."""
+    """Decides how long to pause between attempts to answer one question. All attempts together take at most
+    `seconds`."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._clock, self._begin = clock, clock.monotonic()

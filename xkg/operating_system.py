@@ -62,8 +62,8 @@ def sync_folder(folder: str) -> None:
 
 
 def owned_by_another(status: os.stat_result) -> bool:
-    """Whether a file belongs to neither this user nor root. Always False on Windows, where `stat` does not report
-    owners and user folders are private by default."""
+    """Returns whether a file belongs to neither this user nor root. Always False on Windows, where `stat` does not
+    report owners and user folders are private by default."""
     return hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid())
 
 
@@ -72,7 +72,7 @@ def is_root() -> bool:
 
 
 def runs(process: int) -> bool:
-    """Whether a process with this id exists. (On Windows, `os.kill(process, 0)` would end the process.)"""
+    """Returns whether a process with this id exists. (On Windows, `os.kill(process, 0)` would end the process.)"""
     if sys.platform == "win32":
         return _runs_by_handle(process)
     try:

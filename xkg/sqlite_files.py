@@ -25,8 +25,8 @@ def open_wal(path: Path, schema: Mapping[str, str], synchronous: Synchronous = "
 
 @contextmanager
 def opened(path: Path, schema: Mapping[str, str], remedy: str) -> Iterator[sqlite3.Connection]:
-    """Context manager that calls `open_wal` in a private folder. Every error inside the context becomes a `StoreError`
-    that suggests a remedy. `remedy` is suggested if the file is damaged."""
+    """Context manager that calls `open_wal` in a private folder. Converts every error inside the context to a
+    `StoreError` that suggests a remedy. `remedy` is the suggestion for a damaged file."""
     try:
         private_folder(path.parent)
         with closing(open_wal(path, schema)) as db:

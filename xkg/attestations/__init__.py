@@ -1,4 +1,5 @@
-"""Signed statements about code: which key attests which level, and which keys are trusted.
+"""Signs and reads statements about code. A statement says that a key attests a level, and the user decides which keys
+to trust.
 
 `keys.py` and `agent.py` sign statements, `envelope.py` writes and reads them, `trust.py` decides which keys are
 trusted, and `bundles.py` adds statements to a paper's code and removes them. Imports only the model, errors and

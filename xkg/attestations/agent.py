@@ -32,7 +32,6 @@ def agent_signature(blob: bytes, data: bytes) -> bytes:
 
 
 def _asked(request: bytes, wanted: int) -> bytes:
-    """Returns the answer to a request, without the message type. Raises `InputError`."""
     try:
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as agent:
             agent.settimeout(_SECONDS)
@@ -55,7 +54,6 @@ def _field(data: bytes) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[bytes]:
-    """Yields the complete length-prefixed fields in `data`."""
     while len(data) >= 4:
         end = 4 + int.from_bytes(data[:4], "big")
         yield data[4:end]

@@ -1,5 +1,5 @@
-"""One attestation: an in-toto Statement v1 (https://github.com/in-toto/attestation) about a code node, in a DSSE
-envelope (https://github.com/secure-systems-lab/dsse) with one ed25519 signature.
+"""Writes and reads attestations. An attestation is an in-toto Statement v1 (https://github.com/in-toto/attestation)
+about a code node, in a DSSE envelope (https://github.com/secure-systems-lab/dsse) with one ed25519 signature.
 
 `keyid` is the public key itself, so that anybody can check the signature. `trust` decides whether the key is
 trusted."""
@@ -81,7 +81,7 @@ def _statement(statement: dict[str, Any], key: PublicKey, envelope: str) -> Atte
         raise ValueError("it claims more than its evidence supports")
     time = datetime.fromisoformat(predicate["time"]).astimezone(UTC).isoformat(timespec="seconds")
     return Attestation(
-        key=PublicKey(raw=key.raw),  # drop the owner's name for the key, which is not signed
+        key=PublicKey(raw=key.raw),  # the owner's name for the key is not signed, so drop it
         code=subject["name"],
         sha256=subject["digest"]["sha256"],
         evidence=evidence,
@@ -129,7 +129,7 @@ def _envelope(payload: bytes, payload_type: str, key: PublicKey, signature: byte
 
 
 def _signed(payload: bytes, payload_type: str) -> bytes:
-    """Returns the bytes to sign for a payload: DSSE's pre-authentication encoding."""
+    """Returns the bytes to sign for a payload, in DSSE's pre-authentication encoding."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 

@@ -1,4 +1,5 @@
-"""Ed25519 keys in OpenSSH's formats, from `xkg key`, `ssh-keygen -t ed25519` or `ssh-agent`."""
+"""Reads and creates Ed25519 keys in OpenSSH's formats. Keys come from `xkg key`, `ssh-keygen -t ed25519` or
+`ssh-agent`."""
 
 import base64
 import functools
@@ -20,7 +21,7 @@ _LONGEST_NAME = 60
 
 
 class PublicKey(Value):
-    """The 32 bytes of a key in hex, and the owner's name for the key."""
+    """Represents a public key. `raw` contains the key's 32 bytes in hex, and `name` is the owner's name for the key."""
 
     raw: str
     name: str = ""
@@ -36,7 +37,7 @@ class PublicKey(Value):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """`SHA256:…`, as `ssh-keygen -l` prints it."""
+        """The key's fingerprint (`SHA256:…`) in the format of `ssh-keygen -l`."""
         return f"SHA256:{base64.b64encode(hashlib.sha256(self.blob).digest()).decode().rstrip('=')}"
 
     def verifies(self, signature: bytes, data: bytes) -> bool:
@@ -51,7 +52,7 @@ class PublicKey(Value):
 
 
 class Signer(Protocol):
-    """The holder of the private key that belongs to `key`."""
+    """Signs data with the private key that belongs to `key`."""
 
     key: PublicKey
 
@@ -72,8 +73,7 @@ def public_key(line: str) -> PublicKey:
 
 
 def read_public_key(text: str) -> PublicKey:
-    """Returns the key in a line. If the line is a path, reads the key from the file at this path. Raises
-    `InputError`."""
+    """Parses the key in a line. If `text` is a path instead, reads the key from this file. Raises `InputError`."""
     if text.lstrip().startswith("ssh-"):
         return public_key(text)
     path = Path(text).expanduser()
@@ -105,7 +105,7 @@ def own_key_file() -> Path:
 
 
 def own_public_line() -> str:
-    """Returns the line with the user's public key and the key's name. Raises `InputError`."""
+    """Returns the user's public key and its name as one line. Raises `InputError`."""
     key = _FileSigner(own_key_file()).key
     return f"{key.line} {key.name}".rstrip()
 
@@ -137,9 +137,9 @@ def make_key(name: str) -> PublicKey:
 
 
 def signer(path: Path | None = None) -> Signer:
-    """Returns the holder of the key at `path`, which is a private key, or a public key whose private key is in
-    ssh-agent. By default, uses the user's own key or, if there is none, the only key in ssh-agent. Raises
-    `InputError`."""
+    """Returns a signer for the key at `path`. The file contains a private key, or a public key whose private key is in
+    ssh-agent. By default, returns a signer for the user's own key or, if there is none, for the only key in ssh-agent.
+    Raises `InputError`."""
     if path is not None:
         return _AgentSigner(read_public_key(str(path))) if path.suffix == ".pub" else _FileSigner(path)
     if own_key_file().exists():

@@ -1,4 +1,4 @@
-"""The keys whose attestations a user trusts, stored in a file in the user's configuration folder.
+"""Stores the keys whose attestations a user trusts, in a file in the user's configuration folder.
 
 Levels are computed from these keys at each read, so that revoking a key takes effect immediately."""
 
@@ -41,7 +41,7 @@ class Trust(Value):
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Names of the trusted keys, by fingerprint."""
+        """The names of the trusted keys, by fingerprint."""
         return {each.key.fingerprint: each.name for each in self.keys if each.revoked is None}
 
     def named(self, name: str) -> TrustedKey:
@@ -53,8 +53,9 @@ class Trust(Value):
 
     def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
         """Returns the code's level, which may be higher than the stored `level`, and a text that says who attests the
-        level. If the level comes from an attestation, the text is `attested by LAB and 2 others`. If the level was
-        proven here, it is `also attested by LAB`. If nobody attests the level, it is ''."""
+        level. If the level comes from an attestation, the text is similar to `attested by LAB and 2 others`. If the
+        level was proven here, the text is similar to `also attested by LAB`. If nobody attests the level, the text is
+        empty."""
         of = dict(vouchers)
         counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
         highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
@@ -67,8 +68,7 @@ class Trust(Value):
         return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
 
     def seen(self, code: Code) -> Code:
-        """Returns the code as seen by a user who trusts these keys, with the level that the keys attest and the
-        evidence for this level."""
+        """Returns the code with the level that the trusted keys attest, and with the evidence for this level."""
         if not code.attestations:
             return code
         found = attestations_of(code)

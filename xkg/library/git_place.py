@@ -1,6 +1,6 @@
-"""A library on one branch of a git repository. The branch is read and written without a working tree, so that links,
-hooks and attributes in the repository have no effect. Concurrent writes are detected, because git rejects pushes that
-are not fast-forwards."""
+"""Stores a library on one branch of a git repository. The branch is read and written without a working tree, so that
+links, hooks and attributes in the repository have no effect. Concurrent writes are detected, because git rejects pushes
+that are not fast-forwards."""
 
 import os
 import re

@@ -25,8 +25,8 @@ _TRIES = 200
 
 
 class Change(Value):
-    """A writer's addition: one version of a paper. The new version replaces the versions whose contents are in `seen`.
-    If the library already contains the new version, only its missing packages are added."""
+    """A version of a paper that a writer adds to the library. The new version replaces the versions whose contents are
+    in `seen`. If the library already contains the new version, only its missing packages are added."""
 
     row: Row
     seen: tuple[str, ...] = ()
@@ -36,7 +36,7 @@ _CHANGES = TypeAdapter(tuple[Change, ...])
 
 
 class OpenHead(NamedTuple):
-    """A head that was read from a place. `data` contains the head's bytes, and `token` is passed to `Place.replace`."""
+    """A library's head as it was read. `data` contains the head's bytes, and `token` is passed to `Place.replace`."""
 
     head: Head
     signer: str | None

@@ -1,4 +1,4 @@
-"""The files of a library: `head.json`, and files such as `files/ab/<sha256>`, which are named after the hash of their
+"""A library consists of `head.json`, and of files such as `files/ab/<sha256>`, which are named after the hash of their
 bytes.
 
 The head contains the roots of an index and a log. The index is a trie keyed by the hash of a paper's id or title, with
@@ -36,8 +36,8 @@ V = TypeVar("V", bound=BaseModel)
 
 
 class Package(Value):
-    """A file that contains parts of a paper (`xkg.library.packages`). `holds` lists the marks of all parts except the
-    bundle."""
+    """A file that contains parts of a paper (`xkg.library.packages`). `holds` lists the names (`Part.mark`) of all
+    parts except the bundle."""
 
     name: Sha256
     size: int = Field(ge=0, le=1 << 30)
@@ -108,7 +108,7 @@ _NAMES = TypeAdapter(tuple[Sha256, ...])
 
 
 def rank_of(level: str) -> int:
-    """The rank of a claimed level; 0 for an unknown level."""
+    """Returns the rank of a claimed level, or 0 for an unknown level."""
     return Level(level).rank if level in set(Level) else 0
 
 
@@ -153,8 +153,8 @@ def zipped(data: bytes) -> bytes:
 
 
 class Files:
-    """Index nodes and log chunks. Each file is read only once, with `read` (name → bytes). `new` maps names to the
-    files to write."""
+    """Reads and extends index nodes and log chunks. `read` maps a file's name to its bytes, and each file is read only
+    once. `new` maps names to the files to write."""
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read

@@ -38,7 +38,8 @@ def unlicensed(bundle: PaperBundle) -> str | None:
 
 
 def without_code(bundle: PaperBundle) -> PaperBundle:
-    """Returns the paper with its places and definitions, but without code and function signatures."""
+    """Returns the paper with its definitions and the locations of its code, but without code and function
+    signatures."""
     symbols = tuple(symbol.model_copy(update={"signature": ""}) for symbol in bundle.symbols)
     return bundle.model_copy(update={"code": (), "derivations": (), "symbols": symbols})
 

@@ -1,4 +1,4 @@
-"""Opens the place where a library is stored, given the library's address."""
+"""Opens the storage at a library's address."""
 
 import re
 from pathlib import Path

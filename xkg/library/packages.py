@@ -1,4 +1,4 @@
-"""A package: a gzip file that contains a JSON line, followed by the parts of a paper that the line lists."""
+"""A package is a gzip file that contains a JSON line, followed by the parts of a paper that the line lists."""
 
 import hashlib
 import json
@@ -28,7 +28,8 @@ _HASH = 32
 
 
 class Part(NamedTuple):
-    """`kind` is `bundle`, `ablation`, `envelope`, or `vectors` followed by the name of the embedding model."""
+    """A part of a paper. `kind` is `bundle`, `ablation`, `envelope`, or `vectors` followed by the name of the embedding
+    model."""
 
     kind: str
     data: bytes
@@ -42,7 +43,7 @@ class Part(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """A paper's contents in a library. `vectors` are parts that `put_vectors` reads."""
+    """A paper's contents in a library. `vectors` contains the parts for `put_vectors`."""
 
     bundle: PaperBundle
     envelopes: tuple[str, ...]

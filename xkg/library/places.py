@@ -1,5 +1,5 @@
-"""Places where a library's files are stored: a folder, a web server, an object store, or any other place that `fsspec`
-supports. Git repositories are in `git_place`."""
+"""Reads and writes a library's files in a folder, on a web server, in an object store, or in any other storage that
+`fsspec` supports. `git_place` does the same for git repositories."""
 
 import hashlib
 import re
@@ -68,8 +68,7 @@ class Place:
         raise NotImplementedError
 
     def forget(self, path: str) -> None:
-        """Deletes an announcement. Called when the head includes the announcement and no writer can still be using an
-        older head."""
+        """Deletes an announcement that the head includes, unless a writer may still be using an older head."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -82,7 +81,7 @@ def shown(place: str) -> str:
 
 
 class FolderPlace(Place):
-    """A local or mounted folder."""
+    """Stores a library in a local or mounted folder."""
 
     def __init__(self, folder: Path) -> None:
         self.name = str(folder)
@@ -113,7 +112,7 @@ class FolderPlace(Place):
 
 
 class OtherPlace(Place):
-    """Any place that fsspec supports."""
+    """Stores a library in any storage that fsspec supports."""
 
     atomic = False
 
@@ -161,8 +160,8 @@ class OtherPlace(Place):
 
 
 class ObjectPlace(OtherPlace):
-    """A bucket on S3 or a compatible server that honours `If-Match` (RFC 9110, 13.1.1). Keys and endpoint come from the
-    environment, as for any AWS client."""
+    """Stores a library in a bucket on S3 or a compatible server that honours `If-Match` (RFC 9110, 13.1.1). As for any
+    AWS client, keys and endpoint come from the environment."""
 
     atomic = True
 
@@ -210,13 +209,12 @@ class ObjectPlace(OtherPlace):
 
 
 def _code(error: BaseException | None) -> str:
-    """Returns the server's error code in an exception."""
     response = getattr(error.__cause__, "response", None) if error is not None else None
     return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
 
 
 class WebPlace(Place):
-    """A read-only web server. Redirects are not followed."""
+    """Reads a library from a web server. Does not follow redirects."""
 
     def __init__(self, place: str) -> None:
         import httpx2
@@ -273,9 +271,9 @@ class WebPlace(Place):
 def patiently(
     place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
 ) -> T:
-    """Returns the result of `attempt`, with retries if they may help. Attempts that made `progress` (in bytes) do not
-    count towards the maximum number of tries. Raises `UnreachableError`, `FileNotFoundError`, and other errors from
-    `attempt`."""
+    """Returns the result of `attempt`. Retries after errors that may be temporary. Attempts that made `progress` (in
+    bytes) do not count towards the maximum number of tries. Raises `UnreachableError`, `FileNotFoundError`, and other
+    errors from `attempt`."""
     tries = before = 0
     while True:
         try:

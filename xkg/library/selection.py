@@ -11,8 +11,8 @@ from xkg.text.doi import canonical_doi
 
 
 def named(files: Files, head: Head, name: str, place: str) -> Row:
-    """Returns the paper with the given id, arXiv id, DOI, title, or title up to a colon. Raises `UnknownIdError`, or
-    `AmbiguousIdError` if there are several such papers."""
+    """Returns the paper with the given id, arXiv id, DOI or title. The title may omit the part after a colon. Raises
+    `UnknownIdError`, or `AmbiguousIdError` if there are several such papers."""
     keys = [name] if re.match("(arxiv|doi|title):", name) else []
     if (known := arxiv_id(name)) is not None:
         keys.append(f"arxiv:{known.number}")

@@ -1,5 +1,5 @@
-"""The last state of a library that a graph has seen: the library's head, and each paper as pulled or pushed. There is
-one SQLite file per library."""
+"""Stores the last state of a library that a graph has seen. The state consists of the library's head, and of each paper
+as pulled or pushed. Each library has its own SQLite file."""
 
 import hashlib
 import json
@@ -46,7 +46,7 @@ class SeenPaper(Value):
 
 
 class Seen:
-    """The last state of one library that one graph has seen."""
+    """Reads and writes the last state of a library that a graph has seen."""
 
     def __init__(self, kg: Path, place: str) -> None:
         self.place = place
@@ -89,7 +89,7 @@ class Seen:
 
 
 def known_libraries(kg: Path) -> list[str]:
-    """Returns the places that papers were pulled from."""
+    """Returns the addresses of all libraries whose head this graph has seen."""
     found = []
     for path in sorted((kg / FOLDER).glob("*/seen.sqlite")):
         db = open_wal(path, _SCHEMA)

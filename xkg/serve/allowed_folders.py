@@ -1,4 +1,4 @@
-"""Folders on this machine that callers are allowed to use."""
+"""Decides which folders on this machine callers may use."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,19 +24,19 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
 
 
 def may_be_opened(folder: Path) -> bool:
-    """Whether a folder may be opened without being listed in the settings. The file system's root and folders that
-    contain the home folder must be listed."""
+    """Returns whether a folder may be opened without being listed in the settings. The file system's root and folders
+    that contain the home folder must be listed."""
     return not Path.home().resolve().is_relative_to(folder)
 
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:
     """Returns the folder that a caller requested, with links resolved. A relative path is tried under each root. Raises
-    `InputError` if the folder does not exist or lies outside the roots. The message is the same in both cases."""
+    `InputError` if the folder does not exist or lies outside the roots. The error message is the same in both cases."""
     return _resolve(named, roots, Path.is_dir, "folder")
 
 
 def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
-    """Like `under_roots`, for a file or a folder."""
+    """Like `under_roots`, but for a file or a folder."""
     return _resolve(named, roots, lambda path: path.is_dir() or path.is_file(), "file or folder")
 
 

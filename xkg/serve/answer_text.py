@@ -85,7 +85,6 @@ def text_for_agents(answer: AnyAnswer) -> str:
 
 
 def _nothing(answer: AnyAnswer) -> list[str]:
-    """Returns the server's message for an answer without rows."""
     field, words = getattr(answer, "nothing", ("", ""))
     if not field or answer.__dict__[field]:
         return []
@@ -94,8 +93,8 @@ def _nothing(answer: AnyAnswer) -> list[str]:
 
 
 def _quotes(answer: AnyAnswer) -> bool:
-    """Whether the answer quotes papers or repositories, as build results and errors do. Questions from jobs already
-    contain delimiters."""
+    """Returns whether the answer quotes papers or repositories, as build results and errors do. Questions from jobs
+    already contain delimiters."""
     if isinstance(answer, JobAnswer | JobsAnswer):
         jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,)
         return any(job.error or job.result or job.curated for job in jobs)
@@ -138,7 +137,6 @@ def _value(value: BaseModel, fields: Mapping[str, Any], *, row: bool = False) ->
 
 @functools.cache
 def _head(kind: type[BaseModel]) -> tuple[str, frozenset[str]]:
-    """Returns the head line for a type, and the fields used in it."""
     head = _EXCERPT if kind is Excerpt else getattr(kind, "head", "")
     return head, frozenset(name for _, name, _, _ in Formatter().parse(head) if name)
 
@@ -192,7 +190,6 @@ def _item(mark: str, item: BaseModel) -> Iterator[str]:
 
 
 def _places(places: tuple[Place, ...]) -> Iterator[str]:
-    """Yields the places, grouped by repository and technique."""
     above = ""
     for place in places:
         located = place if isinstance(place, LocatedPlace) else None

@@ -1,6 +1,6 @@
-"""State shared by all answers from the same generation of a graph, and the snapshot as its user sees it: without the
-papers in `serve.exclude`, and with the levels attested by trusted keys. Trust is applied when reading and never stored,
-so revoking a key takes effect immediately."""
+"""Holds the state shared by all answers from the same generation of a graph. Also filters the snapshot for its user.
+The papers in `serve.exclude` are removed, and levels attested by trusted keys are added. Trust is applied when reading
+and never stored, so revoking a key takes effect immediately."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,9 +24,9 @@ ANSWERS = 256
 
 
 class Generation:
-    """A snapshot as seen by a user who trusts the keys in `trust`. Papers listed in the file `exclude` are hidden.
-    `trust` and `exclude` may be None. All properties are computed on first use. Raises `InputError` if `exclude` cannot
-    be read, because an unfiltered answer could contain excluded papers."""
+    """A snapshot for a user who trusts the keys in `trust`. Papers listed in the file `exclude` are hidden. `trust` and
+    `exclude` may be None. All properties are computed on first use. Raises `InputError` if `exclude` cannot be read,
+    because an unfiltered answer could contain excluded papers."""
 
     def __init__(self, store: GraphStore, snapshot: Snapshot, trust: Trust | None, exclude: Path | None) -> None:
         self.snapshot, self.trust = snapshot, trust
@@ -35,7 +35,7 @@ class Generation:
 
     @cached_property
     def hidden(self) -> "Mapping[str, str]":
-        """The excluded papers' ids, mapped to the reasons."""
+        """Maps the ids of excluded papers to the reasons."""
         if self._exclude is None or self.snapshot.generation == 0:
             return {}
         return excluded_papers(self._store, self.snapshot, read_blacklist(self._exclude))
@@ -48,7 +48,7 @@ class Generation:
 
     @cached_property
     def ablations(self) -> Ablations:
-        """All measurements."""
+        """All measured ablations, keyed by technique."""
         return by_technique(self._store.ablations())
 
     @cached_property
@@ -93,7 +93,7 @@ _SEARCHES = frozenset({"find_text", "find_code", "find_vector"})
 
 
 def without(snapshot: Snapshot, hidden: Mapping[str, str]) -> Snapshot:
-    """Returns the snapshot without the `hidden` papers."""
+    """Returns the snapshot without the papers in `hidden`."""
     return cast(Snapshot, _Without(snapshot, hidden)) if hidden else snapshot
 
 
@@ -152,7 +152,7 @@ class _Without:
         if papers and not within:
             return []
         more = k
-        while True:  # loop until there are k visible hits, or no more hits
+        while True:  # repeat until there are k visible hits or no more hits
             hits = find(query, more, within)
             shown = self._visible(hits)
             if len(shown) >= k or len(hits) < more:
@@ -160,7 +160,7 @@ class _Without:
             more *= _MORE_HITS
 
     def _known(self, ask: Callable[[Any], R], given: Any, ids: Sequence[str]) -> R:
-        """Treats a hidden id as unknown. Errors never suggest hidden ids."""
+        """Raises `UnknownIdError` for a hidden id, as if the id were unknown. Errors never suggest hidden ids."""
         for each in ids:
             if paper_of(each) in self._hidden:
                 raise UnknownIdError(f"there is no {each} in this graph; search for it, or list the papers")
@@ -173,7 +173,8 @@ class _Without:
 
 
 def query_refused(hidden: Mapping[str, str]) -> str | None:
-    """Returns the reason why Cypher, which can reach every node, is disabled, or None if nothing is hidden."""
+    """Returns the reason why Cypher queries, which can reach every node, are refused. Returns None if nothing is
+    hidden."""
     if not hidden:
         return None
     return (

@@ -1,5 +1,4 @@
-"""Serves several graphs from one server: selects the graph for each call and checks whether the caller may read this
-graph.
+"""Serves several graphs from one server. Selects the graph for each call, and checks whether the caller may read it.
 
 If there are several graphs, tools and prompts have a `graph` argument, and the resources of all graphs except the first
 begin with `xkg://NAME/`. A token with `graph:NAME` scopes can read only the graphs in its scopes."""
@@ -146,7 +145,7 @@ def _may_read(graph: str) -> bool:
 
 
 def may_read(scopes: Collection[str], graphs: Sequence[str]) -> bool:
-    """Whether a token with these scopes may read at least one of these graphs. A token without graph scopes may read
-    all graphs."""
+    """Returns whether a token with these scopes may read at least one of these graphs. A token without graph scopes may
+    read all graphs."""
     named = [scope for scope in scopes if scope.startswith(GRAPH_SCOPE)]
     return not named or any(f"{GRAPH_SCOPE}{graph}" in named for graph in graphs)

@@ -1,4 +1,4 @@
-"""What an MCP server serves over stdio or HTTP."""
+"""Defines the graph and the options of an MCP server, for stdio and HTTP."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -50,8 +50,9 @@ WARMING_SECONDS = 10.0
 class Service:
     """Answers questions about the graph's current generation.
 
-    All methods raise subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. If no `parsers` are
-    given, parsers are started when needed. Closing the graph also closes the parsers. Graphs may share a `model`."""
+    All methods raise subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. Without `parsers`,
+    the graph starts its own parsers when it needs them. Closing the graph also closes the parsers. Several graphs may
+    share one `model`."""
 
     def __init__(self, settings: Settings, parsers: "Parsers | None" = None, model: SharedModel | None = None) -> None:
         self.folder = settings.kg
@@ -252,7 +253,7 @@ class Service:
         except XkgError:
             pass
         finally:
-            if self._closed:  # the graph was closed in the meantime, so close anything opened since
+            if self._closed:  # the graph was closed in the meantime, so close everything opened since then
                 self.close()
 
     def close(self) -> None:
@@ -292,7 +293,7 @@ class Service:
         return Generation(self._opened(), snapshot, None, None)
 
     def ablations(self, snapshot: Snapshot) -> Ablations:
-        """Returns all ablations."""
+        """Returns all measured ablations, keyed by technique."""
         return self._shared(snapshot).ablations
 
     def _require_cypher(self) -> None:

@@ -1,4 +1,4 @@
-"""The routes for all pages, which `xkg serve --http` and `xkg explore` serve."""
+"""Defines the routes for all pages. `xkg serve --http` and `xkg explore` serve the pages."""
 
 import contextlib
 import functools

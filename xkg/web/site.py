@@ -1,4 +1,4 @@
-"""State and rendering shared by all pages for a graph, including error pages."""
+"""Renders all pages for a graph, including error pages, and holds the state that the pages share."""
 
 import hashlib
 import math
@@ -49,8 +49,8 @@ PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, autho
 
 
 class Site:
-    """State shared by all pages for a graph. `jobs` is None if builds are not allowed, and `runs` is None if scripts
-    are not allowed. `graphs` lists the names of all served graphs."""
+    """The state shared by all pages for a graph. `jobs` is None if builds are not allowed, and `runs` is None if
+    scripts are not allowed. `graphs` lists the names of all served graphs."""
 
     def __init__(
         self,
@@ -247,6 +247,5 @@ def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -
 
 
 def _theme(request: Request) -> str:
-    """Returns the reader's chosen theme, or '' for the system's theme."""
     chosen = request.cookies.get("xkg-theme", "")
     return chosen if chosen in ("light", "dark") else ""

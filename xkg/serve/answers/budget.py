@@ -78,7 +78,7 @@ def fitted(
 
 @functools.cache
 def _tries(order: Sequence[tuple[Kind, int]], most: int) -> Sequence[Limits]:
-    """Returns ever smaller limits. One kind after the other is cut to its minimum."""
+    """Returns increasingly strict limits, which reduce one kind of content after the other to its minimum."""
     tries: list[Limits] = []
     limits: dict[Kind, int] = {}
     for kind, least in order:
@@ -166,13 +166,12 @@ def _kind(value: Any, name: str) -> Kind | None:
 
 
 def _is_word(value: str, name: str) -> bool:
-    """Whether a cell is a single word, such as an id, URL or path, which would be useless if cut."""
+    """Returns whether a cell is a single word, such as an id, URL or path, which would be useless if cut."""
     return name == "cell" and len(value) <= _LONGEST_WORD and len(value.split(None, 1)) == 1
 
 
 @functools.cache
 def _fields(model: type[BaseModel]) -> tuple[tuple[str, str], ...]:
-    """Returns a model's fields, paired with the names that select their limits."""
     paged = getattr(model, "paged", "")
     return tuple((name, "paged" if name == paged else name) for name, _ in fields_of(model))
 
@@ -189,8 +188,8 @@ _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
 
 def concise(answer: A, short_ids: ShortIds, short_papers: ShortIds | None = None) -> A:
     """Returns the answer with short ids for all techniques and code. The answer's own id stays unchanged. Relatives are
-    reduced to an id and relation. A code id is shortened to `@` and its digest. `short_papers`, if given, also shortens
-    paper ids."""
+    reduced to an id and a relation. A code id is shortened to `@` and its digest. `short_papers`, if given, also
+    shortens paper ids."""
     return _replaced(answer, _short(answer, short_ids, short_papers), brief=True)
 
 
@@ -201,7 +200,6 @@ def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
 
 
 def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) -> Callable[[str], str]:
-    """Returns a function that shortens the ids of the answer's techniques, code and papers."""
     nodes: dict[str, str] = {}
     _replaced(answer, lambda node: nodes.setdefault(node, node), brief=False)
     papers = [node for node in nodes if node.startswith("title:") and "#" not in node] if short_papers else []
@@ -213,8 +211,6 @@ def _short(answer: Value, short_ids: ShortIds, short_papers: ShortIds | None) ->
 
 
 def _replaced(answer: A, short: Callable[[str], str], *, brief: bool) -> A:
-    """Returns the answer with all ids shortened except its own."""
-
     def replaced(value: Any, name: str) -> Any:
         match value:
             case str() if brief and name == "code" and "#" in value:

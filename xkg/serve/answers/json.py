@@ -39,7 +39,7 @@ def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item, source, hidden) for item in value]
     if isinstance(value, BaseModel):
-        held = value.__dict__  # the values that `getattr` would return
+        held = value.__dict__
         return {
             name: _plain(item, name in SOURCE, hidden)
             for name, required in fields_of(type(value))

@@ -1,4 +1,4 @@
-"""Answers to lookups: papers, techniques, code, the schema, and query results."""
+"""Answers lookups of papers, techniques and code, and renders the schema and query results."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ from xkg.text.plural import plural
 SHORT_TEXT = 400
 MOST_NAMED = 8
 """Maximum number of components without code listed in a search row."""
-_MOST_PLACES = 5  # per technique; `locate` returns all places, including weak ones
+_MOST_PLACES = 5  # Maximum per technique. `locate` returns all places, including weak ones.
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
@@ -206,8 +206,6 @@ _ENOUGH = 10
 
 
 def _detected(evidence: Evidence) -> str:
-    """Describes how many mutations of the code are detected by its test, and whether all possible mutations were
-    tried."""
     tried = evidence.mutants or 0
     detected = round(tried * (evidence.mutation_score or 0.0))
     few = " (all there are)" if tried + evidence.excused < _ENOUGH else ""
@@ -236,15 +234,12 @@ def _proven(code: Code) -> str:
 
 
 def _unknown_keys(code: Code) -> str:
-    """Describes which untrusted keys attest code at the level `claimed`."""
     keys = [key for key, _ in vouchers(code)]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
     return f"; attested by {keys[0]}{more}, not trusted here" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Describes where the code and its components differ from the paper. Also says if there are no differences or if
-    nothing was compared."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
     inherited = f"; its components also differ from the paper: {_listed(components)}" if components else ""

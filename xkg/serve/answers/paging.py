@@ -1,8 +1,9 @@
 """Pages lists with cursors.
 
-A cursor is self-contained, so any process can continue from it without a session. It is bound to its question and the
-rows already returned. For a list with a stable order, the cursor contains a single digest of these rows. Otherwise, it
-contains a short digest of each row, and the next page contains only unseen rows, even if the graph has changed."""
+A cursor is self-contained, so any process can continue from it without a session. A cursor is bound to its question and
+the rows already returned. For a list with a stable order, the cursor contains a single digest of the returned rows. For
+any other list, the cursor contains a short digest of each row, and the next page contains only unseen rows, even if the
+graph has changed."""
 
 import base64
 import binascii
@@ -28,7 +29,7 @@ _QUESTION, _PLACE, _ROW = 6, 8, 5
 
 
 class Page:
-    """A page of the list that `tool` returns for `question`. The first page if there is no `cursor`. Raises
+    """A page of the list that `tool` returns for `question`. Without a `cursor`, this is the first page. Raises
     `InputError` if the cursor is invalid or belongs to a different question."""
 
     def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
@@ -99,7 +100,6 @@ def on_page(
 
 
 def _key(row: Any) -> str:
-    """Returns a row's id, or the whole row as JSON if the row has no id."""
     if isinstance(row, Value):
         return str(getattr(row, "id", None) or row.model_dump_json())
     return json.dumps(row, default=str)

@@ -115,8 +115,8 @@ def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def code_id(snapshot: Snapshot, reference: str) -> str:
-    """Returns the full id for a code id. The technique in the code id may be given as in `technique_id`. Raises
-    `UnknownIdError` if the code is unknown or has been replaced by newer code."""
+    """Returns the full id for a code id. The code id may contain any reference to the technique that `technique_id`
+    accepts. Raises `UnknownIdError` if the code is unknown or has been replaced by newer code."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:

@@ -1,8 +1,9 @@
 """Types of the answers that MCP tools and commands return.
 
 By default, answers are concise; `full` answers contain everything. Fields are stable: commands print them with
-`--json`, and tools return them as structured content. `answer_text` renders the same facts as text: a value starts with
-its type's `head` line, if any, and `nothing` is a field and the message to show if this field is empty."""
+`--json`, and tools return them as structured content. `answer_text` renders the same facts as text. A value starts with
+its type's `head` line, if any. `nothing` contains the name of a field and the message to show if this field is
+empty."""
 
 import urllib.parse
 from collections.abc import Callable, Iterator
@@ -43,11 +44,11 @@ UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row"
 
 
 class Quoting(Value):
-    """An answer that quotes papers and repositories, which `notice` points out. If the answer was cut, `uri` is the
-    address of the complete answer."""
+    """An answer that quotes papers and repositories. `notice` tells readers to treat the quotes as data. If the answer
+    was cut, `uri` is the address of the complete answer."""
 
     as_text: ClassVar[Callable[[Any], str]] = repr
-    """Set by `xkg.serve.answer_text`, which imports all answer types."""
+    """`xkg.serve.answer_text`, which imports all answer types, sets this attribute."""
 
     notice: str = NOTICE
 
@@ -214,10 +215,10 @@ class SearchAnswer(Listing):
     """Search results, best first. Each row is more likely right than wrong.
 
     - `nearest`: techniques that are probably not what was asked for
-    - `searched`: a description of what was searched
-    - `cut`: what was omitted, and how to get the omitted parts
-    - `verified`: the model that verified the rows, or `not verified: <why>`. Empty if verification was not requested.
-      Verified rows are in the model's order
+    - `searched`: a description of the papers that were searched
+    - `cut`: the parts that were omitted, and how to get them
+    - `verified`: the model that verified the rows, or `not verified: <why>`, or empty if verification was not
+      requested. Verified rows are in the model's order
     - `dropped`: the rows that the model rejected
     - `question` and `candidates`: if no model is available, the verifier's question to the reader of the answer, and
       the rows to judge"""
@@ -367,7 +368,7 @@ class NamedText(Value):
 
 
 class PaperAnswer(Listing):
-    """A paper.
+    """Describes a paper.
 
     - `origin`: `build` or `import`
     - `state`: `complete` or `partial`
@@ -375,7 +376,7 @@ class PaperAnswer(Listing):
     - `techniques`: the techniques in reading order
     - `repositories`: the repositories, as `url@commit`
     - `implementations`: the code, if requested
-    - `cut`: what a concise answer omits
+    - `cut`: the parts that a concise answer omits
 
     A full answer adds hidden techniques, references, the code overview, and descriptions of findings and resources. A
     full answer also adds `nothing_in`: uncovered passages and functions in which a model found no technique."""

@@ -32,7 +32,7 @@ class ContextAnswer(Quoting):
 
     - `context`: the Markdown, with short ids
     - `tokens`: the length of the Markdown, at most `budget_tokens`. A token is four characters
-    - `pairs`: the techniques whose code is included, in build order. Empty in a plan
+    - `pairs`: the techniques whose code is included, in build order, or empty in a plan
     - `left_out`: a note on what was omitted, repeated as the last line of `context`"""
 
     paper: str
@@ -100,7 +100,7 @@ def _related(snapshot: Snapshot, paper: str) -> RelatedAnswer:
 
 
 def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:
-    from xkg.serve.context.raw_code import raw_code  # imports parsers, which a server should not load at startup
+    from xkg.serve.context.raw_code import raw_code  # loads the parsers, which a server does not need at startup
 
     return raw_code(bundle, graph, parsers, repository)
 

@@ -1,4 +1,4 @@
-"""Shared parts of both views: the chosen nodes, and inline quoting."""
+"""Selects and quotes the parts of a paper that both views show."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -88,7 +88,7 @@ class Chosen:
 
     @cached_property
     def code(self) -> Mapping[str, Code]:
-        """Code, keyed by technique."""
+        """The code nodes, keyed by technique id."""
         return {c.technique: c for c in self.bundle.code if c.technique in self.by_id}
 
     @cached_property
@@ -97,7 +97,7 @@ class Chosen:
 
     @cached_property
     def order(self) -> Sequence[str]:
-        """Ids in build order: each technique comes after the techniques it uses."""
+        """The ids in build order, in which each technique comes after the techniques that it uses."""
         return build_order(self.uses)
 
     def name(self, technique: str) -> str:
@@ -153,8 +153,8 @@ CHARACTERS_A_TOKEN = 4
 
 
 class Step(NamedTuple):
-    """A step that puts `text` at a place in a document, which is sorted by place. Any text already at this place is
-    replaced, and must not be longer than `text`. `group` describes what is missing without this step."""
+    """A step that puts `text` at a place in a document, which is sorted by place. The step replaces any text already at
+    this place, which must not be longer than `text`. `group` describes what is missing without this step."""
 
     group: str
     place: tuple[int, ...]
@@ -167,7 +167,7 @@ def room(budget_tokens: int) -> int:
 
 
 def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
-    """Returns how many steps fit into `characters`, where n steps are followed by `rest(n)` more characters. Raises
+    """Returns how many steps fit into `characters`, if n steps are followed by `rest(n)` more characters. Raises
     `InputError` if not even the first step fits."""
     best = size = 0
     placed: dict[tuple[int, ...], int] = {}
@@ -221,8 +221,8 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
 
 
 def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
-    """Returns all techniques so that each comes after the techniques it uses. Cycles are broken in the order of
-    `used`."""
+    """Returns all techniques in an order in which each comes after the techniques that it uses. Cycles are broken in
+    the order of `used`."""
     order: list[str] = []
     seen: set[str] = set()
     for start in used:

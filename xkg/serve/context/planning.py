@@ -1,9 +1,9 @@
-"""Renders a paper for a planning agent: its components, their dependencies, and whether they have code. The code itself
-is not included.
+"""Renders a paper for a planning agent. The text lists the components and their dependencies, and says which components
+have code. The code itself is not included.
 
-If the budget is too small, parts are omitted in this order: the full abstract, related papers, resources, findings,
-full definitions, lines in repositories, repositories, first sentences of definitions, packages, the build order, the
-beginning of the abstract, and finally components, deepest first."""
+If the budget is too small, the least important parts are omitted first. These are the full abstract, related papers,
+resources, findings and full definitions. Next come lines in repositories, repositories, first sentences of definitions,
+packages, the build order and the beginning of the abstract. Components are omitted last, deepest first."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,6 @@ def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAn
 
 
 def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Step]:
-    """Yields the steps, most important first."""
     definitions: list[Step] = []
     yield Step("head", (_HEAD,), chosen.head("Plan of the paper"))
     paper, include = chosen.bundle.paper, chosen.include
@@ -132,7 +131,6 @@ def _definitions(chosen: Chosen) -> Iterator[Step]:
 
 
 def _whole_definitions(chosen: Chosen, first_sentences: Sequence[Step]) -> Iterator[Step]:
-    """Yields the definitions that have more than one sentence, shortest first."""
     for step in sorted(first_sentences, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
         technique = chosen.techniques[step.place[1]]
         if (text := _quoted(chosen, technique, one_line(technique.definition))) != step.text:
@@ -144,8 +142,8 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Returns the techniques' names without duplicates, with the techniques that each uses in addition to its own
-    components."""
+    """Returns the techniques' names without duplicates. Each name is followed by the techniques that it uses in
+    addition to its components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)

@@ -1,3 +1,3 @@
-"""The HTTP server: processes, authentication, limits, metrics and logs.
+"""Runs the HTTP server, with authentication, limits, metrics and logs.
 
 May import from `tools` and the other packages in `serve`."""

@@ -1,4 +1,5 @@
-"""The HTTP server as an ASGI app: MCP at /mcp with authentication and limits, plus health checks and metrics."""
+"""Creates the HTTP server's ASGI app, which serves MCP at /mcp with authentication and limits, health checks, and
+metrics."""
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -53,7 +54,7 @@ LARGEST_BODY = 1 << 20
 
 
 class Beside(NamedTuple):
-    """Additional routes, which handle their own authentication. `warm` prepares the routes for the first request."""
+    """Additional routes that handle authentication themselves. `warm` prepares the routes for the first request."""
 
     routes: Sequence[BaseRoute]
     warm: Callable[[], None]
@@ -143,7 +144,6 @@ def _mcp_server(served: Served, metrics: Metrics) -> MCPServer:
 
 
 def _not_a_message(body: bytes) -> Response | None:
-    """Returns the JSON-RPC error if the body is not a valid message, otherwise None."""
     try:
         parsed_message(body)
     except WrongMessageError as error:

@@ -31,7 +31,8 @@ _REFUSED = {
 def known_hosts(app: ASGIApp, bound: str, names: Sequence[str], origins: Sequence[str]) -> ASGIApp:
     """Accepts requests whose Host is this machine or in `names`. If a request has an Origin, the Origin must be this
     machine, in `names`, or in `origins`. A server that is bound to all addresses does not know its own names, so it
-    accepts any Host. This is safe because callers of such a server need tokens, and a malicious page has no token."""
+    accepts any Host. Accepting any Host is safe, because callers of such a server need tokens, and a malicious page has
+    no token."""
     own = [f"[{name}]" if ":" in name else name.lower() for name in (bound, *names) if name]
     pages = LOOPBACK if is_loopback(bound) else own
     check = TransportSecurityMiddleware(
@@ -57,14 +58,14 @@ def known_hosts(app: ASGIApp, bound: str, names: Sequence[str], origins: Sequenc
 
 
 def reached_by_others(http: HttpSettings, bound: str) -> bool:
-    """Whether other machines can reach a server bound to `bound`, either directly or through a proxy. A proxy is
-    assumed if `http.hosts` is set or `http.url` is not local."""
+    """Returns whether other machines can reach a server bound to `bound`, either directly or through a proxy. A proxy
+    is assumed if `http.hosts` is set or `http.url` is not local."""
     behind = http.url is not None and not is_loopback(urlsplit(http.url).hostname or "")
     return behind or bool(http.hosts) or not is_loopback(bound)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host` is only reachable from this machine. Host names are resolved."""
+    """Returns whether `host` is only reachable from this machine. Host names are resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Logs and traces for the HTTP server. Logs are JSON lines on stderr and do not include request contents."""
+"""Configures logs and traces for the HTTP server. Logs are JSON lines on stderr and do not include request contents."""
 
 import json
 import logging

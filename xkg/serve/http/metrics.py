@@ -1,5 +1,5 @@
-"""Counts and logs requests. Metrics are in Prometheus's format: counts, durations and sizes, but no request contents or
-callers."""
+"""Counts and logs requests. Metrics are in Prometheus's format. The metrics include counts, durations and sizes, but no
+request contents or callers."""
 
 import logging
 import os
@@ -46,8 +46,8 @@ SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """This process's metrics. If there are several workers, `text` returns their sums. `state` returns the current
-    generation and its number of papers."""
+    """Collects this process's metrics. If there are several workers, `text` returns their sums. `state` returns the
+    current generation and its number of papers."""
 
     def __init__(self, state: Callable[[], tuple[int, int]]) -> None:
         own = CollectorRegistry()
@@ -89,7 +89,7 @@ class _Graph(Collector):
         yield GaugeMetricFamily("xkg_graph_up", _UP, value=0)
 
     def describe(self) -> list[Any]:
-        return []  # called on registration, which must not open the graph
+        return []  # registration calls this method and must not open the graph
 
 
 def _forget_the_dead(folder: Path) -> None:

@@ -60,8 +60,8 @@ _UNUSABLE = (
 
 
 class Issuer:
-    """The authorization server `issuer`, whose tokens must be issued for `audience`. The issuer's keys are fetched for
-    the first token and refreshed later. Tied to a single event loop."""
+    """Verifies tokens from the authorization server `issuer` that were issued for `audience`. The issuer's keys are
+    fetched for the first token and refreshed later. An issuer must only be used in one event loop."""
 
     def __init__(self, issuer: str, audience: str, jwks: str | None = None, types: Sequence[str] = ("at+jwt",)) -> None:
         self.issuer = issuer
@@ -120,7 +120,7 @@ class Issuer:
         return None
 
     def has_seen(self, token: str) -> bool:
-        """Whether the token has been valid before and has not expired since."""
+        """Returns whether the token has been valid before and has not expired since."""
         return self._good.get(_digest(token), 0.0) > time.time()
 
     async def _key(self, kid: str) -> jwt.PyJWK | None:
@@ -209,7 +209,6 @@ async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
 
 
 def _plain_type(kind: str) -> str:
-    """Normalizes a JOSE media type to lower case, without the optional `application/`."""
     return kind.lower().removeprefix("application/")
 
 
@@ -243,7 +242,7 @@ log = logging.getLogger(__name__)
 
 
 class Access:
-    """A `TokenVerifier` for the SDK, which rejects any token that it cannot check."""
+    """Verifies tokens for the SDK (`TokenVerifier`). Rejects any token that cannot be checked."""
 
     def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
         """`closed` means that callers need a token even if none has been created. `graphs` are the served graphs.
@@ -254,7 +253,7 @@ class Access:
         self._closed = closed or issuer is not None
 
     def required(self) -> bool:
-        """Whether callers need a token. Always true once a token has been created, even if all tokens have been
+        """Returns whether callers need a token. Always true once a token has been created, even if all tokens have been
         revoked."""
         if not self._closed:
             try:
@@ -264,8 +263,8 @@ class Access:
         return self._closed
 
     def is_cheap(self, token: str) -> bool:
-        """Whether a token is cheap enough to check without a rate limit. This is the case if the token has our prefix
-        or has been valid before."""
+        """Returns whether a token is cheap enough to check without a rate limit. A token is cheap to check if it has
+        our prefix or has been valid before."""
         return token.startswith(PREFIX) or (self._issuer is not None and self._issuer.has_seen(token))
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -273,7 +272,7 @@ class Access:
         return found if found is not None and self.reads(found) else None
 
     def reads(self, found: AccessToken) -> bool:
-        """Whether a token or session may read one of the served graphs."""
+        """Returns whether a token or session may read one of the served graphs."""
         return may_read(found.scopes, self._graphs)
 
     async def _found(self, token: str) -> AccessToken | None:
@@ -286,7 +285,7 @@ class Access:
             return None
         if known is None:
             return None
-        # The secret is not passed on.
+        # Do not pass the secret on.
         named = [f"{GRAPH_SCOPE}{graph}" for graph in known.graphs]
         return AccessToken(token="", client_id=known.name, scopes=[*known.scopes, *named])
 

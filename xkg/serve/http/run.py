@@ -118,8 +118,8 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
-        # Connections inherit this option, which asyncio sets only on sockets that it creates itself. Without it, the
-        # second half of a response was delayed by 40 ms.
+        # Connections inherit this option, which asyncio sets only on sockets that it creates itself. Without this
+        # option, the second half of a response was delayed by 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
@@ -147,8 +147,8 @@ def uvicorn_config(make: Callable[[], ASGIApp], settings: Settings, workers: int
 
 
 def _room(most: int) -> int:
-    """Returns how many connections this process can have, up to `most`. Raises the process's limit on open files if
-    necessary."""
+    """Returns how many connections this process can have open, up to `most`. Raises the process's limit on open files
+    if necessary."""
     files = files_allowed(most + SPARE_FILES)
     return most if files is None else max(1, min(most, files - SPARE_FILES))
 

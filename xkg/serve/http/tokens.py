@@ -1,4 +1,4 @@
-"""A graph's bearer tokens. Tokens are shown once, stored as hashes, and valid until they expire or are revoked.
+"""Manages a graph's bearer tokens. Tokens are shown once, stored as hashes, and valid until they expire or are revoked.
 
 A token consists of 256 random bits, which cannot be guessed from a hash, no matter how fast the hash function is.
 SHA-256 is therefore sufficient. A slow password hash would only allow untrusted callers to keep the CPU busy."""
@@ -69,7 +69,7 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
 
 
 class Tokens:
-    """The tokens for the graph in `folder`. Changes take effect immediately in all processes.
+    """Manages the tokens for the graph in `folder`. Changes take effect immediately in all processes.
 
     Every method raises `CorruptStoreError` if the file is damaged, so that no one is granted access by mistake.
     Thread-safe."""

@@ -1,3 +1,3 @@
-"""Jobs requested by clients: queue, table and processes.
+"""Queues, stores and runs the jobs that clients request.
 
 May import from `answers` and any layer below `serve`."""

@@ -1,4 +1,4 @@
-"""Answers about requested jobs."""
+"""Renders answers about requested jobs."""
 
 import re
 from pathlib import Path
@@ -49,7 +49,8 @@ class StageDone(Value):
 
 
 class BuiltPaper(Printed):
-    """The part of `xkg build --json` that clients receive: the paper's id and what the graph now contains."""
+    """The part of `xkg build --json` that clients receive, with the paper's id and the current contents of the
+    graph."""
 
     paper: str
     state: str
@@ -62,7 +63,7 @@ class BuiltPaper(Printed):
 
 
 class FoundRepository(Printed):
-    """A repository. To build it, pass `url@commit` to `build`."""
+    """A repository for a paper. To build it, pass `url@commit` to `build`."""
 
     url: str
     commit: str | None
@@ -221,7 +222,6 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
 
 
 def _brief(answer: JobAnswer) -> JobAnswer:
-    """Returns a job without stages and results, for a list."""
     results = dict.fromkeys(("result", "curated", "implementation"))
     return answer.model_copy(update={**results, "stages": (), "error": answer.error[:BRIEF_ERROR]})
 

@@ -47,15 +47,15 @@ def caller_of(token: "AccessToken | None") -> Caller:
 
 
 def may(caller: Caller, action: Action, kind: Asked, owner: str) -> bool:
-    """Whether the caller may perform this action on a job of this kind that was requested by `owner`. For a new
+    """Returns whether the caller may perform this action on a job of this kind that was requested by `owner`. For a new
     request, `owner` is the caller."""
     own = owner == caller.name and SCOPE_OF[kind] in caller.scopes
     return own or ADMIN in caller.scopes or (action == "see" and sees_all(caller))
 
 
 def sees_all(caller: Caller) -> bool:
-    """Whether the caller may see all jobs and costs. If the server requires no token, everyone may see all jobs and
-    costs, but a token is still needed to request or end a job."""
+    """Returns whether the caller may see all jobs and costs. If the server requires no token, everyone may see all jobs
+    and costs, but a token is still needed to request or end a job."""
     return caller.anonymous or ADMIN in caller.scopes
 
 

@@ -55,14 +55,14 @@ _FIRST_TO_GO = "500"
 BuildModel = Literal["server", "caller"]
 """Who answers a job's questions."""
 
-# -P: never import from the server's working folder, which may be an untrusted repository.
+# -P prevents imports from the server's working folder, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
 XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[3]))
 
 
 def by_caller(settings: Settings) -> bool:
-    """Whether callers answer their jobs' questions by default. This is the case if the configured model is `caller`, or
-    if its API key is missing and no cost limit is set."""
+    """Returns whether callers answer their jobs' questions by default. Callers do so if the configured model is
+    `caller`, or if its API key is missing and no cost limit is set."""
     llm = settings.llm
     if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):
         return llm.model == CALLER
@@ -84,7 +84,7 @@ def check_bounds(settings: Settings) -> None:
 
 
 class Jobs:
-    """The jobs for the graph in `settings`. Methods with a caller raise `NotAllowedError` if the caller has no
+    """Manages the jobs for the graph in `settings`. Methods with a caller raise `NotAllowedError` if the caller has no
     permission (`xkg.serve.jobs.authority`). All methods raise the same errors as `JobTable`. Thread-safe, and safe to
     use in several servers for the same graph."""
 
@@ -113,7 +113,7 @@ class Jobs:
 
     @property
     def graph(self) -> Path:
-        """The graph's folder."""
+        """The path of the graph's folder."""
         return self._settings.kg
 
     @property
@@ -167,7 +167,7 @@ class Jobs:
 
     def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
         """Returns a job. Raises `UnknownIdError` if the job does not exist or the caller may not access the job. The
-        message is the same in both cases."""
+        error message is the same in both cases."""
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
@@ -384,7 +384,8 @@ class Jobs:
 
 
 def _verdict(kind: Kind, outcome: Mapping[str, Any]) -> tuple[bool, str]:
-    """Returns whether a job has done all of its work, and why not, if its output says so."""
+    """Returns whether a job has done all of its work. If not, also returns the reason from its output, or '' if there
+    is none."""
     notes = "; ".join(map(str, outcome.get("faults" if kind == "implement" else "notes") or ()))
     match kind:
         case "implement":
@@ -396,8 +397,8 @@ def _verdict(kind: Kind, outcome: Mapping[str, Any]) -> tuple[bool, str]:
 
 
 class _Build:
-    """A process group that runs a job. `process` is None if a different server started it. `code` is its exit code, or
-    None if unknown."""
+    """A process group that runs a job. `process` is None if a different server started the job. `code` is the exit
+    code, or None if it is unknown."""
 
     def __init__(self, output: Path, pid: int | None, process: "subprocess.Popen[bytes] | None") -> None:
         self._output = output
@@ -416,7 +417,7 @@ class _Build:
             return False
 
     def end(self, grace: float) -> None:
-        """Sends SIGINT, SIGTERM and finally SIGKILL to the group."""
+        """Sends SIGINT, SIGTERM and finally SIGKILL to the process group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self._ends_within(grace, number):
                 break
@@ -474,6 +475,5 @@ def job_environment(settings: Settings) -> Mapping[str, str]:
 
 
 def _programs(settings: LlmSettings) -> tuple[str, ...]:
-    """Returns the prefixes of variables that agent programs inherit."""
     known = filter(None, map(program_of, sorted(models_of(settings))))
     return tuple(beginning for program, _ in known for beginning in program.inherits)

@@ -1,4 +1,4 @@
-"""A job's open questions, for the caller who answers them."""
+"""Presents a job's open questions to the caller who answers them."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ CHARACTERS = 60_000
 """Maximum total length of the questions in one answer in characters, about 15,000 tokens. The first question is always
 included in full."""
 
-# The marks that `xkg.llm.prompt` puts around a question's inputs.
+# Matches the delimiters that `xkg.llm.prompt` puts around a question's inputs.
 _OPENING = re.compile(r"<<<(\w{1,60}) ([0-9a-f]{8})>>>\n")
 _WORTH = 400
 """Data with at least this many characters is not repeated."""

@@ -1,9 +1,9 @@
 """Validates the sources that remote callers may build: arXiv papers, repositories on allowed hosts, and paths under
 `roots`.
 
-Untrusted callers could otherwise make the server access its own network or files, or pass options to the programs it
-runs. Source names therefore have to match strict patterns, must refer to allowed hosts, and are normalized before they
-are passed to any program."""
+Otherwise, untrusted callers could make the server access its own network or files, or pass options to the programs that
+it runs. Source names therefore have to match strict patterns, must refer to allowed hosts, and are normalized before
+they are passed to any program."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,9 +34,9 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
-    """Returns the method for `xkg implement`: text with at least four words, the id of a paper or technique in the
-    graph, or a file under `roots`, optionally followed by `#section`. Links in the path are resolved. Raises
-    `InputError` if the method is not allowed."""
+    """Returns the method for `xkg implement`. The method is a text with at least four words, the id of a paper or
+    technique in the graph, or a file under `roots`. A file may be followed by `#section`, and links in its path are
+    resolved. Raises `InputError` if the method is not allowed."""
     if "\n" in method or len(method.split()) > 3:
         return f"{method.strip()}\n"  # the line break distinguishes text from a file name
     _refuse_odd(method)

@@ -1,4 +1,4 @@
-"""The table of requested jobs: an SQLite file in the graph's folder, shared by all server processes."""
+"""Stores requested jobs in an SQLite file in the graph's folder. All server processes share this file."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -67,8 +67,8 @@ class Row:
 
 
 class JobTable:
-    """The stored jobs. Every method raises `StoreError`, with a remedy, if the file cannot be used. Safe to use from
-    several threads and processes, because each change is a transaction."""
+    """Reads and writes the stored jobs. Every method raises `StoreError`, with a remedy, if the file cannot be used.
+    Safe to use from several threads and processes, because each change is a transaction."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "jobs.sqlite"

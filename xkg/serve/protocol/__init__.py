@@ -1,3 +1,3 @@
-"""The MCP server: tools, resources, prompts, completion, schemas, error messages and stdio.
+"""Implements the MCP server, including resources, prompts, completion, schemas, error messages and stdio.
 
 May import from `tools` and the other packages in `serve`, except `http`."""

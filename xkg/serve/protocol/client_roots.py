@@ -1,4 +1,5 @@
-"""A stdio client's roots: the folders it has open. `locate` accepts these folders in addition to the server's own.
+"""Lets `locate` accept a stdio client's roots, which are the folders that the client has open, in addition to the
+server's folders.
 
 Roots are chosen by the user, not by the model. Roots are only used if the operator has not configured any folders
 (`serve.roots`). Over HTTP, roots are ignored, because they are folders on a different machine. A client may offer no
@@ -41,7 +42,6 @@ def following(folders: list[Path]) -> ServerMiddleware[Any]:
 
 
 async def _roots(session: Any) -> Sequence[Path]:
-    """Returns the client's roots, or an empty list if the client offers none or does not answer."""
     if not session.check_client_capability(_OFFERED):
         return ()
     try:

@@ -60,7 +60,8 @@ def parsed_message(message: str | bytes) -> JSONRPCMessage:
 
 @asynccontextmanager
 async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
-    """Yields the SDK's streams for standard input and output. Lines that are not valid messages are answered here."""
+    """Yields the SDK's streams for standard input and output. Lines that are not valid messages are answered with an
+    error."""
     with _private_stdin() as stdin:
         lines = _Messages(stdin)
         async with stdio_server(stdin=cast(anyio.AsyncFile[str], lines)) as (read, write):
@@ -84,8 +85,9 @@ class _Answers(ObjectSendStream[SessionMessage]):
 
 
 class _Messages:
-    """The valid messages on `stdin`. The stream ends only when all requests have been answered, so that a client that
-    closes its input immediately still receives its answers. `open` contains the ids of unanswered requests."""
+    """Iterates over the valid messages on `stdin`. The iteration ends only when all requests have been answered, so
+    that a client that closes its input immediately still receives its answers. `open` contains the ids of unanswered
+    requests."""
 
     answers: Any
 

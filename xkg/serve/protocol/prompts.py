@@ -1,4 +1,4 @@
-"""MCP prompts: predefined tasks that say which tools to use, in which order, and how to judge the outcome.
+"""MCP prompts are predefined tasks that say which tools to use, in which order, and how to judge the outcome.
 
 Prompts contain paper ids but no text from papers, because the model treats a prompt as the user's own words. A plan
 that quotes papers is attached as a resource and marked as data."""
@@ -113,7 +113,6 @@ def add_prompts(
     the plan for the ablation prompt. `builds` says whether callers may request builds."""
 
     def known(paper: str) -> str:
-        """Returns the paper's id in quotes."""
         return json.dumps(one_line(_refusing(lambda: service.paper(paper).id)), ensure_ascii=False)
 
     graphs = tuple(graphs_of(service))

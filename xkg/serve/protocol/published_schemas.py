@@ -39,8 +39,8 @@ def _annotations(of: ToolAnnotations) -> ToolAnnotations:
 
 def _short(whole: Mapping[str, Any], tool: str, homes: dict[str, str], *, described: bool) -> Schema:
     """Removes titles (which repeat names), `additionalProperties` and, unless `described` is set, descriptions. Inlines
-    definitions, except objects that `homes` already lists. Only required fields may be null,
-    because answers and clients omit empty optional values."""
+    definitions, except those of objects that `homes` already lists. Only required fields may be null, because answers
+    and clients omit empty optional values."""
     definitions = whole.get("$defs", {})
 
     def defined(name: str) -> Schema:

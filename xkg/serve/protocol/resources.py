@@ -1,5 +1,5 @@
-"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema` and `xkg://answers`. All
-papers are listed."""
+"""Provides the MCP resources `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema` and
+`xkg://answers`. All papers are listed."""
 
 import functools
 import json

@@ -1,6 +1,7 @@
-"""The MCP server over stdio. The server answers `initialize` before loading anything but the SDK.
+"""Runs the MCP server over stdio. The server answers `initialize` before loading anything but the SDK.
 
-Building the tools' schemas takes a tenth of the SDK's own startup time, so this is also done after `initialize`."""
+Building the tools' schemas takes a tenth of the SDK's own startup time, so the schemas are also built after
+`initialize`."""
 
 import asyncio
 import threading
@@ -47,8 +48,8 @@ _ASKED: "dict[Asked, str]" = {
 
 
 def instructions(served: Served) -> str:
-    """Returns the instructions for clients, including what they may request, and the list of graphs if there are
-    several."""
+    """Returns the instructions for clients, including the requests that they may make, and the list of graphs if there
+    are several."""
     unchanged = "" if served.kinds else " Nothing here changes the graph."
     named = f" There are the graphs {', '.join(served.graphs)}: tools answer from the first, or from that of graph."
     return _ABOUT + "".join(_ASKED[each] for each in served.asked) + unchanged + named * (len(served.graphs) > 1)

@@ -1,4 +1,4 @@
-"""An MCP server whose error messages have one line and say what to do."""
+"""Provides an MCP server with one-line error messages that say what to do."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ but its papers may."""
 
 
 class PlainErrors(MCPServer[Any]):
-    """The SDK's server with our own name and error messages. Unknown arguments are errors."""
+    """Extends the SDK's server with our own name and error messages. Unknown arguments are errors."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -55,7 +55,7 @@ class PlainErrors(MCPServer[Any]):
             await self._lowlevel_server.run(read, write, self._lowlevel_server.create_initialization_options())
 
     async def list_tools(self) -> list[ListedTool]:
-        """Returns the tools with short schemas (`published`). Cached until the set of tools changes."""
+        """Returns the tools with short schemas (`published`). The schemas are cached until the set of tools changes."""
         whole = await super().list_tools()
         if len(self._listed) != len(whole):
             self._listed = published(whole)
@@ -76,7 +76,6 @@ class PlainErrors(MCPServer[Any]):
             raise MCPError(code=INVALID_PARAMS, message=_argument(name, invalid)) from invalid
 
     def _wrong_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """Returns the error for an unknown prompt, or a missing or unknown argument. Otherwise returns None."""
         if (prompt := self._prompt_manager.get_prompt(name)) is None:
             names = [each.name for each in self._prompt_manager.list_prompts()]
             return f"there is no prompt {name[:80]!a}; available prompts: {', '.join(names) or 'none'}"
@@ -121,7 +120,6 @@ def _named(accepted: Sequence[str], arguments: dict[str, Any]) -> dict[str, Any]
 
 
 def _unknown(name: str, accepted: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
-    """Returns the error for the first argument that a tool or prompt does not accept, or None."""
     unknown = next((argument for argument in arguments if argument not in accepted), None)
     if unknown is None:
         return None
@@ -131,7 +129,6 @@ def _unknown(name: str, accepted: Sequence[str], arguments: Mapping[str, Any]) -
 
 
 def _invalid(error: BaseException) -> ValidationError | None:
-    """Returns the validation error that caused this error, if any."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ValidationError):
         cause = cause.__cause__

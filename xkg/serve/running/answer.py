@@ -1,4 +1,4 @@
-"""The answer for a script run."""
+"""Defines the answer for a script run."""
 
 from typing import ClassVar, Literal
 
@@ -36,9 +36,9 @@ class RunFile(Value):
 class RunAnswer(Quoting):
     """The outcome of a script run on code.
 
-    - `ended`: `exited` (with `exit_code` set), or what stopped the script
+    - `ended`: `exited` (with `exit_code` set), or the reason why the script was stopped
     - `error`: one line that says why the script failed, or empty if the script succeeded
-    - `output`: what the script printed. The middle of a long output is omitted
+    - `output`: the text that the script printed. The middle of a long output is omitted
     - `files`: the files that the script created, pictures first
     - `left_out`: files that are not returned, with the reasons
     - `packages`: the packages in the environment"""

@@ -1,4 +1,4 @@
-"""Example scripts for code nodes."""
+"""Creates example scripts for code nodes."""
 
 import ast
 

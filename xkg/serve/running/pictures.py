@@ -48,7 +48,8 @@ def _is_bounded(width: int, height: int) -> bool:
 
 
 def _png(content: bytes) -> bytes | None:
-    """See PNG (Third Edition), W3C 2025, sections 5 and 11."""
+    """Returns a PNG without metadata, or None if it is invalid. See PNG (Third Edition), W3C 2025, sections 5 and
+    11."""
     kept, pixels, expected = [_PNG], bytearray(), 0
     for kind, data, chunk in _chunks(content):
         if kind == b"IHDR":
@@ -97,7 +98,7 @@ def _inflated(data: bytes, most: int) -> int:
 
 
 def _jpeg(content: bytes) -> bytes | None:
-    """See ITU-T T.81, annex B."""
+    """Returns a JPEG without metadata, or None if it is invalid. See ITU-T T.81, annex B."""
     kept, at, framed = [b"\xff\xd8"], 2, False
     while at + 4 <= len(content) and content[at] == 0xFF:
         marker, length = content[at + 1], int.from_bytes(content[at + 2 : at + 4])

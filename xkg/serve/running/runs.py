@@ -1,5 +1,5 @@
-"""Runs a script on code from the graph, in the code's environment. Used by the command, the Python API, the MCP tool
-and the web page.
+"""Runs a script on code from the graph, in the code's environment. The command, the Python API, the MCP tool and the
+web page use this module.
 
 Runs are not stored, do not change the graph or its evidence, and do not affect later runs."""
 

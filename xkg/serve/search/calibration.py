@@ -1,4 +1,5 @@
-"""Calibrated scores for how well a technique fits a query, from 0 to 1. Scores are comparable between queries.
+"""Computes calibrated scores, from 0 to 1, for how well a technique fits a query. Scores are comparable between
+queries.
 
 Neither text search nor vector search provides such scores. BM25 scores grow with the length of the query, and the
 distribution of cosines depends on the model and the query. A technique's features are:
@@ -6,8 +7,9 @@ distribution of cosines depends on the model and the query. A technique's featur
 - the fraction of the query's words that the technique contains, and how similar the technique is to the
   other words (`xkg.embeddings.base`)
 - how far the technique's cosine is above the background of the query's cosines
-- how similar the words in its name are to words in the query, as a mean and as a minimum: "masked language modelling"
-  shares a word with a *Discriminator Attribute Model*, but has no word similar to "discriminator" or "attribute"
+- how similar the words in its name are to words in the query, as a mean and as a minimum. For example, "masked language
+  modelling" shares a word with a *Discriminator Attribute Model*, but has no word similar to "discriminator" or
+  "attribute"
 - whether the query is a bare term, such as "layer normalization". The words of a longer description also occur in other
   techniques, but a term that is not a technique's name is often from an unrelated subject"""
 
@@ -41,7 +43,7 @@ _TERM_WORDS = 3
 
 
 def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: Sequence[str]) -> dict[str, float]:
-    """Returns each technique's score."""
+    """Returns the techniques' scores, keyed by id."""
     background = snapshot.background(candidates.reading.vector)
     matched, total = snapshot.matched(query, techniques)
     names = snapshot.name_coverage(candidates.reading, techniques)
@@ -81,7 +83,7 @@ def score(rise: float, shared: float, total: float, near: float, name: Coverage,
 
 
 def bare_term(query: str) -> bool:
-    """Whether a query has only a few words, none of which are stop words in text search."""
+    """Returns whether a query has only a few words, none of which are stop words in text search."""
     words = query.split()
     return len(words) <= _TERM_WORDS and all(map(word_terms, words))
 

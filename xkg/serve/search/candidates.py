@@ -1,8 +1,8 @@
 """Finds candidates for a query. Runs BM25 and vector search for the whole query and its parts, fuses the scores, and
 computes late interaction (`xkg.embeddings.base`) for the best candidates.
 
-Long queries are split into sentences and clauses. Encoding takes twice as long as all other steps of a search, and
-encoding only some parts of a query gives results that are just as good. Text search always uses the whole query."""
+Long queries are split into sentences and clauses. Encoding takes twice as long as all other steps of a search. Encoding
+only some parts of a query gives equally good results. Text search always uses the whole query."""
 
 import os
 import re
@@ -107,8 +107,8 @@ _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def parts(query: str) -> list[str]:
-    """Returns the sentences and clauses in a long query that are long enough to stand alone. Empty if the query is
-    short or has only one such clause."""
+    """Returns the sentences and clauses in a long query that are long enough to stand alone. The list is empty if the
+    query is short or has only one such clause."""
     if len(query.split()) <= LONG_QUERY_WORDS:
         return []
     long_enough = [clause for clause in _clauses(query) if len(clause.split()) >= PART_WORDS]
@@ -133,8 +133,8 @@ def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str
 
 
 def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
-    """Returns the text to encode for the whole query. This is the `encoded` parts, and as much of the text outside
-    `parts` as fits."""
+    """Returns the text to encode for the whole query. The text consists of the `encoded` parts, and of as much of the
+    text outside `parts` as fits."""
     if not parts:
         return query
     known = set(parts)
@@ -149,7 +149,7 @@ def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
 
 
 def pieces(text: str) -> int:
-    """Returns the number of words and punctuation marks. Each word or mark is one or more tokens."""
+    """Returns the number of words and punctuation marks. Each word or mark consists of one or more tokens."""
     return len(_PIECE.findall(text))
 
 

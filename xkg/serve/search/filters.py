@@ -1,4 +1,4 @@
-"""Search filters."""
+"""Defines filters for searches."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from xkg.text.plural import plural
 
 
 class FilterFields(TypedDict, total=False):
-    """The fields of `Filters` as keyword arguments. A level may be a string."""
+    """The keyword arguments that create `Filters`. The level may be a string."""
 
     papers: Sequence[str]
     years: tuple[int | None, int | None]

@@ -28,8 +28,8 @@ class Group:
 
 
 def apart(needs: Sequence[Mapping[str, float]]) -> frozenset[str]:
-    """Returns the techniques that lead the first rows for at least one need. Each need has its own strengths. There may
-    be several needs, because a query may mention both a method and its individual steps."""
+    """Returns the techniques that lead the first rows for at least one need. `needs` contains the techniques' strengths
+    for each need. A query may have several needs, such as a method and its individual steps."""
     return frozenset(row.lead for need in needs for row in grouped(need, most=_CONSIDERED)[:OWN_ROWS])
 
 
@@ -81,14 +81,14 @@ def _related(technique: str, lead: str) -> bool:
 def strongest(strength: Mapping[str, float], most: int) -> list[str]:
     """Returns the `most` strongest techniques, strongest first. Ties are in id order."""
     if len(strength) > most > 0:
-        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers sort faster than pairs
+        least = sorted(strength.values(), reverse=True)[most - 1]  # sorting numbers is faster than sorting pairs
         strength = {technique: value for technique, value in strength.items() if value >= least}
     return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """Returns the rows. The leads of all rows after the first `k` are added as relatives to rows from the same paper.
-    This helps if a query lists a method's steps and more than `k` steps match."""
+    """Returns the rows. The leads of the next rows after the first `k` are added as relatives to rows from the same
+    paper. The additional relatives help if a query lists a method's steps and more than `k` steps match."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))
@@ -99,7 +99,7 @@ def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
 
 
 def same_name(technique: str, other: str) -> bool:
-    """Whether two techniques from the same paper have the same name."""
+    """Returns whether two techniques from the same paper have the same name."""
     return _name(technique) == _name(other)
 
 

@@ -34,7 +34,7 @@ def locate(
     embedder: Callable[[], Embedder],
 ) -> LocateAnswer:
     """Returns up to `most` places, best first, for a technique in the graph (given by id, exact name or alias) or for a
-    description. Empty if nothing matches.
+    description. The answer is empty if nothing matches.
 
     For a description, returns the places of matching techniques. In a working copy, stored places are found again
     (`relocate`). The copy is also searched (`ground`) for a description, or if stored places are missing or have
@@ -99,14 +99,14 @@ def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
 
 
 class Known:
-    """Techniques in the graph, with their papers."""
+    """Finds the places of techniques that are in the graph."""
 
     def __init__(self, snapshot: Snapshot, techniques: Sequence[str]) -> None:
         self._techniques = techniques
         self._bundles = {paper: snapshot.bundle(paper) for paper in dict.fromkeys(map(paper_of, techniques))}
 
     def places(self, copy: "WorkingCopy | None", embedder: Callable[[], Embedder]) -> tuple[list[LocatedPlace], str]:
-        """Returns the techniques' places, or their components' places if there are none, and a note."""
+        """Returns the techniques' places and a note. If there are no places, returns the components' places instead."""
         places, missing, changed = self.stored(self._techniques, copy)
         note = "" if places else "the graph contains no places for it"
         if missing:
@@ -121,8 +121,8 @@ class Known:
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
-        """Returns the stored places, relocated in the copy if there is one. Also returns how many places are missing
-        from the copy, and whether any place is missing or has changed."""
+        """Returns the stored places, relocated in the copy if there is one. Also returns the number of places that are
+        missing from the copy, and whether any place is missing or has changed."""
         from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing, changed = list[LocatedPlace](), 0, False
@@ -192,7 +192,6 @@ def _fitting(answer: SearchAnswer) -> dict[str, float]:
 
 
 def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy | None") -> list[LocatedPlace]:
-    """Returns the stored places of techniques that fit a description, weighted by how likely each technique is."""
     places, _, _ = Known(snapshot, list(fits)).stored(list(fits), copy)
     return [_weighed(place, fits[str(place.technique)]) for place in places]
 

@@ -59,8 +59,8 @@ class RelatedRow(Value):
 
 
 class RelatedAnswer(Listing):
-    """Related papers, best first. `searched` describes what was searched, and `cut` says what was omitted and how to
-    get the omitted papers."""
+    """Related papers, best first. `searched` describes how papers were searched, and `cut` says how many papers were
+    omitted and how to get them."""
 
     nothing: ClassVar[tuple[str, str]] = ("rows", "There are no related papers.")
 
@@ -88,7 +88,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
         for mine, theirs in shared.get(other, ()):
-            # A technique may no longer exist if other processes write to the graph.
+            # Another process may have removed a technique from the graph.
             left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
         scores[other] = round(1 - left, 3)
     best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))

@@ -39,7 +39,7 @@ _NONE_LEFT = "nothing: no technique passes the filters; remove some filters"
 
 
 class Seek(Protocol):
-    """`search` with the configured embedding model."""
+    """Calls `search` with the configured embedding model."""
 
     def __call__(
         self, snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS
@@ -84,7 +84,7 @@ def search(
     groups = grouped(strength, exact, max(50, 4 * k), apart(matches.needs))
     if matches.needs:
         groups = crowded_out(groups, k)
-    named = dict.fromkeys(exact, 1.0)  # a dictionary, because there may be hundreds of rows
+    named = dict.fromkeys(exact, 1.0)  # a dictionary speeds up lookups in hundreds of rows
     unscored = [technique for technique in _techniques(groups[:k]) if technique not in named]
     answer = found.answer(groups, strength, scores(snapshot, query, matches, unscored) | named)
     respelled = query if answer.rows else _respelled(snapshot, query)
@@ -97,8 +97,6 @@ def search(
 
 @dataclass(frozen=True)
 class _Search:
-    """A query and its filters."""
-
     snapshot: Snapshot
     query: str
     k: int
@@ -110,7 +108,7 @@ class _Search:
         """Returns the first `k` groups that fit, and the strongest techniques that are not in these groups."""
         first = groups[: self.k]
         shown = _techniques(first)
-        # A technique may have been removed if other processes write to the graph.
+        # Another process may have removed a technique from the graph.
         rows = [row for row in _rows(first, _views(self.snapshot, shown), fits) if row.score >= self.bar]
         whole = len(rows) == self.k
         return SearchAnswer(
@@ -142,12 +140,12 @@ def _views(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, Technique
 
 
 def _techniques(groups: Sequence[Group]) -> list[str]:
-    """Returns the distinct techniques shown in rows."""
     return list(dict.fromkeys(t for group in groups for t in (group.lead, *group.relatives[:MOST_RELATIVES])))
 
 
 def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], most: int) -> dict[str, float]:
-    """Returns the fraction of the query that each technique's code contains. Empty if the query is not code."""
+    """Returns the fraction of the query that each technique's code contains. The result is empty if the query is not
+    code."""
     hits = dict(snapshot.find_code(query, max(DEPTH, most), papers))
     if not filters.of_techniques:
         return hits

@@ -1,8 +1,8 @@
 """Computes each technique's strength for a query and its parts. Combines the scores from both searches, late
 interaction, and the strength of other techniques from the same paper.
 
-Scores are fused rather than ranks, because the difference between two scores is informative: Bruch, Gai and Ingber, "An
-Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""
+Scores are fused rather than ranks, because the difference between two scores is informative. See Bruch, Gai and Ingber,
+"An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress
@@ -30,7 +30,8 @@ COMPANY = 0.3
 
 
 class Strengths:
-    """The search results for a query and its parts, as an array with one row per text and one column per technique."""
+    """Combines the search results for a query and its parts in an array with one row per text and one column per
+    technique."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The MCP tools.
+"""Provides the MCP tools.
 
 May import from the other packages in `serve`, except `http`.
 """

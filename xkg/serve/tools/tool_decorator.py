@@ -1,5 +1,5 @@
-"""Registers functions as tools. Answers are returned as text and structured content, and errors have our own
-messages."""
+"""Registers functions as tools. Answers are returned as text and structured content. Errors have our own messages
+instead of the SDK's."""
 
 import base64
 import functools
@@ -45,7 +45,7 @@ Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 
 def filled(most: int, description: str) -> Any:
-    """Describes a text argument that may not be empty."""
+    """Returns the field for a text argument that must not be empty."""
     return Field(min_length=1, max_length=most, description=description)
 
 

@@ -55,7 +55,7 @@ def described(candidates: Sequence[Candidate], step: str) -> str:
 
 
 class _Definitions:
-    """The definitions used so far, so that each appears only once."""
+    """Remembers the definitions used so far, so that each appears only once."""
 
     def __init__(self) -> None:
         self._said: dict[str, frozenset[str]] = {}
@@ -118,7 +118,6 @@ def _code_heads(view: TechniqueView) -> str:
 
 
 def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
-    """Describes how a technique is related to candidate `number`, and whether it has code."""
     has = "with code" if view.code else "no code"
     kin = _KINSHIP.get(relation(view.technique.id, own.technique.id), "{0} has its name")
     return f"{kin.format(number)}; {has}"
@@ -141,7 +140,7 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 @dataclass(frozen=True)
 class _Piece:
     """Lines that are shown together. `owner` is the head of the class that contains the lines, if any. `about` contains
-    further words for the selection."""
+    additional words to match when pieces are selected."""
 
     lines: Sequence[str]
     owner: str = ""

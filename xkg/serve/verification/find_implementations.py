@@ -156,7 +156,6 @@ def _verified(answers: Iterable[SearchAnswer]) -> str:
 
 
 def _by_paper(rows: Sequence[SearchRow]) -> tuple[SearchRow, ...]:
-    """Groups the rows by paper, in the order in which the papers first appear."""
     papers = list(dict.fromkeys(paper_of(row.id) for row in rows))
     return tuple(sorted(rows, key=lambda row: papers.index(paper_of(row.id))))
 
@@ -205,8 +204,8 @@ class Steps(AnswerType):
 
 @dataclass(frozen=True)
 class Decomposed:
-    """A task's steps (at least one). `by` describes how the steps were found. `by_model` says whether a model found the
-    steps."""
+    """A task's steps. There is at least one step. `by` describes how the steps were found. `by_model` says whether a
+    model found the steps."""
 
     steps: list[str]
     by: str

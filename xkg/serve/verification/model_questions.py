@@ -52,8 +52,8 @@ class Answered(Generic[A]):
 
 
 class Questions:
-    """The language model in `settings`, opened for the first question. Answers are stored in `folder`. At most
-    `waiting` callers wait at the same time, so that a server's other calls are not blocked. Tools wait up to
+    """Asks the language model in `settings`, which is opened for the first question. Answers are stored in `folder`. At
+    most `waiting` callers wait at the same time, so that a server's other calls are not blocked. Tools wait up to
     `wait_seconds` for an answer. Thread-safe."""
 
     def __init__(self, settings: LlmSettings, folder: Path, waiting: int, wait_seconds: float) -> None:

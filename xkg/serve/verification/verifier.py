@@ -55,8 +55,8 @@ class Verdict(AnswerType):
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification in progress. `plain` is the unverified search answer, `candidates` are the rows in the question,
-    and `verdict` is None if there are no candidates."""
+    """Represents a verification in progress. `plain` is the unverified search answer, `candidates` are the rows in the
+    question, and `verdict` is None if there are no candidates."""
 
     plain: SearchAnswer
     k: int
@@ -146,7 +146,6 @@ def _row(judged: tuple[Candidate, TechniqueView], judgement: Judgement) -> Searc
 
 
 def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidate, ...]:
-    """Returns the rows with their techniques, without duplicates."""
     leads = {row.id for row in rows}
     inside: dict[str, list[str]] = {}
     for row in rows:

@@ -47,7 +47,7 @@ class Guard:
         return self._access.required()
 
     def is_cheap(self, request: Request) -> bool:
-        """Whether a request's credentials can be checked without a rate limit."""
+        """Returns whether a request's credentials can be checked without a rate limit."""
         token = bearer(request.scope)
         return self._access.is_cheap(token) if token else self.cookie in request.cookies
 
@@ -132,7 +132,7 @@ def page_caller(request: Request) -> Caller:
 
 
 def is_own(request: Request) -> bool:
-    """Whether the request comes from one of this server's own pages, according to the browser."""
+    """Returns whether the request comes from one of this server's own pages, according to the browser."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
@@ -141,8 +141,8 @@ def is_own(request: Request) -> bool:
 
 
 def own_path(path: str) -> str:
-    """Returns the path if it is on this server, otherwise `/`. This prevents redirects to other sites after signing
-    in."""
+    """Returns the path if it is on this server, otherwise `/`. Users who sign in can therefore not be redirected to
+    other sites."""
     plain = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and "\\" not in path
     return path if plain else "/"
 
@@ -167,7 +167,7 @@ _SCHEMA = {
 
 
 class Sessions:
-    """The sessions for the graph in `folder`, shared by all processes that serve it.
+    """Stores the sessions for the graph in `folder`. All processes that serve the graph share its sessions.
 
     Every method raises `StoreError` if the file cannot be used, so that no one is granted access by mistake.
     Thread-safe."""

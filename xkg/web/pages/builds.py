@@ -1,4 +1,4 @@
-"""The builds page: jobs with live progress, model costs, and why code has not reached higher levels."""
+"""Shows jobs with live progress, model costs, and the reasons why code has not reached higher levels."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -78,7 +78,8 @@ def cancel(site: Site, request: Request) -> Response:
 
 
 def _may_build(site: Site, caller: Caller) -> bool:
-    """Whether the caller may add papers on the page. Always False if callers have to answer the build's questions."""
+    """Returns whether the caller may add papers on the page. Always False if callers have to answer the build's
+    questions."""
     offered = site.jobs is not None and "build" in site.jobs.kinds and not by_caller(site.settings)
     return offered and may(caller, "ask", "build", caller.name)
 

@@ -1,4 +1,4 @@
-"""The Cypher page: named queries with parameters, custom statements, and results as a table, graph or CSV."""
+"""Runs named queries and custom statements, and shows the results as a table, graph or CSV file."""
 
 import csv
 import io
@@ -36,7 +36,8 @@ _WIDTH, _HEIGHT = 900.0, 420.0
 
 
 class Drawing(NamedTuple):
-    """The ids in a result. Ids in the same row are connected. `cut` is the number of ids that are not shown."""
+    """A drawing of the ids in a result. Ids in the same row are connected. `cut` is the number of ids that are not
+    shown."""
 
     nodes: Sequence[Node]
     lines: Sequence[Line]
@@ -46,8 +47,8 @@ class Drawing(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A value as text. If the value is a node with a page, `kind` is `paper` or `technique`, and `id` is the node's
-    id."""
+    """Shows a value of a result as text. If the value is a node with a page, `kind` is `paper` or `technique`, and `id`
+    is the node's id."""
 
     text: str
     kind: str = ""

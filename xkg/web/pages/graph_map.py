@@ -1,5 +1,5 @@
-"""The map page: papers, shared concepts and citations. Similar papers are close to each other. Also the list of papers,
-with the same filters."""
+"""Draws a map of papers, shared concepts and citations, on which similar papers are close to each other. Also lists
+papers with the same filters."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The panel with a node's neighbours in the graph, which opens when the node is clicked."""
+"""Shows a panel with a node's neighbours in the graph when the node is clicked."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ MOST = 8
 
 
 class Neighbour(NamedTuple):
-    """A link to a node. `level` is the level of a technique's code, or None for papers."""
+    """Links to a neighbour's page. `level` is the level of a technique's code, or None for papers."""
 
     href: str
     name: str
@@ -84,7 +84,7 @@ def _techniques(snapshot: Snapshot, kind: str, ids: Sequence[str]) -> Group:
     for technique in ids[:MOST]:
         try:
             view = snapshot.technique(technique)
-        except UnknownIdError:  # another writer may have removed the node in the meantime
+        except UnknownIdError:  # another process may have removed the technique
             continue
         name = view.technique.name if kind != "The same in other papers" else view.paper_title
         level = view.code.level if view.code else Level.NONE

@@ -1,4 +1,4 @@
-"""A paper's page: techniques as a tree with levels, repositories, findings and costs."""
+"""Shows a paper's techniques as a tree with levels, and its repositories, findings and costs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -25,8 +25,8 @@ REFERENCES = 200
 
 
 class Row(NamedTuple):
-    """A technique in the tree. `why` explains why the technique has no code or what the next level requires. Empty if
-    the code has the highest level."""
+    """A technique in the tree. `why` explains why the technique has no code or what the next level requires, and is
+    empty if the code has the highest level."""
 
     technique: Technique
     depth: int
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The numbers of visible techniques that are located, have code, or have code that has run, is tested or is
+    """Counts the visible techniques that are located, that have code, and whose code has run, is tested or is
     faithful."""
 
     techniques: int
@@ -60,7 +60,6 @@ def show(site: Site, request: Request) -> Response:
 
 
 def _costs(site: Site, paper: str) -> Costs | None:
-    """Returns the language model's costs for the paper by stage, or None if the costs cannot be read."""
     try:
         return costs(site.service.folder, site.settings.llm, (paper,), "stage")
     except XkgError:
@@ -99,7 +98,6 @@ def paper_values(
 
 
 def _links(bundle: PaperBundle) -> list[tuple[str, str]]:
-    """Returns the names and URLs of links to the paper and its repository."""
     paper = bundle.paper
     found = []
     if paper.arxiv_id:

@@ -1,5 +1,5 @@
-"""The search page, which shows the same results as agents receive: scores, relatives and, if the results are verified,
-the model's reasons."""
+"""Shows the same search results as agents receive, with scores and relatives. Verified results include the model's
+reasons."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A technique's page: passages in the paper, lines in the repository, and our code with its evidence."""
+"""Shows a technique's passages in the paper, its lines in the repository, and our code with its evidence."""
 
 import base64
 import difflib
@@ -190,7 +190,7 @@ def _same(snapshot: Snapshot, technique: str) -> list[Same]:
         other = link.second if link.first == technique else link.first
         try:
             found.append(Same(snapshot.technique(other), link.score, link.how))
-        except UnknownIdError:  # on a server with many writers, the technique may have been removed in the meantime
+        except UnknownIdError:  # another process may have removed the technique
             continue
     return sorted(found, key=lambda same: (same.how == "open", -same.score, same.view.technique.id))
 
@@ -237,8 +237,8 @@ def _hidden(snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique]
 
 
 class Trial(NamedTuple):
-    """The form and its result. `script` is the text in the form. If the caller may not run scripts or the code cannot
-    be run, `script` is None and `error` is the reason. `answer` is set after a run."""
+    """Describes the form for running a script and its result. `script` is the text in the form. If the caller may not
+    run scripts or the code cannot be run, `script` is None and `error` is the reason. `answer` is set after a run."""
 
     script: Markup | None
     error: str = ""

@@ -13,8 +13,8 @@ LONG_FORMULA = 48
 """Inline formulas at least this long scroll if they are wider than the column."""
 
 # Matches $x$ (as in Pandoc, so that "$5 and $6" remains text), \(x\), $$x$$, \[x\] and `code`. Delimiters cannot be
-# nested, so that many unclosed delimiters take linear time. Also matches formulas without delimiters: a command with
-# braces, and a letter with subscripts or superscripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
+# nested, so that many unclosed delimiters take linear time. Also matches formulas without delimiters, such as a command
+# with braces, or a letter with subscripts or superscripts. Examples are \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
 _FORMULA = re.compile(
     r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
     r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"
@@ -74,7 +74,6 @@ def _marked_up(match: re.Match[str]) -> Markup:
 
 
 def _scripts(text: str) -> Markup:
-    """Renders nested subscripts and superscripts."""
     parts: list[Markup] = []
     end = 0
     for match in _SCRIPT.finditer(text):
@@ -110,7 +109,7 @@ def _clean(root: etree._Element) -> bool:
     for element in root.iter():
         if not isinstance(element.tag, str) or element.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
             return False
-        if (element.text or "").startswith("\\"):  # a command unknown to the library
+        if (element.text or "").startswith("\\"):  # the library does not know this command
             return False
         for name in set(element.attrib) - _ATTRIBUTES:
             del element.attrib[name]

@@ -1,4 +1,4 @@
-"""Renders measured ablations: how much a metric changed, its confidence interval, and the diff."""
+"""Renders measured ablations, including the change of the metric, its confidence interval, and the diff."""
 
 import hashlib
 import math
