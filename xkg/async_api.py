@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 THREADS = 8
-"""Maximum number of concurrent calls to one graph; further calls wait."""
+"""Maximum number of concurrent calls to one graph. Further calls wait."""
 
 
 def open_async(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "AsyncKnowledgeGraph":

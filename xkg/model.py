@@ -83,7 +83,7 @@ def _cut(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_cut)]
-"""A name, cut to `LONGEST_NAME` characters because answers and pages never shorten names."""
+"""A name that is cut to `LONGEST_NAME` characters, because answers and pages never shorten names."""
 
 
 class Paper(Node):
@@ -378,7 +378,7 @@ class LineRange(Node):
 
 Confidence = Literal["certain", "doubtful", "weak"]
 WEAK = 0.25
-"""Doubtful places with a lower score are weak: even at rank 1, few such places are correct."""
+"""Doubtful places with a lower score are weak. Few weak places are correct, even at rank 1."""
 
 
 class Location(Node):

@@ -24,7 +24,7 @@ PREDICATE_TYPE = "xkg://attestations/code-level/v1"
 LARGEST = 64 * 1024
 """Maximum number of characters in an envelope."""
 _BULKY = {"output_end", "covered_lines", "uncovered_lines", "survivors"}
-"""Fields of the evidence that are not published."""
+"""Evidence fields that are not published."""
 
 
 class Attestation(Value):

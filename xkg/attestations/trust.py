@@ -22,7 +22,7 @@ RAISED = (Level.CLAIMED, Level.TESTED)
 """Levels that an attestation can raise. A local proof outweighs a remote proof, but no local run proves `faithful`."""
 
 Vouchers = Iterable[tuple[str, Level]]
-"""Fingerprints of keys, each with the level that the key attests."""
+"""Pairs of a key's fingerprint and the level that the key attests."""
 
 
 class TrustedKey(Value):

@@ -24,9 +24,9 @@ from xkg.value import Value
 HEAD = "head.json"
 MOST_HEAD, MOST_NODE, MOST_UNPACKED_NODE = 1 << 20, 4 << 20, 64 << 20
 CHUNK, CHUNKS = 64, 128
-"""Entries per log chunk, and chunks per log node."""
+"""Number of entries per log chunk, and number of chunks per log node."""
 ROOM = 512
-"""Number of rows in an index node before it is split."""
+"""Maximum number of rows in an index node. Nodes with more rows are split."""
 MOST_VERSIONS = 8
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

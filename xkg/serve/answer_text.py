@@ -49,7 +49,7 @@ _NAMES = {
     "nothing_in": "papers without a matching technique", "reason": "why", "searched": "Searched",
     "uri": "All of it", "verified": "Verification", "without_code": "components without code",
 }  # fmt: skip
-"""Labels for fields whose label is not simply the field name."""
+"""Labels for fields whose label differs from the field name."""
 
 _OWN = frozenset(("cut", "cursor", "note", "searched", "uri", "verified"))
 """Answer fields that contain the server's own lines."""

@@ -44,7 +44,8 @@ USER_TEXTS = 50_000
 """Maximum number of texts with vectors in the user's cache, about 100 MB."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
-"""How long to wait for a background load when closing. A graph with a million techniques loads within this time."""
+"""When closing, how long to wait until data has been loaded in the background. A graph with a million techniques loads
+within this time."""
 
 
 class Service:

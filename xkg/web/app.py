@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 LARGEST_FORM = 32 * 1024
 GRAPH = "xkg-graph"
-"""Name of the cookie with the reader's chosen graph."""
+"""Name of the cookie that stores which graph the reader chose."""
 _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 _PAGES: dict[str, Handler] = {

@@ -25,14 +25,14 @@ _LONGEST_WORD = 400
 
 Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 Limits = Mapping[Kind, int]
-"""Maximum characters per text, items per list, code nodes, rows, and lines of code."""
+"""The maximum number of characters per text, items per list, code nodes, rows, and lines of code."""
 
 _LEAST: Limits = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""The kinds of content in the order in which they are cut, with the minimum amount of each kind to keep."""
+"""Maps each kind of content to the minimum amount to keep, in the order in which content is cut."""
 
 _LEAST_OF_ROWS: Limits = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
-"""The same as `_LEAST`, but for places and query rows. Rows are cut before lists, because the cursor can return the
-remaining rows."""
+"""Like `_LEAST`, but for places and query rows. Rows are cut before lists, because the cursor can return the remaining
+rows."""
 
 _STEP = 1.12
 """Ratio of consecutive limits to try."""

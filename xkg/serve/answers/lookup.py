@@ -266,8 +266,8 @@ EXAMPLES = (
 
 
 QUERIES_CHARACTERS = 8000
-"""Maximum total length of the named queries' descriptions in characters, about the length of the tables. Checked by a
-test."""
+"""Maximum total length of the named queries' descriptions in characters, about the length of the tables. A test checks
+this limit."""
 
 
 _ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")

@@ -18,7 +18,7 @@ from xkg.text.arxiv_id import arxiv_id
 from xkg.text.doi import canonical_doi
 
 NEAREST = 50
-"""Number of techniques to search for papers similar to an unknown title."""
+"""Number of techniques to retrieve when searching for papers similar to an unknown title."""
 
 _ID = re.compile(r"(?:arxiv|doi|title):")
 _DIGEST = re.compile(r"@[0-9a-f]{12}$")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     import pandas
 
 uri_of_graph: ContextVar[str] = ContextVar("uri_of_graph", default="")
-"""`NAME/` in resource addresses, if the answer is from a graph other than the server's first (`xkg.serve.graphs`)."""
+"""The prefix `NAME/` in resource addresses, which is empty if the answer is from the server's first graph
+(`xkg.serve.graphs`)."""
 
 SOURCE = frozenset(("implementation", "test"))
 """Fields that contain code, which is returned as stored."""
@@ -37,7 +38,7 @@ PROSE = frozenset(
     "abstract definition documentation code_overview description text output_end reason guidance claims cell "
     "written".split()
 )
-"""Fields that may be cut at any length, and the cells of query rows."""
+"""Fields that may be cut at any length. `cell` refers to the cells of query rows."""
 
 UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
 """Lists that would be useless if cut."""
@@ -74,7 +75,7 @@ class Listing(Quoting):
 
 
 MORE_ROWS = "pass a larger k"
-"""Part of `cut` if there are more rows."""
+"""If there are more rows, `cut` contains this text."""
 
 
 class Relative(Value):

@@ -15,9 +15,9 @@ from xkg.serve.search.grouping import kin
 from xkg.store.index_entries import Entry, entries, hidden_techniques
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
-"""The parts of a paper that its context can include. `paper` is the abstract and year, `techniques` the definitions and
-hierarchy, `code` the code with its level and packages, `repositories` the repositories and the lines in them, and
-`related` the related papers in the graph."""
+"""The parts of a paper that its context can include. `paper` is the abstract and year, and `techniques` is the
+definitions and hierarchy. `code` is the code with its level and packages, `repositories` is the repositories and the
+lines in them, and `related` is the related papers in the graph."""
 
 CodeForm = Literal["raw", "rewritten", "verified"]
 """`raw`: the repository lines from which the code was generated. `rewritten`: the code node at any level. `verified`:
@@ -149,7 +149,7 @@ def indent(depth: int) -> str:
 
 
 CHARACTERS_A_TOKEN = 4
-"""As in `xkg.llm.prices.tokens`."""
+"""Must match `xkg.llm.prices.tokens`."""
 
 
 class Step(NamedTuple):

@@ -47,7 +47,8 @@ MCP_PATH = "/mcp"
 OPEN_SECONDS = 5.0
 NEEDED = ["read"]
 THREADS_BESIDE = 8
-"""Extra threads for work that must not wait for tools: fetching an issuer's keys, readiness checks and metrics."""
+"""Extra threads for work that must not wait for tools, such as fetching an issuer's keys, readiness checks and
+metrics."""
 
 LARGEST_BODY = 1 << 20
 """Maximum size of a request body in bytes."""

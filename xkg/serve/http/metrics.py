@@ -35,7 +35,7 @@ from xkg.serve.http.limits import caller
 disable_created_metrics()  # type: ignore[no-untyped-call]  # avoids an extra series per metric
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable for the folder with the workers' shared counts. prometheus_client reads this variable on
+"""Environment variable for the folder in which workers share their counts. prometheus_client reads this variable on
 import."""
 
 BEGINNING = 40

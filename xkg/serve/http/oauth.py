@@ -56,7 +56,7 @@ _UNUSABLE = (
     httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError,
     OSError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
-"""Errors that an invalid response can cause."""
+"""Errors that can be raised for an invalid response."""
 
 
 class Issuer:

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 WORKER_SECONDS = 60
-"""How long a worker may be unresponsive before being replaced. Imports on a busy machine can take most of this time."""
+"""How long a worker may be unresponsive before it is replaced. Imports on a busy machine can take most of this time."""
 
 SHUTDOWN_SECONDS = 10
 """How long in-flight calls have to finish when the server shuts down."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RUNS = "runs"
-"""The folder with agents' runs in a graph's folder (`xkg.agents.codification.start`)."""
+"""The subfolder of a graph's folder that contains agents' runs (`xkg.agents.codification.start`)."""
 LONGEST_PATCH = 20_000
 LARGEST_PATCH = 50 << 20
 LONGEST_ERROR = 500

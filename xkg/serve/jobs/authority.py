@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Action = Literal["ask", "see", "end", "answer"]
 Asked = Kind | Literal["run"]
-"""What a caller may request: a kind of job, or a script run."""
+"""The kind of request, which is a kind of job, or `run` for a script."""
 
 ADMIN = "admin"
 SCOPE_OF: dict[Asked, str] = {"build": "build", "curate": "build", "implement": "agents", "run": "run"}

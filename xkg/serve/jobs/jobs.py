@@ -53,7 +53,7 @@ _FIRST_TO_GO = "500"
 """Makes the kernel kill a build rather than a server if the machine runs out of memory (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
-"""Who answers a job's questions."""
+"""Selects whether the server's model or the caller answers a job's questions."""
 
 # -P prevents imports from the server's working folder, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"

@@ -19,7 +19,8 @@ _COUNTED: dict[Kind, tuple[str, str]] = {
     "curate": ("curations", "build"),
     "implement": ("runs of an agent", "agents"),
 }
-"""For each kind of job, the unit that the daily limit counts, and the settings section that contains the limit."""
+"""Maps each kind of job to the unit that the daily limit counts, and to the settings section that contains the
+limit."""
 
 RETAINED_JOBS = 200
 """Maximum number of finished jobs to keep, including their logs."""

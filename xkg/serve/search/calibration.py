@@ -37,7 +37,7 @@ _NAME = Coverage(0.3, 0.14)
 are known."""
 
 _LARGE = 300
-"""Number of techniques below which scores are adjusted, because most queries were fitted on larger graphs."""
+"""In graphs with fewer techniques, scores are adjusted, because most queries were fitted on larger graphs."""
 
 _TERM_WORDS = 3
 

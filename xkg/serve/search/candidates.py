@@ -98,7 +98,7 @@ PART_WORDS = 4
 MOST_PARTS = 8
 ENCODED_PIECES = 130
 """Maximum number of words and punctuation marks to encode, about 165 tokens. In tests with this limit, a technique was
-still among the first rows if the query was the technique's definition, even with words omitted, or if the query
+still among the first rows if the query was its definition, even with words omitted. The same was true if the query
 combined a need with a different technique's definition."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")

@@ -13,7 +13,7 @@ OWN_ROWS, _CONSIDERED = 3, 10
 """Number of separate rows for each part of a query, and the number of techniques from which to choose these rows."""
 
 CROWDED_OUT = 5
-"""Number of rows after the first `k` that are mentioned in rows from the same paper."""
+"""Number of rows after the first `k` whose leads are mentioned in rows from the same paper."""
 
 _CACHED = 4096
 SPECIFIC = 0.8

@@ -33,7 +33,7 @@ _SAME_TITLE = 3
 
 MOST_NEAREST = 5
 _SPELLED = 5
-"""Minimum length of a word to respell. Shorter words resemble too many other words."""
+"""Minimum length of words whose spelling is corrected. Shorter words resemble too many other words."""
 
 _NONE_LEFT = "nothing: no technique passes the filters; remove some filters"
 

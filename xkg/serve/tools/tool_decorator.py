@@ -40,7 +40,7 @@ Cursor = Annotated[
 ]
 PAPER = "id (arxiv:2006.10726), title or its beginning, or method name (tent)"
 Strings = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
-"""Also accepts a single string, because some models send one."""
+"""Also accepts a single string, because some models send a string instead of a list."""
 Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 

@@ -13,8 +13,8 @@ from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms, word_terms, words
 
 IN_FULL = 6
-"""Number of candidates described in full, including their code. All other candidates are described briefly; for one in
-twenty paraphrases, the right answer is among these."""
+"""Number of candidates described in full, including their code. All other candidates are described briefly. For one in
+twenty paraphrased queries, the right answer is among the briefly described candidates."""
 
 LETTERS = "abcdefgh"
 

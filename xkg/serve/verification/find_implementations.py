@@ -33,7 +33,7 @@ DEFINITION_CHARACTERS = 120
 TASK_CHARACTERS, HEADING_CHARACTERS = 2000, 100
 WHOLE = "the task as a whole"
 WHOLE_ROWS = 5
-"""Number of rows for the whole task. This is the same number as in search_techniques."""
+"""Number of rows for the whole task, which is the default of search_techniques."""
 
 _NOT_VERIFIED = "not verified"
 _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in other words"

@@ -24,16 +24,16 @@ A = TypeVar("A", bound="AnswerType")
 T = TypeVar("T")
 
 BUSY_SECONDS = 0.5
-"""How long to wait if too many callers are already waiting. This is long enough for a stored answer."""
+"""How long to wait if too many callers are already waiting. A stored answer arrives within this time."""
 
 PATIENCE_SECONDS = 8.0
-"""How long requests to a failing endpoint are retried."""
+"""How long to retry requests to a failing endpoint."""
 
 MOST_OPEN = 32
 """Maximum number of concurrent questions."""
 
 CLOSING_SECONDS = 10.0
-"""How long closing waits for running questions to be aborted."""
+"""How long `close` waits until running questions are aborted."""
 
 
 _NO_KEY = "no API key for the language model is set on this machine"

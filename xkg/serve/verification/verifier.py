@@ -23,8 +23,8 @@ CANDIDATES = 12
 RELATIVES = 3
 
 WORTH = 0.02
-"""Minimum score of the best row for a question to be asked. This is lower than `FITS` (`xkg.serve.search.calibration`),
-because the verifier can distinguish weak matches from queries without an answer."""
+"""Minimum score of the best row. If no row reaches this score, no question is asked. The minimum is lower than `FITS`
+(`xkg.serve.search.calibration`), because the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
 """Minimum score of rows in the question."""

@@ -22,7 +22,7 @@ from xkg.web.site import SECURITY, Site
 JOBS = 50
 EVENTS = 300
 NEWEST = 20
-"""Number of recent papers to examine for causes."""
+"""Number of recent papers whose code is examined for these reasons."""
 _BILLS: tuple[By, ...] = ("paper", "stage", "model")
 _LONGEST_REASON = 60
 _LARGEST_NUMBER = 2**62

@@ -18,7 +18,7 @@ from xkg.web.rendering.layout import Edge, Line, Node, arranged, clusters, joine
 from xkg.web.site import SECURITY, Page, Site, href, integer, level_of, paged, shortened
 
 PAPERS = 60
-"""Maximum number of papers in a drawing. With more papers, the drawing would be too crowded."""
+"""Maximum number of papers in a drawing. A drawing with more papers would be too crowded."""
 WIDTH, HEIGHT = 1200.0, 620.0
 COLOURS = 8
 _NEIGHBOURS = 3

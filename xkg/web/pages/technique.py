@@ -24,7 +24,7 @@ from xkg.web.rendering.source_lines import Line, lines
 from xkg.web.site import SECURITY, Site
 
 PLACES = 3
-"""Maximum number of places whose lines are shown. Any further places are only listed."""
+"""Maximum number of places whose lines are shown. All other places are listed without lines."""
 MOST_LINES = 400
 _CONTEXT = 2
 _LONGEST_DIFF = 3000

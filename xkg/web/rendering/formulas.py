@@ -28,7 +28,7 @@ _BROKEN = re.compile(r"(?<!\n)\n(?![ \t\n]|[-*•+] |\d{1,2}[.)] )")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split|alignedat|multlined)\}")
 _UNKNOWN = re.compile(r"\\(?:operatorname|mathop)\*")
 _CONTROL = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML cannot contain."""
+"""Matches characters that XML cannot contain."""
 
 _NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 _ELEMENTS = frozenset(
