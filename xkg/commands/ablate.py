@@ -182,7 +182,7 @@ def stated(settings: Settings, task: Task) -> tuple[str, ...]:
 
 
 def has_model(settings: Settings) -> bool:
-    """Whether a language model is configured. Unlike builds, ablations do not use a model by default."""
+    """Returns whether a language model is configured. Unlike builds, ablations do not use a model by default."""
     return "model" in settings.llm.model_fields_set and settings.llm.model != "none"
 
 

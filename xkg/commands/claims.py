@@ -130,8 +130,8 @@ def _stored(snapshot: Snapshot, paper: str) -> Paper | None:
 
 
 def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str) -> bool:
-    """Whether `identity` comes from the title, but belongs to a different text in the graph. Texts are compared by
-    their abstracts or, if there are none, by their contents."""
+    """Returns whether `identity` comes from the title, but belongs to a different text in the graph. Texts are compared
+    by their abstracts or, if there are none, by their contents."""
     in_graph = identity.startswith("title:") and snapshot.headings([identity])
     stored = _stored(snapshot, identity) if in_graph else None
     if stored is None:
@@ -158,8 +158,8 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
 
 
 def _is_same(form: Form, stored: Paper, identity: str) -> bool:
-    """Whether two forms are the same paper. Raises `InputError` if the title is short and there are no authors to
-    identify the paper."""
+    """Returns whether two forms are the same paper. Raises `InputError` if the title is short and there are no authors
+    to identify the paper."""
     if stored.origin != "build" or title_similarity(stored.title, form.title) < 1:
         return False
     if stored.arxiv_id and form.arxiv_id:
@@ -175,7 +175,7 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
 
 
 def _share_authors(*lists: Sequence[str]) -> bool | None:
-    """Whether the lists have enough authors in common. None if a list is empty."""
+    """Returns whether the lists have enough authors in common. None if a list is empty."""
     one, other = map(_surnames, lists)
     return len(one & other) >= _ALIKE * min(len(one), len(other)) if one and other else None
 

@@ -14,7 +14,7 @@ _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 
 
 def may_set(path: str) -> bool:
-    """Whether a file may contain settings, judging by its path."""
+    """Returns whether a file may contain settings, judging by its path."""
     return path.endswith(".py") or bool(_SETTINGS_FILE.search(path))
 
 
@@ -39,7 +39,7 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dic
 
 
 def says(method: str, quotation: str) -> bool:
-    """Whether the method's text contains a quotation of at least three words, ignoring spacing and case."""
+    """Returns whether the method's text contains a quotation of at least three words, ignoring spacing and case."""
     words = " ".join(quotation.split()).lower()
     return len(words.split()) >= 3 and words in " ".join(method.split()).lower()
 

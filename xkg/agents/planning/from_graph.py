@@ -69,7 +69,7 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results. The component's name or definition must indicate
+    """Returns whether a component only measures the method's results. The component's name or definition must indicate
     measuring, no other component's code may use the component, and no finding may mention it."""
     if component.users or component.parts or component.findings:
         return False
@@ -90,8 +90,9 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Whether there is evidence that the method contains this component. Evidence is the abstract, a finding, code,
-    lines, similar techniques in other papers, or the definition of a component that is neither above nor below it."""
+    """Returns whether there is evidence that the method contains this component. Evidence is the abstract, a finding,
+    code, lines, similar techniques in other papers, or the definition of a component that is neither above nor below
+    it."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -123,8 +124,8 @@ def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
 
 
 def _same_name(a: Component, b: Component) -> bool:
-    """Whether two names are equal (ignoring case, hyphens and spaces), or one is the other with a qualifier in front
-    ("test-time X" and "X"). Never true for single-word names, which are too unspecific."""
+    """Returns whether two names are equal (ignoring case, hyphens and spaces), or one is the other with a qualifier in
+    front ("test-time X" and "X"). Never true for single-word names, which are too unspecific."""
     shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
     return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
 

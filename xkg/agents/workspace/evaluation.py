@@ -61,7 +61,7 @@ def measuring(
 
 
 def is_measure(function: str) -> bool:
-    """Whether a function's name suggests that the function measures something, regardless of the metric."""
+    """Returns whether a function's name suggests that the function measures something, regardless of the metric."""
     return bool(_MEASURES.search(function))
 
 
@@ -86,7 +86,7 @@ def changed_evaluation(
 
 
 def may_measure(path: str, protect: Sequence[str]) -> bool:
-    """Whether a file could contain part of the evaluation, judging by its path."""
+    """Returns whether a file could contain part of the evaluation, judging by its path."""
     return path.endswith(".py") or path in protect
 
 

@@ -37,7 +37,7 @@ class RelatedFiles(Value):
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
 
     def holds(self, path: str) -> bool:
-        """Whether a path is below the read-only `folder`."""
+        """Returns whether a path is below the read-only `folder`."""
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:

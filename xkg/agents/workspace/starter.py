@@ -60,7 +60,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path is a plain relative path, outside `.git`."""
+    """Returns whether a path is a plain relative path, outside `.git`."""
     parts = path.split("/")
     return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
 

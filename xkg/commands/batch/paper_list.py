@@ -149,7 +149,7 @@ def _source(repository: str | None) -> tuple[str, str]:
 
 
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
-    """Whether one line about a paper contains all the information in the other line."""
+    """Returns whether one line about a paper contains all the information in the other line."""
     same = other.repository is None or _source(one.repository) == _source(other.repository)
     return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 

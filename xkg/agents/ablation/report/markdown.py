@@ -43,7 +43,7 @@ def _parts(campaign: Campaign) -> Iterator[str]:
 
 
 def _importances(campaign: Campaign) -> str:
-    """The results table, for copying into a paper."""
+    """Returns the table of results, which can be copied into a paper."""
     return _table(
         ("component", "strongest change", "metric", "relative change", "95 % interval", "seeds", "evidence"),
         (

@@ -1,4 +1,4 @@
-"""Chooses the values to which a switch can be set."""
+"""Chooses values for switches."""
 
 import ast
 from collections.abc import Iterator
@@ -46,5 +46,5 @@ def _above(value: float, whole: int) -> float:
 
 
 def learns(name: str) -> bool:
-    """Whether a name denotes a learning rate, which must not be 0."""
+    """Returns whether a name denotes a learning rate, which must not be 0."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))
