@@ -1,12 +1,11 @@
-"""Turns a function into a command: adds its options, loads the settings or opens the graph for it, and prints its
-result.
+"""Turns a function into a command. Adds its options, loads the settings or opens the graph, and prints its result.
 
     @command(llm="Language model (default: llm.model, or o4-mini).")
     def concepts(settings: "Settings") -> "LinkResult":
 
-The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator;
-`service` receives the graph. If a parameter is a typed dictionary, each field with an `Option` becomes an option.
-Results other than text can be printed as JSON."""
+The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator.
+The parameter `service` receives the graph. If a parameter is a typed dictionary, each field with an `Option` becomes an
+option. Results other than text can be printed as JSON."""
 
 import functools
 import inspect
@@ -48,7 +47,7 @@ _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
 
 def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Turns a function into a command. `settings` maps options that override settings to their help texts. If `common`
-    is not empty, `--help` shows only these parameters."""
+    is not empty, `--help` shows only the parameters in it."""
 
     def made(function: Callable[..., Any]) -> Callable[..., None]:
         own = inspect.signature(function)
@@ -84,7 +83,8 @@ def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Calla
 
 
 def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings":
-    """Returns the effective settings. The options override all other sources. Raises `ConfigError`."""
+    """Returns the effective settings. The options override all other sources. Raises `ConfigError` if a setting is
+    invalid."""
     from xkg.config import load
 
     sections: dict[str, Any] = {"serve": {"graphs": context.obj["more"]}} if context.obj["more"] else {}
@@ -127,7 +127,7 @@ def _run(
 
 @functools.cache
 def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
-    """Returns the option, help and type for each field with an `Option`."""
+    """Returns the option, help text and type of each field that has an `Option`."""
     found = {}
     for name, hint in typing.get_type_hints(fields, include_extras=True).items():
         for mark in getattr(hint, "__metadata__", ()):
@@ -148,7 +148,7 @@ def _annotation(option: str, text: str, kind: Any) -> Any:
 
 
 def _given(fields: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields whose option was passed."""
+    """Returns the fields whose options were passed."""
     given: dict[str, Any] = {}
     for name, (option, _, kind) in _options(fields).items():
         value = values[name]

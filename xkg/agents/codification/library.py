@@ -52,7 +52,7 @@ class Library:
 
     def method(self, reference: str) -> Method | None:
         """Returns the method of a paper or technique in the graph, or None if `reference` is neither. Raises
-        `InputError` if `reference` is invalid."""
+        `InputError`."""
         if not self._graph:
             return None
         try:

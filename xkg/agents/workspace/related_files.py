@@ -1,6 +1,6 @@
 """Reads code that is related to a method: files in the starter, and files and folders elsewhere on this machine. Files
-from elsewhere are copied as read-only text. Runs do not see the copies and results do not include them, so the program
-must contain everything it needs from the copies."""
+from elsewhere are copied as read-only text. Runs do not see these copies, and results do not include them. The program
+must therefore contain everything that it needs from them."""
 
 import hashlib
 import re
