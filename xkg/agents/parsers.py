@@ -6,5 +6,6 @@ _TASKS = ("xkg.agents.workspace.parsing", "xkg.agents.codification.parsing", "xk
 
 
 def agent_parsers() -> Parsers:
-    """Returns the confined process. It starts with the first call, and stops when it is closed or garbage-collected."""
+    """Returns the confined process. The process starts with the first call, and stops when it is closed or
+    garbage-collected."""
     return Parsers(tasks=_TASKS)

@@ -116,7 +116,7 @@ def apply(
 
 
 def _chosen(commands: Sequence[str], yes: bool) -> str:
-    """Returns the first command if the user agrees. Raises `InputError` otherwise."""
+    """Returns the first command if the user agrees. Raises `InputError` if the user does not agree."""
     if not commands:
         raise InputError(
             "no command was given, and no command in the README or scripts runs a file in the repository; pass a "

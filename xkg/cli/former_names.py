@@ -1,4 +1,4 @@
-"""Translates former names of commands. They work until the next release, and print a note."""
+"""Translates former names of commands. Former names work until the next release, and print a note."""
 
 import typer
 

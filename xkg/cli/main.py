@@ -1,8 +1,8 @@
-"""Defines the `xkg` command. Its help lists the subcommands in the order in this module. Exit codes: 0 done, 1 failed,
-2 usage error, 3 some papers in a list failed.
+"""Defines the `xkg` command. The help lists the subcommands in the order in which this module lists them. Exit codes: 0
+done, 1 failed, 2 usage error, 3 some papers in a list failed.
 
 Commands are short. Each parses arguments, calls one function and prints the result. The modules next to this one define
-them."""
+the commands."""
 
 import inspect
 import io

@@ -1,5 +1,5 @@
-"""Implements the commands for stored graphs. They import, export, push, pull, compare and remove papers, and manage
-indexes, generations and the shared store."""
+"""Implements the commands for stored graphs. These commands import, export, push, pull, compare and remove papers. They
+also manage indexes, generations and the shared store."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal

@@ -318,7 +318,8 @@ def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
 
 
 def _require_paper(settings: Settings, task: Task) -> None:
-    """Raises an error if the paper is unknown. The check comes before the baseline, which may take hours."""
+    """Raises an error if the paper is unknown. The check happens before the baseline runs, because the baseline may
+    take hours."""
     if task.paper is not None:
         with open_service(settings) as service:
             paper_with_techniques(service, task.paper)
@@ -332,7 +333,7 @@ def _techniques(settings: Settings, task: Task, tree: Path) -> Sequence[Componen
 
 
 def _store(settings: Settings, campaign: Campaign) -> int:
-    """Adds the measurements of techniques to the graph. Returns how many there are."""
+    """Adds the measurements of techniques to the graph. Returns the number of measurements."""
     found = measurements(campaign)
     if found:
         with open_store(settings) as store:

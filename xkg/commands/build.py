@@ -82,7 +82,7 @@ _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
 def require_paper_id(text: str) -> None:
-    """Raises `InputError` if the paper id is invalid. An example is a malformed arXiv id."""
+    """Raises `InputError` if the paper id is invalid, such as a malformed arXiv id."""
     if not re.fullmatch(r"[^\s#]+", text):
         raise InputError(f"{text!a} cannot be an id; leave out spaces and '#', as in arxiv:1608.04471")
     if text.casefold().startswith("arxiv:"):
@@ -116,10 +116,11 @@ class Builder(AbstractContextManager["Builder"]):
         clock: Clock = CLOCK,
     ) -> None:
         """`notify` receives stages, their progress, and calls to the language model. If `roots` is not None, a
-        repository folder and everything that its `.git` refers to must be inside one of them. Refuses repositories in
-        `blacklist`. If `first` is set and several papers have the given title, uses the best match. `graph` and `model`
-        default to the configured graph and model. Opens no model if none is configured. Raises `ModelUnavailableError`
-        if the model needs a key that is not set, and `StoreError` if the graph cannot be written."""
+        repository folder and everything that its `.git` refers to must be inside one of the `roots`. Refuses
+        repositories in `blacklist`. If `first` is set and several papers have the given title, uses the best match.
+        `graph` and `model` default to the configured graph and model. Opens no model if none is configured. Raises
+        `ModelUnavailableError` if the model needs a key that is not set, and `StoreError` if the graph cannot be
+        written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
         from xkg.sandbox.packages.environments import UvEnvironments
@@ -161,9 +162,9 @@ class Builder(AbstractContextManager["Builder"]):
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
         """Builds one paper (a path, an arXiv id or an address). Calls `publish` before the claim on the paper ends.
-        Returns the result of `publish`. If the graph already contains another form of the paper, may return the result
-        for that form. See `Unpublished` for `keep_proven`. `record` contains facts about the repository. `packages` and
-        `cpu` come from the stored paper and extend the settings.
+        Returns the result of `publish`. If the graph already contains a better form of the paper, returns the result
+        for that form instead. See `Unpublished` for `keep_proven`. `record` contains facts about the repository.
+        `packages` and `cpu` come from the stored paper and extend the settings.
 
         Raises the same errors as `build_paper` and `publish`, and `InputError` if the paper id is invalid."""
         from xkg.commands.claims import OtherFormError, SamePaperError
@@ -245,8 +246,8 @@ def build(
     first: bool = False,
     clock: Clock = CLOCK,
 ) -> BuildResult:
-    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. First of all, raises
-    `InputError` if a file or folder is missing."""
+    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. Raises `InputError` before
+    it starts if a file or folder is missing."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)

@@ -90,7 +90,8 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Stores the reasons why papers were chosen or dropped in `folder`. Does so before the papers are built."""
+    """Stores the reasons why papers were chosen or dropped in `folder`. The reasons are stored even if a build fails
+    later."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 
@@ -152,8 +153,8 @@ def _indexes(settings: Settings, clock: Clock) -> "Sequence[PaperIndex]":
             chosen.append(OpenAlexIndex(settings.curation.openalex, clock=clock))
     except ImportError as error:
         raise _missing(error) from error
-    # arXiv allows one request every three seconds. It is therefore queried last, for papers unknown to the other
-    # sources.
+    # arXiv allows one request every three seconds. arXiv is therefore queried last, for papers that the other sources
+    # do not know.
     return [*chosen, ArxivIndex(settings.arxiv.url, clock=clock)]
 
 

@@ -18,7 +18,8 @@ from xkg.value import Value
 
 
 class Applied(Value):
-    """States where the result of a run was written. This is a branch with its last commit, or a patch file."""
+    """States where the result of a run was written. The result is in a branch, with its last commit, or in a patch
+    file."""
 
     run: str
     branch: str | None = None
@@ -51,8 +52,8 @@ def apply(
     """Delivers the result of a run to the user as a branch in the starter's repository, or in its clone `to`. If
     `patch` is set, or if the starter is not a local repository, writes a patch instead.
 
-    Raises `InputError` if the run is unknown or the file exists. Also raises it if the result was not accepted, unless
-    `force` is set. Raises the same errors as `xkg.agents.workspace.apply.branch`."""
+    Raises `InputError` if the run is unknown, if the file exists, or if the result was not accepted and `force` is not
+    set. Raises the same errors as `xkg.agents.workspace.apply.branch`."""
     folder = find_run(settings, run)
     if not force:
         _require_accepted(folder)

@@ -121,7 +121,7 @@ class OwnGraph:
         return Claims(self._settings)
 
     def claimed(self, document: "Document", identity: str, chosen: bool) -> tuple[str, tuple[str, ...]]:
-        """Returns the id under which to build a paper, and notes. For graphs without leases. Raises the same errors as
+        """Returns notes and the id under which to build a paper in a graph without leases. Raises the same errors as
         `Claims.claim`."""
         from xkg.commands.claims import Claims
 

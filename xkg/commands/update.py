@@ -36,8 +36,8 @@ class UpdatedPaper(Value):
     """Describes one checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`.
     `newer` means that there is a new version or commit, but building was not requested. `by hand` means that there is a
     new version or commit, but the build needs other files that only the user has. `not followed` means that the paper
-    came only from files. xkg then cannot look up newer versions. `news` lists new versions and commits, one per line.
-    `reason` says why the paper was not built. `change` is the difference between the old and the new paper."""
+    came only from files, for which no newer version can be looked up. `news` lists new versions and commits, one per
+    line. `reason` says why the paper was not built. `change` is the difference between the old and the new paper."""
 
     paper: str
     title: str

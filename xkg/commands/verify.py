@@ -30,7 +30,7 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """Describes one code node. It contains the level before and now, the cause that prevents a higher level, and a
+    """Describes one code node. The fields are the level before and now, the cause that prevents a higher level, and a
     one-line explanation. The cause is `passes` if the node's test passes and provably can fail."""
 
     code: str
@@ -187,7 +187,8 @@ def verify_sample(
     with warmed(runner) as warm:
         results = run(chosen, folder, warm, environments, limits, jobs=2, only=claims.keys(), notify=notify)
     forget(folder, claims)
-    # This machine's limits are not evidence against the code. The code's level therefore remains a claim.
+    # This machine's limits are not evidence against the code. If a limit stops a run, the code's level therefore
+    # remains a claim.
     unable = (
         Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
     )  # fmt: skip
@@ -204,7 +205,7 @@ def verify_sample(
 
 
 def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
-    """Adds the requested packages and CPU setting to the paper. Later runs reuse them."""
+    """Adds the requested packages and CPU setting to the paper. Later runs reuse these settings."""
     paper, asked = bundle.paper, settings.environment
     added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
     update = {"packages": added, "cpu": asked.cpu or paper.cpu}
@@ -222,7 +223,7 @@ def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
 
 
 def _when(checked_at: str | None) -> datetime:
-    """Parses the time of evidence. If there is none, returns the earliest possible time."""
+    """Parses the time of evidence. If no time was recorded, returns the earliest possible time."""
     when = datetime.fromisoformat(checked_at) if checked_at else datetime.min
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
@@ -243,7 +244,7 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Returns the reasons why packages are missing. Each states how many code nodes cannot run."""
+    """Returns the reasons why packages are missing. Each reason states how many code nodes cannot run."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )

@@ -106,7 +106,7 @@ class _Runner:
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
         """Switches to an environment with the packages that were available on `day` (the newest packages if `day` is
-        None). Also rereads the baseline's files."""
+        None). Rereads the baseline's files, too."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -222,8 +222,8 @@ class _Runner:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline (diffs below)")
 
     def _fetch(self) -> RunOutcome | None:
-        """Runs the setup once with access to the allowed hosts. Later runs can use the files that it created. Returns
-        the outcome if the setup failed, and None otherwise. Failed setups are not stored."""
+        """Runs the setup once with access to the allowed hosts. Later runs can use the files that the setup created.
+        Returns the outcome if the setup failed, and None otherwise. Failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
         self._fetched, bench = None, replace(self._runs.bench, fetched=None)

@@ -78,7 +78,7 @@ def outside(baseline: Sequence[float], value: float) -> bool:
 
 def _tail(n: int, m: int, u: int) -> float:
     """Returns the probability that the smaller rank-sum statistic is at most `u` if `n` and `m` runs come from the same
-    distribution. For large `u`, the result exceeds 1."""
+    distribution. The result exceeds 1 for large values of `u`."""
     return 2 * sum(_orders(n, m, k) for k in range(u + 1)) / math.comb(n + m, n)
 
 

@@ -1,8 +1,8 @@
 """Applies exact source changes, and checks them before they cost a run.
 
 A replacement applies only if the file contains the old text at the given offsets. A candidate is refused if its change
-is empty, affects only comments, or does not parse. It is also refused if it changes code outside the candidate's
-places, or code that computes the metric. This module also finds the lines that must run to prove that a change took
+is empty, affects only comments, or does not parse. Changes to code outside the candidate's places, or to code that
+computes the metric, are also refused. This module also finds the lines that must run to prove that a change took
 effect."""
 
 import ast
@@ -50,8 +50,8 @@ _CONTEXT = 20
 
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
-    """Combines two changes to the same files. If a change in `second` lies inside a change in `first`, it applies to
-    the new text. It is dropped unless the new text contains the code to replace exactly once."""
+    """Combines two changes to the same files. A change in `second` that lies inside a change in `first` applies to the
+    new text. The change is dropped unless the new text contains the code to replace exactly once."""
     own, rest = list(first), []
     for inner in second:
         at = next(
@@ -77,8 +77,8 @@ def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
-    """Returns the line ranges of `before` (1-based, inclusive) that differ. For an insertion, returns the line that
-    follows it."""
+    """Returns the line ranges of `before` (1-based, inclusive) that differ. For each insertion, returns the line that
+    follows the insertion."""
     return [
         (max(1, start if start == end else start + 1), max(1, end))
         for start, end, _, _ in hunks(before.encode(), after.encode())
@@ -173,7 +173,7 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 def _span(node: ast.stmt) -> tuple[range, range]:
     """Returns the lines of a simple statement or of a compound statement's header, and the lines that prove that the
-    statement ran. For a function, these are the lines of its body, because its header runs when the file is
+    statement ran. For a function, the lines of the body prove this, because the header runs when the file is
     imported."""
     start, end = _start(node), (node.end_lineno or node.lineno) + 1
     inside = [_start(each) for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]

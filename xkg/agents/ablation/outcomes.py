@@ -12,9 +12,9 @@ from xkg.value import Value
 class RunOutcome(Value):
     """Describes the outcome of one run of a command: its metrics (primary metric first), or the reason why it has none.
     `seconds` is the duration of the run, and `overhead` is the time spent before and after it. For a traced run,
-    `executed` lists the executed lines by file, `printed` is the file and line that printed the metric, and `opened`
-    lists the files that the run opened. `never_ran` lists the candidate's places in which no line ran. `reached` tells
-    whether any place ran. It is None if the place is in a configuration file, or if tracing gave up. `rewritten` lists
+    `executed` lists the executed lines by file, and `opened` lists the files that the run opened. `printed` is the file
+    and line that printed the metric. `never_ran` lists the candidate's places in which no line ran. `reached` tells
+    whether any place ran, or is None if the place is in a configuration file or tracing gave up. `rewritten` lists
     repository files that the run overwrote. `touched` lists files with measurement code that the run overwrote or
     removed. `apart` means that no edited file was present when the metric was computed. `claimed` is then the metric
     that the run itself reported. `left_at` is the byte offset of the setup's archive in the file that contains it."""
@@ -115,8 +115,8 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 class CandidateOutcome(Value):
     """Describes a candidate's result. `round` counts from 1, and `commit` is the version with the mutation. `effect` is
     None if `failure` is set. `no_effect` means that the mutation does not change the metric. `mended` is the failure of
-    the candidate that this candidate replaces. `measures` lists changed code that also computes the metric. If it is
-    not empty, the change may have affected the measurement itself."""
+    the candidate that this candidate replaces. `measures` lists changed code that also computes the metric. If there is
+    any such code, the change may have affected the measurement itself."""
 
     candidate: Candidate
     round: int
@@ -136,7 +136,8 @@ class CandidateOutcome(Value):
     @property
     def tried(self) -> bool:
         """Returns whether the outcome says something about its component, because a run yielded a value, diverged or
-        exceeded a limit. A change that did not take effect, or that the code rejected, says nothing."""
+        exceeded a limit. A change that did not take effect, or that the code rejected, says nothing about the
+        component."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property

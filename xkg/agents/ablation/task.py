@@ -69,8 +69,8 @@ class Task(Value):
         return self._of(seed, self.evaluate) if self.evaluate else None
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
-        """Returns a copy whose commands set PYTHONPATH. Python then finds the modules in a repository folder. If `name`
-        is set, Python finds the folder itself as the package `name`."""
+        """Returns a copy of the task whose commands set PYTHONPATH. Python then finds the modules in a repository
+        folder. If `name` is set, Python finds the folder itself as the package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
         path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '

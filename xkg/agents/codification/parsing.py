@@ -17,7 +17,7 @@ Changes = dict[str, tuple[str, str]]
 
 
 def changed_settings(mark: Mark, before: Mapping[str, str], after: Mapping[str, str], without: Without) -> Changes:
-    """Returns the settings in `before` that have a different value in `after`. Each has both values."""
+    """Returns the settings in `before` that have a different value in `after`, with both values."""
 
     def values(files: Mapping[str, str]) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -75,7 +75,7 @@ TASKS = tasks(changed_settings, reverted_versions, watched_files, printed_change
 
 
 class CodeReader(SourceReader):
-    """Parses the code in one run. If a file crashes the parsing process, it counts as changed if its text differs."""
+    """Parses the code in one run. A file that crashes the parsing process counts as changed if its text differs."""
 
     def setting_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
         """Returns the settings that differ between the texts `before` and `after`, with both values. Raises

@@ -19,9 +19,9 @@ def may_set(path: str) -> bool:
 
 
 def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
-    """Returns an experiment's settings by name. These are constants of modules and classes, and defaults of parameters
-    and command-line arguments. Settings files are represented by their digest, and so are the files in `deadly`, which
-    crash the parser."""
+    """Returns an experiment's settings by name. Settings are constants of modules and classes, and defaults of
+    parameters and command-line arguments. For settings files, and for files in `deadly`, which crash the parser,
+    returns a digest."""
     found: dict[str, str] = {}
     for path, text in files.items():
         if _SETTINGS_FILE.search(path) or path in deadly:

@@ -149,7 +149,7 @@ def _is_string(node: ast.expr) -> bool:
 
 
 def _guards(node: ast.BinOp) -> bool:
-    """Returns whether an operation adds a non-zero number, as in `log(p + 1e-300)`. Such a number can disappear only
+    """Returns whether an operation adds a non-zero number, as in `log(p + 1e-300)`. This number can disappear only
     through rounding."""
     added = [each.value for each in (node.left, node.right) if isinstance(each, ast.Constant)]
     return isinstance(node.op, ast.Add | ast.Sub) and any(added)

@@ -6,8 +6,8 @@
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
 
-A run's name contains a digest of the task and the starter's content. If a command is repeated, it resumes the same run.
-If the run is finished, the command returns its stored result.
+A run's name contains a digest of the task and the starter's content. If a command is repeated, it resumes the same run,
+or returns the stored result of a finished run.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ class StepTaken(NamedTuple):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """Returns the name of a task's run. It consists of a word from the starter, the mode and a digest. `related`
+    """Returns the name of a task's run. The name consists of a word from the starter, the mode and a digest. `related`
     identifies the related files from outside the starter. `environment` is a JSON value with the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
@@ -283,7 +283,8 @@ def _result(
 
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
-    """Returns a note on changes to the evaluation. They must be reported even if they are allowed."""
+    """Returns a note on changes to the evaluation. Changes to the evaluation must be reported even if they are
+    allowed."""
     changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()

@@ -34,8 +34,8 @@ class AddedModules(Value):
 
 
 class Baseline(Value):
-    """Describes the starter's own run. Contains the metric or the reason why it is missing, and the files that the run
-    removed or overwrote in its copy of the tree (None if unknown)."""
+    """Describes the starter's own run. Contains the metric, or the reason why it is missing. Lists the files that the
+    run removed or overwrote in its copy of the tree (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -159,8 +159,8 @@ class Session:
 
     def related(self) -> list[str]:
         """Returns the files that belong to the method, as many as fit in a prompt. The starter's files that the task
-        lists come first. If it lists none, the starter's Python files nearest to the script come first. Related files
-        from elsewhere follow."""
+        lists come first. If the task lists none, the starter's Python files nearest to the script come first. Related
+        files from elsewhere follow."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:
@@ -189,7 +189,7 @@ class Session:
         return "\n\n".join(blocks)
 
     def traced(self) -> list[str]:
-        """Returns the Python files that differ from the starter. Runs count how often their lines run."""
+        """Returns the Python files that differ from the starter. Runs count how often the lines in these files run."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
 
 

@@ -36,7 +36,7 @@ def implement(
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
     """Runs or resumes a task (see `xkg.agents.codification.run.codify`). If `roots` is not None, starter folders and
-    related files must be inside one of them.
+    related files must be inside one of these folders.
 
     Raises `InputError` if the task, the starter or the baseline is unusable. Raises `SandboxUnavailableError` if this
     machine cannot sandbox code, and `ModelUnavailableError` if the model has no key."""

@@ -22,10 +22,10 @@ _TEXTS = (".txt", ".rst", "")
 
 class Task(Value):
     """Describes a task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph,
-    or the text itself. `run` is the command whose output or files contain `metric`. If `evaluate` is given, that
-    command reports the metric instead. `evaluate` sees the files that `run` left. It sees edited files only if it fails
-    without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is the
-    starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
+    or the text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set,
+    it reports the metric instead. `evaluate` sees the files that `run` left. `evaluate` sees edited files only if it
+    fails without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is
+    the starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
     starter or (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may read.
     `protect` lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
     `may_change_evaluation` is set."""
@@ -95,7 +95,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Converts paths in a task file. They are relative to the file's folder, and become relative to the working
+    """Converts paths in a task file. The paths are relative to the file's folder, and become relative to the working
     directory."""
     for name in ("method", "starter"):
         value = fields.get(name)

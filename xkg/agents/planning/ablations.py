@@ -31,12 +31,12 @@ def plan_ablations(
     wait_seconds: float | None = None,
 ) -> AblationPlan:
     """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
-    or are located in the folder `repository`. If `roots` is not None, `repository` must be inside one of them.
+    or are located in the folder `repository`. If `roots` is not None, `repository` must be inside one of these folders.
 
     Waits at most `wait_seconds` for the configured language model. If `wait_seconds` is None, the limit for one call
     applies. If the model does not answer or no model is configured, the plan comes from the graph alone, and
-    `planned_by` says so. Raises `UnknownIdError` if the paper is unknown, `InputError` if `k` is out of range or a
-    folder cannot be read, and `StoreError` if the graph is empty."""
+    `planned_by` says so. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty.
+    Raises `InputError` if `k` is out of range or a folder cannot be read."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned; ask for 1 to {MOST}")
     material = gather(service, paper)

@@ -46,7 +46,7 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
-    """Returns at most `k` ablations without lines. Each ablates one of the first components in `ranking`."""
+    """Returns at most `k` ablations without lines. Each ablation changes one of the first components in `ranking`."""
     return tuple(_ablation(component) for component in ranking(material)[:k])
 
 
@@ -91,8 +91,8 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
     """Returns whether there is evidence that the method contains this component. Evidence is the abstract, a finding,
-    code, lines or similar techniques in other papers. The definition of a component that is neither above nor below it
-    also counts."""
+    code, lines or similar techniques in other papers. The definition of another component, neither above nor below this
+    one, also counts."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -104,7 +104,7 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
 
 
 def _spaced(text: str) -> str:
-    """Normalises a text to lower-case words separated by single spaces. This allows matching whole words."""
+    """Normalises a text to lower-case words separated by single spaces. The result allows matching whole words."""
     return f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
 
 

@@ -51,7 +51,7 @@ class Component(Value):
     the number of the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score
     of the best stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the
     component. `measured` is the largest relative change in ablations of this component or of the same concept in
-    another paper. It is None if there are no ablations."""
+    another paper, or None if there are none."""
 
     id: str
     name: str

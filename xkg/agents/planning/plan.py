@@ -1,4 +1,4 @@
-"""Defines ablation plans. The command `xkg ablate plan`, the library call and the MCP prompt return them."""
+"""Defines ablation plans, as returned by the command `xkg ablate plan`, the library call and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -17,9 +17,9 @@ class PlannedAblation(Value):
     """Describes one experiment, which is compared with an unchanged run. `component` is the id of the changed
     technique, or empty if the technique is not in the graph. `ablated_part` describes the changed part. `replacement`
     lists the options to try instead (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures,
-    or tables in the paper that report them. `ideas` are techniques from other papers that match the definition. Their
-    inputs and outputs may differ. `places` are the lines to change, best first. `note` explains why no lines are known,
-    or adds a caveat."""
+    or tables in the paper that report them. `ideas` are techniques from other papers that match the definition. The
+    inputs and outputs of these techniques may differ. `places` are the lines to change, best first. `note` explains why
+    no lines are known, or adds a caveat."""
 
     name: str
     component: str

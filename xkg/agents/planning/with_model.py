@@ -35,8 +35,8 @@ class Ablations(AnswerType):
 
 
 def inputs(material: Material, context: str, k: int) -> dict[str, str]:
-    """Returns the inputs for `PROMPT`. `context` describes the paper. It contains the graph's planning view, and may
-    contain the paper's text."""
+    """Returns the inputs for `PROMPT`. `context` describes the paper. `context` contains the graph's planning view, and
+    may contain the paper's text."""
     return {"paper": context, "components": describe(material.components), "most": str(k)}
 
 
@@ -59,7 +59,7 @@ def _described(number: int, component: Component) -> str:
 
 
 def objection(answer: Ablations, material: Material, k: int) -> str | None:
-    """Tells the model why an answer is invalid. Returns None for valid answers."""
+    """Returns a message that tells the model why its answer is invalid, or None if the answer is valid."""
     given = answer.ablations
     if not 1 <= len(given) <= k:
         return f"give 1 to {k} ablations"

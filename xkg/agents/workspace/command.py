@@ -52,7 +52,7 @@ _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (
 
 
 class Left(NamedTuple):
-    """Refers to the files that a run left behind. They form an archive that starts at a byte offset in a file."""
+    """Refers to the files that a run left behind. The files form an archive that starts at a byte offset in a file."""
 
     file: Path
     start: int
@@ -70,16 +70,16 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """Describes the result of a run. `output` combines stdout and stderr. If it is longer than 2 MB, its middle is cut.
-    `lines` counts how often each executed line in the traced files ran. It is None if the run was not traced or the
-    sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran. `gave_up` means
-    that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is None if
-    unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the wanted files
-    that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that the run
-    removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, the metric is
-    read from it. `apart` means that no edited file was present when the metric was computed. `left_at` is the offset of
-    the archive of left files, or None. `downloads` lists failed network requests. `refused` lists hosts that the run
-    was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
+    """Describes the result of a run. `output` combines stdout and stderr. If the output is longer than 2 MB, its middle
+    is cut. `lines` counts how often each executed line in the traced files ran. `lines` is None if the run was not
+    traced or the sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran.
+    `gave_up` means that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is
+    None if unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the
+    wanted files that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that
+    the run removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it
+    contains the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the
+    offset of the archive of left files, or None. `downloads` lists failed network requests. `refused` lists hosts that
+    the run was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -176,16 +176,17 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """Runs a shell command with Bash, which stops at the first failure, and returns the result. `trace` lists
-        Python files in the tree. The result counts how often their lines ran, and this slows them down. `printed` is a
-        pattern. The result includes the line that last printed a match. `wanted` lists the files that the command
-        should leave. `awaited` maps files to groups of lines. The trace records whether any line in each group ran, and
-        stops once every group has run.
+        Python files in the tree. The result counts how often the lines of these files ran, which slows the files down.
+        `printed` is a pattern. The result includes the line that last printed a match. `wanted` lists the files that
+        the command should leave. `awaited` maps files to groups of lines. The trace records whether any line in each
+        group ran, and stops once every group has run.
 
         `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
-        command receives these files as `left`. It does not receive files that Python could import, hidden files, files
-        in `wanted`, or files in the tree that are not in `outputs`. Files in `without` are absent. If `hosts` is not
-        empty, the command can reach these hosts through a proxy, and later runs keep its whole home folder (`fetched`).
-        `first` lists modules from `sandbox.guest` that each Python process imports before other code runs.
+        command receives these files as `left`, except hidden files, files in `wanted`, and files that Python could
+        import. Files in the tree are also excluded, unless `outputs` contains them. Files in `without` are absent. If
+        `hosts` is not empty, the command can reach these hosts through a proxy, and its whole home folder is kept for
+        later runs (`fetched`). `first` lists modules from `sandbox.guest` that each Python process imports before other
+        code runs.
 
         If the command fails, the result describes the failure. Raises `InputError` if the command cannot be split, and
         `SandboxUnavailableError` if the command cannot be confined."""
@@ -348,7 +349,7 @@ class Commands:
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
-    """Returns folders and files on this machine by their path in the tree. Resolves links."""
+    """Returns folders and files on this machine by their path in the tree. Resolves symbolic links."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
 
 
@@ -377,11 +378,11 @@ def packages_for(
     command: str = "",
 ) -> Environment:
     """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
-    the versions from requirement files) and the packages that requirement files declare. It also contains packages that
-    provide `modules`, which were missing at run time. If `command` starts some of the files, it contains only the
-    imports of these files and the packages in `ADDED`. Modules in the tree itself or in `data` (see `Commands`) are not
-    installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many files cannot be
-    parsed."""
+    the versions from requirement files) and the packages that requirement files declare. The environment also contains
+    packages that provide `modules`, which were missing at run time. If `command` starts some of the files, only the
+    imports of these files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see
+    `Commands`) are not installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many
+    files cannot be parsed."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -420,7 +421,7 @@ def _with_scripts(command: str, workspace: Workspace) -> str:
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """Returns the text. If it is too long, replaces its middle with a line that states how much was cut."""
+    """Returns the text. If the text is too long, replaces its middle with a line that states how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -436,8 +437,8 @@ def numbered(lines: Iterable[str], first: int = 1) -> str:
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
     """Returns the `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line
-    has its number and its run count. The count is `-` if a line in `code` never ran. It is empty for lines that cannot
-    run (comments, docstrings)."""
+    has its number and its run count. The count is `-` if a line in `code` never ran. The count is empty for lines that
+    cannot run (comments, docstrings)."""
     shown = []
     last = 0
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,5 +1,5 @@
-"""Applies edits to files. An edit searches and replaces text, or sets a whole function or file. It applies exactly, or
-is refused with a reason."""
+"""Applies edits to files. An edit searches and replaces text, or sets a whole function or file. Each edit applies
+exactly, or is refused with a reason."""
 
 import ast
 import textwrap

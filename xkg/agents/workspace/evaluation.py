@@ -1,8 +1,8 @@
 """Computes digests of the evaluation code, which agents and ablations must not alter.
 
-Evaluation code is found by name. It consists of test files, functions named after evaluation or the metric, statements
-that print or write the metric, and parts that a task protects. A part counts as changed if it is renamed, removed,
-redefined or reassigned."""
+Evaluation code is found by name. The evaluation consists of test files, functions named after evaluation or the metric,
+and statements that print or write the metric. Tasks can protect additional parts. A part counts as changed if it is
+renamed, removed, redefined or reassigned."""
 
 import ast
 import hashlib
@@ -61,7 +61,7 @@ def measuring(
 
 
 def is_measure(function: str) -> bool:
-    """Returns whether a function's name suggests that it measures something, regardless of the metric."""
+    """Returns whether a function measures something, judging by its name alone, regardless of the metric."""
     return bool(_MEASURES.search(function))
 
 
@@ -71,9 +71,9 @@ def changed_evaluation(
     new_files: Mapping[str, str],
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Returns the changed parts in order. These are parts with a different digest, removed parts, and names that
-    `new_files` assign more often than `old_files`. New statements that print the metric count if the metric was printed
-    before. Other new parts do not count as changes."""
+    """Returns the changed parts in order. Changed parts are parts with a different digest, removed parts, and names
+    that `new_files` assign more often than `old_files`. New statements that print the metric count as changes if the
+    metric was printed before. Other new parts do not count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
@@ -107,8 +107,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """Returns the text before the number in the output. This is the pattern up to its group, if it is plain text with a
-    word of at least two characters (`R2: `). Returns '' for other patterns."""
+    """Returns the text before the number in the output. If the pattern up to its group is plain text with a word of at
+    least two characters (`R2: `), returns that part. Returns '' for other patterns."""
     if metric.source != "output":
         return ""
     plain = (
@@ -127,7 +127,7 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
     """Returns the strings in a statement, including names of keyword arguments. If `written` is set, ignores strings in
-    an assigned table or list, because they only name values that other statements print."""
+    an assigned table or list. They only name values that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]

@@ -2,9 +2,9 @@
 
 Code that an agent or an ablation changed can alter anything in its process, and static analysis cannot detect every
 change. The evaluation command therefore runs in a separate sandbox, in a fresh copy of the tree without the edited
-files. It receives the files that the first command left as data. The edited files are added only if the evaluation
-fails without them, for example because it imports edited code. If a task has no evaluation command, its run alone
-measures it. `remarks` reports which case applied, and which measuring files were overwritten."""
+files. The evaluation receives the files that the first command left as data. The edited files are added only if the
+evaluation fails without them, for example because it imports edited code. If a task has no evaluation command, the
+result comes from its run alone. `remarks` reports which case applied, and which measuring files were overwritten."""
 
 import tempfile
 from collections import Counter

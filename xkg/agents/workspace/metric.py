@@ -69,7 +69,7 @@ class Metric(Value):
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Returns the last value. Has no time limit. Use `SourceReader.metric` for a run's output.
+        """Returns the last value. Reading has no time limit. Use `SourceReader.metric` for a run's output.
 
         Raises `MetricError` if there is no value, or if the value is NaN, infinite or text."""
         if self.source == "output":

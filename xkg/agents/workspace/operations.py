@@ -1,4 +1,4 @@
-"""Stores a run's finished operations. They are not repeated when the run resumes.
+"""Stores a run's finished operations. Finished operations are not repeated when the run resumes.
 
     folder/nodes/<operation>-<24 hex of the sha256 over its inputs>.json
 
@@ -19,14 +19,14 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Operations:
-    """Stores outputs of operations. `inputs` are the JSON values that determine an output. Thread-safe for different
-    nodes."""
+    """Stores outputs of operations. `inputs` are the JSON values that determine an output. This class is thread-safe
+    for different nodes."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "nodes"
 
     def do(self, name: str, inputs: Mapping[str, Any], kind: type[T], work: Callable[[], T]) -> T:
-        """Returns the stored output. If there is none, runs `work` and stores its output."""
+        """Returns the stored output. If there is no stored output, runs `work` and stores its output."""
         if (known := self.get(name, inputs, kind)) is not None:
             return known
         output = work()

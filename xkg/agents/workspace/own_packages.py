@@ -1,5 +1,5 @@
-"""Finds the packages that a repository itself contains. Scripts import them as if they were installed (`pip install -e
-.`)."""
+"""Finds the packages that a repository itself contains. Scripts import these packages as if they were installed (`pip
+install -e .`)."""
 
 import re
 import shlex
@@ -35,8 +35,8 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
     """Returns the metadata that an installation would write for `importlib.metadata` (path in the package folder →
-    text). It contains the name and version of each project in `files` (path → content). The version is 0 if the
-    project's file does not specify one."""
+    text). The metadata contains the name and version of each project in `files` (path → content). The version is 0 if
+    the project's file does not specify one."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:
@@ -52,7 +52,7 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 class OwnNames(NamedTuple):
     """Contains imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages,
     and can hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
-    `__init__.py`. Any installed package with the same name overrides them."""
+    `__init__.py`. Any installed package with the same name overrides the folder."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -124,9 +124,9 @@ def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
 
 
 def folder_called(name: str, texts: Mapping[str, str]) -> str | None:
-    """Returns the repository folder ('' for the top) with the modules that files in `texts` (path → text) import from a
-    package `name`, although no folder has that name. Returns None if any of these modules is missing or in a different
-    folder."""
+    """Finds the modules that files in `texts` (path → text) import from a package `name`, although no folder has that
+    name. Returns the repository folder ('' for the top) that contains these modules. Returns None if any of these
+    modules is missing or in a different folder."""
     imported = re.compile(rf"^[ \t]{{0,40}}(?:from|import)[ \t]{{1,9}}{re.escape(name)}\.([\w.]{{1,200}})", re.M)
     modules = {module for text in texts.values() for module in imported.findall(text)}
     folders = {folder_of_module(module, texts) for module in modules}

@@ -33,7 +33,7 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 class StatedPackages(Value):
     """Describes the packages that a workspace imports or declares. `imports` maps top-level packages to the names used
     from each. `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files
-    that crashed the parser to the reason. Their requirements are missing."""
+    that crashed the parser to the reason. The requirements in these files are missing."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -113,7 +113,7 @@ def evaluation_changes(
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
     """Returns the files that contain part of the evaluation. Also returns files that cannot be parsed, because they may
-    contain part of it, too."""
+    contain part of the evaluation."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
@@ -141,7 +141,7 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 class SourceReader:
     """Calls the confined process for one run. This class is thread-safe. `left_out` maps files that crashed a call to
-    the reason. Later calls treat them as if they were not Python."""
+    the reason. Later calls treat these files as if they were not Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers

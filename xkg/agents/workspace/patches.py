@@ -25,7 +25,7 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
     """Returns a patch for `git apply` that turns the files `old` into `new`. The patch includes binary files and modes.
-    It is empty if the files are equal."""
+    The patch is empty if the files are equal."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
 

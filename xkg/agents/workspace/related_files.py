@@ -1,6 +1,6 @@
 """Reads code that is related to a method: files in the starter, and files and folders elsewhere on this machine. Files
 from elsewhere are copied as read-only text. Runs do not see these copies, and results do not include them. The program
-must therefore contain everything that it needs from them."""
+must therefore contain everything that it needs from these files."""
 
 import hashlib
 import re
@@ -55,12 +55,12 @@ def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
     """Reads the related files listed in a task. A related file or folder is either in the starter or elsewhere on this
-    machine. If `roots` is not None, files and folders elsewhere must be inside one of them. In folders, reads all text
-    files that git does not ignore, without following links. Leaves out large files and files that are not UTF-8 text,
-    and adds a note.
+    machine. If `roots` is not None, files and folders elsewhere must be inside one of the `roots`. In folders, reads
+    all text files that git does not ignore, without following links. Leaves out large files and files that are not
+    UTF-8 text, and adds a note.
 
-    Raises `InputError` if a path does not exist, or if a listed file is not text or is larger than 200 kB. Also raises
-    it for more than 200 files or 2 MB in total."""
+    Raises `InputError` if a path does not exist, or if a listed file is not text or is larger than 200 kB. Raises
+    `InputError` for more than 200 files or 2 MB in total."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}

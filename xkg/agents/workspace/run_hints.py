@@ -153,8 +153,8 @@ def _down_to(path: str) -> list[str]:
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """Describes a network request and its origin, as in `https://host/file (40 MB) for torchvision at train.py:8`. Also
-    shows the text of the line."""
+    """Describes a network request and its origin, as in `https://host/file (40 MB) for torchvision at train.py:8`. The
+    description includes the text of the line."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []
     code = lines[int(line) - 1].strip()[:120] if line.isdigit() and 0 < int(line) <= len(lines) else ""

@@ -14,7 +14,8 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 class Started(NamedTuple):
     """Describes a program that a shell command starts. `words` contains no variables or redirections. `folder` is the
-    program's working folder, relative to the folder of the shell command. It is '' if both are the same."""
+    program's working folder, relative to the folder of the shell command. `folder` is '' if both folders are the
+    same."""
 
     folder: str
     words: tuple[str, ...]
@@ -38,8 +39,8 @@ class Started(NamedTuple):
 
 
 def started(line: str) -> list[Started]:
-    """Returns the programs in a shell line in order. Leaves out `cd`. Raises `InputError` if there is no program or a
-    quote is not closed."""
+    """Returns the programs in a shell line in order. Leaves out `cd` commands. Raises `InputError` if there is no
+    program or a quote is not closed."""
     try:
         tokens = list(_lexer(line))
     except ValueError as error:

@@ -78,7 +78,7 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yields the code blocks, inline code and lines of text in a README. Pairs each with a flag that is True for
+    """Yields the code blocks, inline code and lines of text in a README. Pairs each item with a flag that is True for
     text."""
     block: list[str] = []
     fenced = False

@@ -66,7 +66,7 @@ def json_lines() -> Iterator[Notify]:
 
     def notify(event: Any) -> None:
         about: dict[str, object] = {}
-        if isinstance(event, tuple) and not hasattr(event, "_asdict"):  # one of several papers caused this event
+        if isinstance(event, tuple) and not hasattr(event, "_asdict"):  # this event comes from one of several papers
             listed, event = event
             about["paper"] = listed.paper
         bill.take(event)
@@ -88,7 +88,7 @@ def json_lines() -> Iterator[Notify]:
 
 
 class _Bill:
-    """Sums up the language model calls so far. Several threads report them."""
+    """Sums up the language model calls so far. Several threads report their calls."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

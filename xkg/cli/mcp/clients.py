@@ -35,9 +35,9 @@ _TOKEN_INPUT = "xkg-token"
 @dataclass(frozen=True)
 class _Format:
     """Describes how a client is configured. `servers` is the name of the table of servers. `project` and `user` are the
-    client's files. They are None if there is no file, or if only the client may write it. `local` and `remote` are
-    extra fields for each kind of server. `url` is the field for an address. It is None if the file does not support
-    addresses. `variable` is how a header refers to an environment variable. It is None if headers cannot refer to
+    client's files. Both are None if there is no file, or if only the client may write it. `local` and `remote` are
+    extra fields for each kind of server. `url` is the field for an address, or None if the file does not support
+    addresses. `variable` is how a header refers to an environment variable, or None if headers cannot refer to
     variables. `check` tells the user how to check that the server works."""
 
     name: str
@@ -65,7 +65,7 @@ def _application_data() -> Path:
 
 
 def _zed() -> Path:
-    """Returns Zed's settings folder. It is the same on macOS and Linux."""
+    """Returns Zed's settings folder, which is the same on macOS and Linux."""
     if sys.platform == "darwin":
         return Path.home() / ".config" / "zed"
     return _application_data() / ("Zed" if sys.platform == "win32" else "zed")
@@ -140,7 +140,8 @@ _FORMATS: Mapping[Client, _Format] = {
         "run `MCP: List Servers` in the command palette, and start {name}",
         local={"type": "stdio"},
         remote={"type": "http"},
-        # VS Code does not expand environment variables in headers (microsoft/vscode#336232). It asks the user instead.
+        # VS Code does not expand environment variables in headers (microsoft/vscode#336232). VS Code asks the user for
+        # the token instead.
         variable=f"${{{{input:{_TOKEN_INPUT}}}}}",
     ),
     "windsurf": _Format(

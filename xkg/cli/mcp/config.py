@@ -58,8 +58,8 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
 
 
 def put_skill(path: Path, text: str, within: Path | None) -> bool:
-    """Writes xkg's skill file. Returns False if the file already exists. Raises `InputError` if the path is a link that
-    leads outside `within`, or if the file cannot be written."""
+    """Writes xkg's skill file. Returns False if the file already contains this text. Raises `InputError` if the path is
+    a link that leads outside `within`, or if the file cannot be written."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link to a file outside {within}; remove it, then run this again")

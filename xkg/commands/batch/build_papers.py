@@ -104,8 +104,8 @@ class BuildPapers:
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult | Unpublished]]:
         """Yields a function that builds a paper. If the graph is on a server, the function also publishes the paper,
-        but does not call `GraphStore.connect`. Raises the same errors as `Builder`. Results must not depend on the
-        machine. Raises `SandboxUnavailableError` if another machine has no sandbox."""
+        but does not call `GraphStore.connect`. Raises the same errors as `Builder`. Raises `SandboxUnavailableError` if
+        another machine has no sandbox, because results must not depend on the machine."""
         remote = None if site.home is None or site.folder is None else (site.home, site.folder)
         carried = remote and Carried(*remote)
         with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:

@@ -138,7 +138,7 @@ def inputs(listed: ListedPaper, decided: str) -> str:
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
-    """Returns a digest as `inputs` does, but it is equal on all machines that build into the same graph. `decided`
+    """Returns a digest like that of `inputs`, which is equal on all machines that build into the same graph. `decided`
     comes from `shared_settings`. Returns None if the paper comes from local files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
@@ -148,8 +148,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """Returns a digest as `deciding_settings` does, but it is equal on all machines that build into the same graph. It
-    covers the blacklist's text instead of its path."""
+    """Returns a digest like that of `deciding_settings`, which is equal on all machines that build into the same graph.
+    The digest covers the blacklist's text instead of its path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 

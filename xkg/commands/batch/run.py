@@ -60,9 +60,9 @@ def run(
     """Builds missing or changed papers (see `build_side_by_side`). Skips papers that failed before with the same
     inputs, unless `retry_failed` is set or a server or process caused the failure. If `again` is set, builds all
     papers, and reuses cached stages. Refuses papers in `blacklist`. `first` has the same meaning as in `Builder`.
-    `notify` receives each listed paper with its events and its final row. Several threads call it. Raises `StoreError`
-    if the graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds.
-    The next run resumes them."""
+    `notify` receives each listed paper with its events and its final row. Several threads call `notify`. Raises
+    `StoreError` if the graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt
+    ends all builds. The next run resumes these builds."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)

@@ -20,7 +20,7 @@ _NOTE = "another machine built it"
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
     """Stores the rows of papers that any machine has completely built into the configured Neo4j database. There are no
-    rows if the graph is in a folder. There are also none for papers from local files, which may differ between
+    rows if the graph is in a folder. There are also no rows for papers from local files, which may differ between
     machines. If the server is unreachable, papers are built anyway. This class is thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:

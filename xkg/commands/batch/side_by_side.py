@@ -49,7 +49,7 @@ def build_side_by_side(
     threads call these functions, but only one thread at a time calls `ended`. If builds write directly to the graph,
     `ended` is called within the paper's `turn`. If another machine is building a paper, retries it after all other
     papers. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
-    `ended`. An interrupt ends all builds. Finished papers are then still published."""
+    `ended`. An interrupt ends all builds. Finished papers are still published after an interrupt."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -81,8 +81,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns the papers to retry, and maps each to True if another machine holds its
-    lease."""
+    """Builds and publishes papers. Returns a dictionary with the papers to retry. The value is True if another machine
+    has a lease on the paper."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
@@ -116,7 +116,7 @@ def _round(
                 except LeaseHeldError as error:
                     held(listed, WorkFailed(str(error), held=True), 0.0)
                 if next(built_count) == len(papers):
-                    publisher.hurry()  # publishes while the processes are ending
+                    publisher.hurry()  # starts publishing while the processes end
 
     def build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
         started = time.monotonic()

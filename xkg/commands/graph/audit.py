@@ -25,9 +25,9 @@ _LEAST_TITLE = 24
 
 
 class Finding(Value):
-    """Describes an occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` is `paper`,
-    `repository` or `copy` (of a repository) if the graph contains the entry. It is `text` if a text mentions the
-    entry."""
+    """Describes an occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. If the graph
+    contains the entry, `kind` is `paper`, `repository` or `copy` (of a repository). If a text mentions the entry,
+    `kind` is `text`."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]
@@ -157,7 +157,7 @@ class NamedInTexts:
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
 
     def named_in(self, text: str) -> list[str]:
-        """Returns up to 20 entries that the text mentions. Each is a line that contains the surrounding text."""
+        """Returns up to 20 entries that the text mentions. Each entry is a line that contains the surrounding text."""
         found: dict[str, None] = {}
         if self._named is not None:
             for match in self._named.finditer(text):

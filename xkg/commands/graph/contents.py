@@ -33,8 +33,8 @@ _ABSTRACT = 600
 
 
 class ImportResult(Value):
-    """Lists the imported papers, and has one line for each skipped file. `generation` is 0 if nothing was imported.
-    `published` is False if the graph already contained all imported data."""
+    """Lists the imported papers, and contains one line for each skipped file. `generation` is 0 if nothing was
+    imported. `published` is False if the graph already contained all imported data."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -61,7 +61,8 @@ class ImportResult(Value):
 
 
 class PushResult(Value):
-    """Lists papers from the outbox that are now in the graph. Has one line for each remaining paper."""
+    """Lists papers from the outbox that are now in the graph. Contains one line for each paper that remains in the
+    outbox."""
 
     sent: tuple[str, ...]
     problems: tuple[str, ...]
@@ -103,8 +104,8 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """Lists problems in the stored graph, one per line. Has none if all files match their checksums. `generation` is
-    the generation that was checked. It is 0 if the graph is empty, or None if there are problems."""
+    """Lists problems in the stored graph, one per line. There are no problems if all files match their checksums.
+    `generation` is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]

@@ -34,7 +34,7 @@ BUILD_WITHOUT_KEY = "to build without a model, pass `--llm none`"
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
-    """Returns the configured embedder, which uses the graph's cache. Loads the model only when a text is not in the
+    """Returns the configured embedder, which uses the graph's cache. Loads the model only for texts that are not in the
     cache."""
     from xkg.embeddings.cache import CachedEmbedder
 

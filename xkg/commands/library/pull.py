@@ -36,10 +36,10 @@ _LISTED = 20
 
 
 class PulledPapers(Value):
-    """Describes the result of a pull. The graph now shows the library's version of `papers`. `kept` has a line for each
-    version that was kept in a file. `problems` has a line with the reason for each paper that was not pulled. `signer`
-    is the fingerprint of the key that signed the library's head. `sample` describes the results of the code that was
-    run first."""
+    """Describes the result of a pull. The graph now shows the library's version of each paper in `papers`. `kept` has a
+    line for each version that was kept in a file. `problems` has a line with the reason for each paper that was not
+    pulled. `signer` is the fingerprint of the key that signed the library's head. `sample` describes the results of the
+    code that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()

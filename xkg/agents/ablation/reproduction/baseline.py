@@ -33,7 +33,7 @@ def baseline_of(
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
-            # The problem may already suggest a remedy with specific paths. Then the generic remedy is not needed.
+            # A problem that already suggests a remedy with specific paths needs no generic remedy.
             advice = "" if "(here: " in (run.problem or "") else advice_on(kind, run.output_end)
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
             if advice and kind == "missing package" and reasons:
@@ -104,7 +104,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """Adds the protected lines that a repair changed to its `in_metric`."""
+    """Adds the protected lines that a repair changed to the repair's `in_metric`."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

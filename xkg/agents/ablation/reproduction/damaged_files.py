@@ -14,7 +14,8 @@ _ZIPPED = (".zip", ".npz", ".pt", ".pth", ".ckpt", ".keras", ".whl")
 
 
 def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
-    """Returns one line for each incomplete file in the working copy or the data. The line describes the problem."""
+    """Returns one line for each incomplete file in the working copy or the data. Each line describes the problem with
+    the file."""
     found = []
     for path, file in sorted(workspace.files.items()):
         if why := fault(path, file.content[:_END], file.content[-_END:], len(file.content)):

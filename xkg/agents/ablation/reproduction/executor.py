@@ -2,7 +2,7 @@
 version of the baseline's workspace.
 
 Known causes are repaired without a model. At first, only the packages that the command's files import are installed. If
-they do not suffice, the packages that the repository declares are added. If a dependency has removed an API, the
+these packages do not suffice, those that the repository declares are added. If a dependency has removed an API, the
 executor switches to the Python version and packages from the commit's day. If a module is missing, its package is
 installed. If the repository itself contains the missing module, its folder is added to the module path, or its
 extension is built. A matplotlib backend that needs a display is replaced, and missing output folders are created.
@@ -113,7 +113,7 @@ class Executor:
                 return environment
 
     def _mended(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Tries the repairs in order. Returns whether something changed, which makes another run worthwhile."""
+        """Tries the repairs in order. Returns whether something changed, so that another run is worthwhile."""
         of_a_version = self._of_a_version(outcome)
         lacks = outcome.failure == "missing package" or bool(_LACKS.search(outcome.output_end))
         if self._found(outcome) or self._without_display(outcome) or self._with_folder(outcome):
@@ -268,8 +268,9 @@ class Executor:
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Switches to another installed Python version. Newer syntax needs a later version. Features that Python or a
-        package has removed need the version from the commit's day. Returns whether the version changed."""
+        """Switches to another installed Python version. Newer syntax needs a later Python version. If Python or a
+        package has removed a feature, the code needs the version from the commit's day. Returns whether the version
+        changed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)

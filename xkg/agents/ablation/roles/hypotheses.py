@@ -65,7 +65,8 @@ class Code:
 
 
 def objection(answer: Hypotheses, code: Code) -> str | None:
-    """If most hypotheses in an answer are unusable, tells the model why. Returns None otherwise."""
+    """Returns a message for the model if most hypotheses in its answer are unusable, and None otherwise. The message
+    explains the problems."""
     faults = [(h.name, fault) for h in answer.components if (fault := code.places(h)[1]) and not code.places(h)[0]]
     if not answer.components:
         return "give at least one component with a place in this code"

@@ -86,8 +86,8 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Returns whether the evidence is strong. This is true if the component is critical and the changed code does not
-    also compute the metric."""
+    """Returns whether the evidence is strong. Evidence is strong if the component is critical and the changed code does
+    not also compute the metric."""
     return found.critical and found.best is not None and not found.best.measures
 
 

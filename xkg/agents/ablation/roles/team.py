@@ -1,5 +1,5 @@
 """Runs a model's roles in one campaign. If the model returns no usable answer or becomes unavailable, the campaign
-continues with the candidates found in the code, and the report mentions the problem."""
+continues with the candidates found in the code. The report then mentions the problem."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence

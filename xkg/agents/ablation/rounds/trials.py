@@ -29,7 +29,7 @@ _UNUSED = "the code is unused: the metric stayed the same with a value that ends
 @dataclass
 class Trials:
     """Runs the trials in one campaign, in parallel while `slots` are free. `mended` returns a candidate that replaces a
-    failed candidate. It is called once per candidate."""
+    failed candidate. `mended` is called once per candidate."""
 
     runs: Runs
     mutations: Mutations
@@ -47,8 +47,8 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """Returns the outcomes of chosen candidates, up to the task's budget. A candidate that reveals nothing about
-        its component (see `CandidateOutcome.tried`) does not count and is replaced with another candidate. Tries at
-        most twice as many candidates as the budget, or as many as the rules found if that is more."""
+        its component (see `CandidateOutcome.tried`) does not count and is replaced with another candidate. The maximum
+        number of candidates is twice the budget, or the number of candidates found by rules if that is larger."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         most = max(2 * budget, len(self.space.candidates))
         while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):
@@ -118,7 +118,7 @@ class Trials:
         if mutated.failure:
             return outcome
         unused = {"failure": "not in force", "problem": _UNUSED}
-        if candidate.probe in self._unused:  # a candidate with another value for the same code was not used
+        if candidate.probe in self._unused:  # another value for the same code showed that the code is unused
             return outcome.model_copy(update=unused)
         outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
         value = outcome.runs[0].value
@@ -130,15 +130,15 @@ class Trials:
 
     def _in_force(self, candidate: Candidate) -> bool:
         """Returns whether a run uses the code that a candidate changes. In the probe run, any use of the value ends the
-        run. Unless the code is unused, the metric then differs from the baseline's. Returns true if the candidate has
+        run. The metric then differs from the baseline's, unless the code is unused. Returns true if the candidate has
         no probe."""
         value = self.runs.probed(candidate).value if candidate.probe else None
         return value is None or outside(self.baseline.values, value)
 
 
 def _of_one_code(picked: Sequence[Candidate]) -> list[list[int]]:
-    """Groups the indexes of candidates that change the same code to different values. The candidates in a group run one
-    after another, because the first may show that the code is unused."""
+    """Groups the indexes of candidates that change the same code. The candidates in a group run one after another,
+    because the first may show that the code is unused."""
     groups: dict[object, list[int]] = {}
     for i, each in enumerate(picked):
         groups.setdefault(each.probe or i, []).append(i)

@@ -24,8 +24,8 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs a task's command. Thread-safe for different workspaces. Each run uses one of the `gpus`, if there are any,
-    and can read the files that the setup `fetched`."""
+    """Runs a task's command. This class is thread-safe for different workspaces. Each run uses one of the `gpus`, if
+    there are any, and can read the files that the setup `fetched`."""
 
     task: Task
     runner: Runner

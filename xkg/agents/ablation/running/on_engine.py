@@ -109,7 +109,7 @@ Elsewhere = Callable[[CandidateRun], RunOutcome]
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
     """Yields a function that runs a candidate on any free engine worker. As many threads as there are jobs may call the
-    function. The function raises the same errors as `Worker.run`."""
+    function. It raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

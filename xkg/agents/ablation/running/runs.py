@@ -27,7 +27,7 @@ class Runs:
     """Runs the current files in `base`, or changed files in temporary workspaces below `trees`. `identity` identifies
     the repository. `elsewhere` runs candidates on other machines, with packages from `day`. `vary` lists the seeds that
     later runs change. `changed` contains the lines that prove that a candidate ran. `outputs` lists files that the
-    baseline itself overwrites. Thread-safe."""
+    baseline itself overwrites. This class is thread-safe."""
 
     bench: Bench
     base: Workspace
@@ -103,8 +103,8 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        # Trace only one seed. Tracing may change the behaviour of code that reads uninitialised memory, and baseline
-        # runs are not traced.
+        # Trace only one seed, because tracing may change the behaviour of code that reads uninitialised memory.
+        # Baseline runs are not traced.
         watched = candidate is not None and own and seed == self.task.seeds[0]
         changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)
@@ -129,7 +129,7 @@ class Runs:
             yield self.base
             return
         folder = self.trees / f"for-a-run-{next(self._numbers)}"
-        rmtree(folder, ignore_errors=True)  # left by a killed run
+        rmtree(folder, ignore_errors=True)  # remove files left by a killed run
         try:
             yield self.base.copied(folder, made, "Change for a run")
         finally:

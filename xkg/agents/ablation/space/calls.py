@@ -11,7 +11,7 @@ from xkg.agents.ablation.space.python_source import PythonSource, last_name
 class Call(NamedTuple):
     positions: tuple[str, ...]
     keywords: Mapping[str, str]
-    open: bool  # whether `*` or `**` may pass anything
+    open: bool  # the call uses `*` or `**`, which may pass anything
 
 
 class Calls:

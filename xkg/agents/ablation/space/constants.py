@@ -1,5 +1,5 @@
-"""Finds names and attributes that are assigned only once. They contain constants of the method rather than changing
-state."""
+"""Finds names and attributes that are assigned only once. These names contain constants of the method rather than
+changing state."""
 
 import ast
 from collections import Counter

@@ -64,9 +64,9 @@ def names_task(name: str) -> bool:
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """Returns the names and places of the classes and functions that test a method. These are environments of agents
-    and search objectives. An environment can be reset and stepped and does not learn. A search objective is a function
-    of one value that is passed to other code, draws no random numbers and stores nothing."""
+    """Returns the names and places of the classes and functions that test a method. Methods are tested on environments
+    of agents and on search objectives. An environment can be reset and stepped, and does not learn. A search objective
+    is a function of one value that is passed to other code, draws no random numbers and stores nothing."""
     names, places = set(), []
     called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     passed_on = {
@@ -128,7 +128,7 @@ def surely_measures(part: str) -> bool:
 
 
 def trains(function: str) -> bool:
-    """Returns whether a function's name suggests that the function trains or predicts."""
+    """Returns whether a function trains or predicts, judging by its name."""
     return not _PREDICTS.isdisjoint(words_of(function))
 
 
@@ -139,9 +139,10 @@ def metric_code(
     the metric, and statements in the same function that compute their inputs. If `printed` is known, the line that
     printed the metric replaces other statements that print values with the same name.
 
-    The second list contains the evaluation's functions and files that do not train anything. It also contains functions
-    that this code calls, directly or indirectly, if their name suggests measuring or contains a word from the metric.
-    The third list contains other functions that these lines call by a plain name. The method may also call them.
+    The second list contains the evaluation's functions and files that do not train anything. This list also contains
+    functions that this code calls, directly or indirectly, if their name suggests measuring or contains a word from the
+    metric. The third list contains other functions that these lines call by a plain name. The method may also call
+    these functions.
     """
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
@@ -229,7 +230,7 @@ def inside(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def measures(function: str) -> bool:
-    """Returns whether a function's name suggests that the function measures something."""
+    """Returns whether a function measures something, judging by its name."""
     return _measures(function, _METRIC)
 
 

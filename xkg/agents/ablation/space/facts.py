@@ -2,9 +2,9 @@
 
 A variable is identified by its function and name. An attribute is identified by its name alone, regardless of the
 object. Calls to the repository's own functions are followed by name. The result of any other call may depend on all
-arguments. A call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects
-from which the receiver was created, and its first argument. Libraries that only display or store values change
-nothing."""
+arguments. A call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver and its first
+argument. The call may also change the objects from which the receiver was created. Libraries that only display or store
+values change nothing."""
 
 import ast
 import builtins
@@ -156,8 +156,8 @@ class Facts:
         return found
 
     def all(self) -> list[Fact]:
-        """Returns the facts. Includes effects on the objects from which a receiver was created, under all names of
-        these objects."""
+        """Returns the facts. Includes effects on the objects from which a receiver was created. These objects may have
+        several names."""
         made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
@@ -389,7 +389,7 @@ class Facts:
                         waiting += [called.value] if isinstance(called, ast.Attribute) else []
                         continue
                 case ast.BinOp(left=ast.Constant(value=0), op=ast.Mult()):
-                    continue  # has the same form as x
+                    continue  # `0 * x` has the same form as x
                 case ast.Attribute(attr=name) if name in self._functions:
                     found.add(("()", name))
                 case _:

@@ -1,5 +1,5 @@
-"""Finds the code from which the metric's value is computed, as a backward slice over the executed statements, starting
-from the statements that write the metric (M. Weiser, "Program Slicing", ICSE 1981)."""
+"""Finds the code from which the metric's value is computed. This is a backward slice over the executed statements,
+starting from the statements that write the metric (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -129,12 +129,12 @@ class Flow:
 
     def gives(self, place: Place) -> bool:
         """Returns whether a statement in `place` produces the metric's reference values, or is in a function that
-        produces such values."""
+        produces them."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
         """Returns whether the metric's reference values are computed from one of the variables in `named`, or by a
-        function that has such a parameter."""
+        function with one of them as a parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def plays(self, role: Role, named: Named) -> bool:
@@ -157,8 +157,8 @@ class Flow:
         """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. Includes
         a call only if its function contributes another node, or if the callee changes an object to which other code has
         references. In addition, the call's own statement must contribute, or the callee must write the metric or change
-        such an object. Otherwise, one relevant call to a function would include all irrelevant calls to it. If `values`
-        is set, excludes conditions and effects on objects."""
+        an object of this kind. Otherwise, one relevant call to a function would include all irrelevant calls to it. If
+        `values` is set, excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
         # Contains functions that contribute a value. A leading dot marks functions that change objects.
         writing = self._callers(self._writing)
@@ -226,8 +226,8 @@ class Flow:
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
         """Returns the slice of the reference with which a statement compares a prediction. Considers pairs of values
         that are compared, subtracted or passed to one function, nearest to the statement first. The prediction must
-        have all sources of the reference. It must also have more sources, or take at least twice as many steps to
-        compute."""
+        have all sources of the reference. The prediction must also have more sources, or take at least twice as many
+        steps to compute."""
         tables = (self._facts.compared, self._facts.passed)
         lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)

@@ -1,11 +1,11 @@
 """Decides which calls can be omitted without breaking the code.
 
-A call to one of the repository's functions can be omitted if the function returns a new list, or its argument, changed
-in place or element by element. The change must use randomness or a statistic of the argument, as in scaling or
-mutation. Other functions are activations and part of a formula. For a library object, the constructor's arguments
-determine the form of the result. A size, a string or a second variable changes the form, as in `Linear(8, 3)`.
-`Dropout(0.5)` keeps the form. An object without arguments, such as `ReLU()`, is an activation, unless one of its
-methods is called (`scaler.fit_transform(x)`)."""
+A call to one of the repository's functions can be omitted if the function returns a new list. It can also be omitted if
+the function returns its argument, changed in place or element by element. The change must use randomness or a statistic
+of the argument, as in scaling or mutation. Other functions are activations and part of a formula. For a library object,
+the constructor's arguments determine the form of the result. A size, a string or a second variable changes the form, as
+in `Linear(8, 3)`. `Dropout(0.5)` keeps the form. An object without arguments, such as `ReLU()`, is an activation,
+unless one of its methods is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -147,7 +147,7 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
             return _has_form(first, known)
         case ast.Call(func=called, args=args) if last_name(called) in _ELEMENTWISE:
             objects = [called.value] if isinstance(called, ast.Attribute) else []
-            # `max(x, axis=0)` reduces its argument; `max(x, 0)` does not.
+            # `max(x, axis=0)` reduces its argument, but `max(x, 0)` does not.
             reduces = last_name(called) in ("max", "min") and len(args) < 2
             return not reduces and any(_has_form(each, known) for each in (*args, *objects))
     return False
@@ -161,8 +161,7 @@ def _sums(node: ast.expr, known: set[str]) -> bool:
 
 
 def _bounded(node: ast.expr) -> Sequence[ast.expr]:
-    """Returns the arguments of `max` and similar functions, or the expression itself if it does not call such a
-    function."""
+    """Returns the arguments of a call to `max` or a similar function. Returns other expressions unchanged."""
     bounds = isinstance(node, ast.Call) and last_name(node.func) in ("max", "min", "maximum", "minimum", "clip")
     return node.args if isinstance(node, ast.Call) and bounds else [node]
 

@@ -1,14 +1,14 @@
 """Finds the code that computes the printed metric, in addition to code that is protected by name. Also finds the values
 that are only measured.
 
-For example, a program contains `total += env.get_reward(arm)` and `print(total / n)`. A change to `get_reward` then
+For example, if a program contains `total += env.get_reward(arm)` and `print(total / n)`, a change to `get_reward`
 changes how the method is measured. Names are followed from the printing statements to their assignments, and into the
 functions called in the assignments. Arguments are followed only if they are sums or lists that nothing else reads,
 because other arguments contain the method's state.
 
 Some names are read only to measure results, such as a test set's labels or a bandit's true probabilities. If an edit
-reads one of these names, the method can see the answer. If an edit changes the function that assigns one of them, it
-changes the test. Results of training and prediction are excluded, because they belong to the method.
+reads one of these names, the method can see the answer. An edit to the function that assigns one of these names changes
+the test. Results of training and prediction are excluded, because they belong to the method.
 
 A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) accumulates its results. If
 nothing else reads these results, the accumulating statements belong to the metric."""
@@ -46,7 +46,8 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """Returns the statements and functions that compute the metric, by `path::function`. Their text has no layout."""
+    """Returns the statements and functions that compute the metric, by `path::function`. Returns their text without
+    layout."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
     by_path = {source.path: source for source in sources}
@@ -309,7 +310,7 @@ def _binds(statement: ast.stmt) -> Set[str]:
 
 
 def _reported_names(node: ast.AST) -> set[str]:
-    """Returns the names whose values a node prints, stores or returns. These values may be unchanged or aggregated."""
+    """Returns the names whose values a node prints, stores or returns. The values may be unchanged or aggregated."""
     found: set[str] = set()
     waiting: list[ast.AST] = [node]
     while waiting:
@@ -318,7 +319,7 @@ def _reported_names(node: ast.AST) -> set[str]:
             found.add(here.id)
         elif not isinstance(here, ast.Call):
             waiting += ast.iter_child_nodes(here)
-        elif isinstance(here.func, ast.Call):  # calls such as `delayed(f)(x)` and `Parallel(n)(… for …)`
+        elif isinstance(here.func, ast.Call):  # matches calls such as `delayed(f)(x)` and `Parallel(n)(… for …)`
             waiting += [here.func, *here.args]
         elif last_name(here.func) in FORMATS | _AGGREGATES:
             waiting += [*here.args, *(keyword.value for keyword in here.keywords)]

@@ -1,4 +1,4 @@
-"""Represents Python files with their syntax trees, and converts node positions to character offsets."""
+"""Parses Python files, and converts positions in their syntax trees to character offsets."""
 
 import ast
 import re
@@ -133,7 +133,7 @@ def factors(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def draws(node: ast.AST) -> bool:
-    """Whether an expression calls a function that draws random numbers, judging by its name."""
+    """Returns whether an expression calls a function that draws random numbers, judging by the function's name."""
     return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))
 
 

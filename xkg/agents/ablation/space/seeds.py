@@ -23,8 +23,8 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """Describes a seed in the code. The seed is an integer. If `added` is set, it is an expression to which a number is
-    added."""
+    """Describes a seed in the code. The seed is an integer. If `added` is set, the seed is an expression to which a
+    number is added."""
 
     place: Place
     at: Replacement
@@ -123,7 +123,7 @@ def _passed(source: PythonSource) -> Iterator[str]:
 
 
 def _handed(source: PythonSource) -> Iterator[str]:
-    """Yields the attributes and keys that a file passes to a random number generator. They have a leading dot."""
+    """Yields the attributes and keys, with a leading dot, that a file passes to a random number generator."""
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Attribute | ast.Subscript):
             yield next((name for name in _names(call.args[0]) if name.startswith(".")), "")

@@ -51,8 +51,8 @@ def find_space(
     `settings` are entries in configuration files. `texts` contains the text of these files. `techniques` are components
     with places in these files. `command` is the task's command, which may set options. `executed` maps files to the
     lines that the baseline runs. `opened` contains the files that the baseline opens. `printed` is the line that prints
-    the metric. These last three arguments are None if unknown. Leaves out code that did not run and files that were not
-    read."""
+    the metric. `executed`, `opened` and `printed` are None if unknown. Leaves out code that did not run and files that
+    were not read."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
@@ -181,8 +181,8 @@ class _Builder:
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
-        """Merges components into a stage if only the function of the stage uses them. For example, a mutation with a
-        rate of 0 does nothing."""
+        """Merges components into a stage if only the stage's function uses them. For example, a mutation with a rate of
+        0 does nothing."""
         by_function = {step.rpartition("::")[2]: component for step, component in self._steps.items()}
         for function in by_function.keys() & {name for names in self._idle if len(names) == 1 for name in names}:
             for candidate in self._candidates.pop(by_function[function], ()):

@@ -1,7 +1,7 @@
 """Finds code that can be changed in place: stages of a method, and calls that have an alternative.
 
-Stages can be removed. They are calls whose return value has the same form as their argument, statements that change an
-object shared with other code, and layers in a model."""
+Stages can be removed. Stages are layers in a model, calls whose return value has the same form as their argument, and
+statements that change an object shared with other code."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -88,7 +88,7 @@ def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
 
 
 def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple[ast.stmt, Sequence[ast.stmt]]]:
-    """Yields the statements in a scope. Pairs each with the statements in the innermost loop around it."""
+    """Yields the statements in a scope. Pairs each statement with the statements in the innermost loop around it."""
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         for statement in getattr(scope, name, ()):
             if isinstance(statement, Function | ast.ClassDef):
@@ -150,8 +150,8 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """Returns a signature for comparison. For a function with several parameters, it consists of the parameters and the
-    number of returned values. For a class, it consists of the methods with their signatures."""
+    """Returns a signature for comparison. A function's signature consists of its parameters, if there are several, and
+    the number of returned values. A class's signature consists of its methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""
@@ -268,7 +268,7 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
-    """Returns whether other code in the loop also changes a statement's target. If it does, the state still changes
+    """Returns whether other code in the loop also changes a statement's target. In this case, the state still changes
     without the statement. Returns true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, targets(each)) for each in others)

@@ -17,8 +17,8 @@ def sorts(node: ast.expr) -> bool:
 
 
 def selects(statement: ast.If) -> bool:
-    """Returns whether both branches assign the same variable or both return. They then compute one value in two
-    ways."""
+    """Returns whether both branches assign the same variable or both return. In both cases, the branches compute one
+    value in two ways."""
     ways = [
         {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
         | {"return" for each in branch if isinstance(each, ast.Return)}
@@ -55,8 +55,8 @@ def ends_of(call: ast.Call) -> list[ast.expr]:
 
 
 def weights_of(statement: ast.stmt) -> Iterator[ast.expr]:
-    """Yields the factors of terms in sums. In updates such as `x = x + rate * step` and `v = decay * v + rate * step`,
-    yields only the factors of the updated value."""
+    """Yields the factors of terms in sums. For updates (`v = decay * v + rate * step`), yields only the factors of the
+    updated value."""
     target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     for node in ast.walk(statement) if isinstance(statement, ast.Assign | ast.Return | ast.Expr) else ():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):

@@ -54,8 +54,8 @@ class Switch(Value):
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """Returns the changes that set the switch to a value that ends the run when it is used. Returns none if there
-        is no such value."""
+        """Returns the changes that set the switch to a value that ends the run when it is used. Returns no changes if
+        there is no such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
@@ -79,8 +79,8 @@ def python_switches(
 
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the possible values of names, by name. These are strings that code compares with a name's value, and keys
-    of tables in which the code looks up the value."""
+    """Returns the possible values of names, by name. The values are strings that code compares with a name's value, and
+    keys of tables in which the code looks it up."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -150,8 +150,8 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator[tuple[str, ast.expr]]:
-    """Yields the keys of a dictionary with their values. For an assignment, yields the keys that it assigns and that
-    the file has `stored` once."""
+    """Yields the keys of a dictionary with their values. For an assignment, yields the assigned keys that the file has
+    `stored` once."""
     if isinstance(node, ast.Assign):
         keys = [last_name(each) for each in node.targets if isinstance(each, ast.Subscript)]
         yield from ((key, node.value) for key in keys if stored[key] == 1)
@@ -227,8 +227,8 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
-    """Yields the switch for `click.option("--rate", default=0.1)`. Like values from the command, click converts
-    defaults."""
+    """Yields the switch for `click.option("--rate", default=0.1)`. click converts defaults in the same way as values
+    from the command."""
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
     given = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -313,8 +313,8 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
-    """Yields numbers that the command assigns to names that are not declared as options. Examples are `C=10`, and
-    `--rate 0.1` for fire."""
+    """Yields numbers that the command assigns to names that are not declared as options, such as `C=10`, or `--rate
+    0.1` for fire."""
     for match in re.finditer(
         r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
     ):

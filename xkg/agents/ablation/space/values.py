@@ -15,7 +15,7 @@ def values_of(
 ) -> Iterator[tuple[Kind, str, str]]:
     """Yields (kind, new text, readable value) for each way to set a switch. Numbers stay valid. A number below 1 stays
     below 1, because it may be a fraction, and a `chance` in percent stays below 100. An integer never becomes 0 or 1,
-    because these are often invalid counts."""
+    because 0 and 1 are often invalid counts."""
     value = switch.value
     whole = 100 if chance and isinstance(value, int | float) and value >= 1 else 1
     written = str if switch.at.path == COMMAND else ast.literal_eval

@@ -1,7 +1,8 @@
 """Finds changes that have no effect. Runs the answer without each change, and once more while recording arithmetic
 operations.
 
-All runs draw the same random numbers. Their number is limited. In total, they may take as long as a single run."""
+All runs draw the same random numbers. The number of runs is limited, and their total time is limited to that of a
+single run."""
 
 import json
 import tempfile
@@ -100,8 +101,8 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """Yields at most one doubt for each line: about the outermost operation whose result always equalled one of its
-        operands."""
+        """Yields at most one doubt for each line. The doubt is about the outermost operation whose result always
+        equalled one of its operands."""
         files = self._session.reader.of_files(watched_files, {"texts": texts}, lines=lines)
         if not files:
             return
@@ -126,8 +127,8 @@ def _without_effect(version: Reverted, text: str) -> Doubt:
 
 
 def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
-    """Parses the recorded operations. Treats the file as untrusted, because the code under test could write it
-    itself."""
+    """Parses the recorded operations. Treats the file as untrusted, because the code under test could have written
+    it."""
     try:
         found = {int(number): (int(times), int(side)) for number, (times, side) in json.loads(written).items()}
     except (ValueError, TypeError, AttributeError):

@@ -1,5 +1,5 @@
-"""Stores the planner's memory. Prompts contain the last steps in full, and one log line for each earlier step (its
-action and the first line of its observation)."""
+"""Stores the planner's memory. Prompts contain the last steps in full. They contain one log line for each earlier step,
+with its action and the first line of its observation."""
 
 import json
 from collections.abc import Sequence

@@ -67,8 +67,8 @@ class Actions:
         }
 
     def objection(self, step: Step) -> str | None:
-        """Tells the model why a step cannot be taken: an input is missing, or its edits do not apply. Returns None if
-        the step can be taken."""
+        """Returns a message that tells the model why a step cannot be taken: an input is missing, or its edits do not
+        apply. Returns None if the step can be taken."""
         if missing := [name for name in _NEEDED.get(step.action, ()) if getattr(step.action_input, name) in (None, "")]:
             return f"{step.action} needs {' and '.join(missing)} in action_input"
         try:
@@ -187,7 +187,7 @@ class Actions:
 
 
 def described_run(session: Session, result: RunResult, command: str) -> str:
-    """Describes a run for a prompt: its end, its metric, the end of its output, and the changed lines that ran."""
+    """Describes a run for a prompt: how it ended, its metric, the end of its output, and the changed lines that ran."""
     room = session.settings.observation
     metric, problem = result.metric_or_problem(session.task.parsed_metric, session.reader)
     lines = [f"`{command}` " + (f"failed: {result.problem}" if result.problem else "ended with status 0")]
