@@ -1,3 +1,4 @@
+"""Builds several papers, shows their progress in one display, and prints the report."""
 
 from collections.abc import Sequence
 from pathlib import Path

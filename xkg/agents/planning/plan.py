@@ -35,7 +35,7 @@ class PlannedAblation(Value):
 
 class AblationPlan(Quoting):
     """Contains the ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the
-    graph was used. `searched` states where the lines were searched for. `note` describes the limits of the plan.
+    graph was used. `searched` states where the lines were searched for. `note` describes the parts that were left out.
 
     A plan's string form is Markdown."""
 

@@ -36,7 +36,7 @@ class Finding(Value):
 
 class AuditResult(Value):
     """Contains the findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared,
-    with one line for each. If there are no findings for these entries, this proves nothing."""
+    with one line for each. A lack of findings for these entries proves nothing."""
 
     findings: tuple[Finding, ...]
     papers: int

@@ -134,7 +134,7 @@ class Flow:
 
     def given(self, named: Named) -> bool:
         """Returns whether the metric's reference values are computed from one of the variables in `named`, or by a
-        function with one of them as a parameter."""
+        function with this parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def plays(self, role: Role, named: Named) -> bool:

@@ -1,7 +1,7 @@
 """Finds code that can be changed in place: stages of a method, and calls that have an alternative.
 
-Stages can be removed. Stages are layers in a model, calls whose return value has the same form as their argument, and
-statements that change an object shared with other code."""
+Stages can be removed. A stage is a layer in a model, a call whose return value has the same form as its argument, or a
+statement that changes a shared object."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
