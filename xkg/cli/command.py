@@ -101,7 +101,6 @@ def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings
 def _run(
     function: Callable[..., Any], context: typer.Context, values: Mapping[str, Any], overriding: Collection[str]
 ) -> None:
-    """Calls the function with its command-line arguments, and prints the result."""
     parameters = inspect.signature(function).parameters
     as_json = values.get("as_json", False)
     wanted = {
@@ -138,7 +137,6 @@ def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
 
 
 def _annotation(option: str, text: str, kind: Any) -> Any:
-    """Returns a parameter's type in the form that typer expects."""
     origin = typing.get_origin(kind)
     if origin is Mapping:
         return Annotated[list[str] | None, typer.Option(option, help=text, metavar="PATH=FOLDER")]
@@ -148,7 +146,6 @@ def _annotation(option: str, text: str, kind: Any) -> Any:
 
 
 def _given(fields: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields whose options were passed."""
     given: dict[str, Any] = {}
     for name, (option, _, kind) in _options(fields).items():
         value = values[name]

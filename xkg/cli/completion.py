@@ -79,7 +79,6 @@ def _snapshot() -> "Iterator[Snapshot]":
 
 
 def _typed() -> Sequence[str]:
-    """Returns the words typed on the command line so far."""
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     try:
         return shlex.split(line)

@@ -199,7 +199,6 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
 
 
 def _use(settings: Settings, run: str) -> ModelUse | None:
-    """Returns the run's language model usage from the ledger, or None if the run made no calls."""
     try:
         total = costs(settings.kg, settings.llm, (run,)).total
     except UnknownIdError:
@@ -333,7 +332,6 @@ def _techniques(settings: Settings, task: Task, tree: Path) -> Sequence[Componen
 
 
 def _store(settings: Settings, campaign: Campaign) -> int:
-    """Adds the measurements of techniques to the graph. Returns the number of measurements."""
     found = measurements(campaign)
     if found:
         with open_store(settings) as store:

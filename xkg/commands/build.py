@@ -223,7 +223,6 @@ class Builder(AbstractContextManager["Builder"]):
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
     def _own_repository(self, paper: str | Path) -> "tuple[ChosenRepository, tuple[str, ...]]":
-        """Returns the paper's verified own repository, and notes."""
         from xkg.commands.curate import own_repository
 
         context = self._context

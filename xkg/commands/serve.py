@@ -70,7 +70,6 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 
 def _pages() -> "Pages | None":
-    """Returns the web pages, or None if the `web` extra is not installed."""
     from xkg.web.require_web import has_extra
 
     if not has_extra():

@@ -213,7 +213,6 @@ class _News:
         return paper.arxiv_version or self._fetched.stored_version(paper.arxiv_id)
 
     def _newest(self, ids: Sequence[str]) -> Mapping[str, str | XkgError]:
-        """Returns the newest version for each arXiv id, or the error if it is unknown."""
         from xkg.build.sources.arxiv_index import ArxivIndex
 
         index = ArxivIndex(self._settings.arxiv.url, clock=self._clock)
@@ -289,7 +288,6 @@ def _is_followed(repository: Repository) -> bool:
 
 
 def _spec(repositories: Sequence[Repository]) -> str | None:
-    """Returns the repository as the user specified it."""
     if not repositories:
         return None
     first = repositories[0]

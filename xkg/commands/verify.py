@@ -138,7 +138,6 @@ def verify(
 
 
 def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], holder: Signer) -> list[str]:
-    """Returns signed statements about the levels that the runs proved."""
     code = {code.id: code for bundle in bundles for code in bundle.code}
     return [
         attest(code[result.code], result.evidence, result.packages, holder)
@@ -213,7 +212,6 @@ def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
 
 
 def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
-    """Returns the ids of code that last ran before the given time."""
     return {
         code.id
         for bundle in bundles

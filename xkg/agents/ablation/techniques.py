@@ -47,6 +47,5 @@ def _is_sure(found: LocatedPlace) -> bool:
 
 
 def _lines(found: LocatedPlace) -> list[Place]:
-    """Returns the lines in focus at a place. If the place has no focus, returns all its lines."""
     spans = [(at.start_line, at.end_line) for at in found.focus] or [(found.start_line, found.end_line)]
     return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]

@@ -123,7 +123,6 @@ class Library:
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Describes related papers with their shared techniques. Returns '' if there are none."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:

@@ -128,7 +128,6 @@ def _first_line(node: ast.stmt) -> int:
 
 
 def _with_ends(text: str) -> list[str]:
-    """Splits text only at line feeds, as patches do."""
     return io.StringIO(text, newline="\n").readlines()
 
 

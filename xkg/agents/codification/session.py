@@ -201,7 +201,6 @@ def _shortened(result: RunResult) -> RunResult:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """Returns the paths whose texts fit in a prompt together. Earlier paths take precedence over later ones."""
     chosen, room = [], _MOST_FILES
     for path in paths:
         if len(texts[path]) <= room:

@@ -147,7 +147,6 @@ def _misplaced(
     lines: Mapping[str, Mapping[int, int]],
     outlines: Mapping[str, Outline],
 ) -> tuple[list[str], list[str]]:
-    """Returns the problems with the parts' places, and the parts that no change implements."""
     faults, unchanged = [], []
     placed: dict[str, list[PartPlace]] = {}
     for place in places:

@@ -104,7 +104,6 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
 
 
 def _spaced(text: str) -> str:
-    """Normalises a text to lower-case words separated by single spaces. The result allows matching whole words."""
     return f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
 
 
@@ -184,7 +183,6 @@ def reasons(component: Component) -> list[str]:
 
 
 def _bound(component: Component) -> str:
-    """Returns the reason why a component must be replaced rather than removed, or ''."""
     if component.users:
         return f"the code for {', '.join(component.users[:3])} uses it, so it is replaced, not removed"
     if component.parts:

@@ -177,7 +177,6 @@ def _parents(answer: PaperAnswer) -> dict[str, str | None]:
 
 
 def _users(answer: PaperAnswer, parents: dict[str, str | None]) -> dict[str, list[str]]:
-    """Maps each technique to the techniques that use it, without its parent."""
     techniques = [Technique(id=line.id, name=line.name, parent=parents[line.id]) for line in answer.techniques]
     code = {
         c.technique: Code(id=c.id, technique=c.technique, implementation=c.implementation)

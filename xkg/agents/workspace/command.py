@@ -266,7 +266,6 @@ class Commands:
         return self._result(command, ran, report, workspace)
 
     def _first(self, more: Sequence[str]) -> dict[str, str]:
-        """Returns the modules that Python processes import before running any code."""
         names = ("network_record", *(("no_gpu",) if self.environment.cpu else ()), *more)
         return {f"_xkg_{name}": guest_source(name) for name in names}
 
@@ -363,7 +362,6 @@ def _last_error(output: str) -> str:
 
 
 def _where(output: str) -> str:
-    """Returns the last line in a traceback that is in the tree's code."""
     places = _FRAME.findall(output[-_ENDS:])
     return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
 
@@ -415,7 +413,6 @@ def packages_for(
 
 
 def _with_scripts(command: str, workspace: Workspace) -> str:
-    """Returns a command and the text of the shell scripts that it starts."""
     scripts = {program.script(workspace.files) for program in started(command)} if command else set()
     return "\n".join([command, *(workspace.text(path) for path in sorted(filter(None, scripts)) if path[-3:] == ".sh")])
 

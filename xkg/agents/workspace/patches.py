@@ -90,7 +90,6 @@ def _unified(source: bytes, target: bytes, before: bytes, after: bytes) -> bytes
 
 
 def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
-    """Yields `difflib` opcodes for each hunk. Skips common lines at the start and end."""
     start = _equal_at_start(old, new)
     end = _equal_at_start(old[start:][::-1], new[start:][::-1])
     low, tail = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
@@ -121,7 +120,6 @@ def _equal_at_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """Splits lines only at line feeds, as git does."""
     return io.BytesIO(content).readlines()
 
 

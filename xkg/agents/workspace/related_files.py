@@ -120,7 +120,6 @@ def _of_file(place: Path, name: str) -> str:
 
 
 def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], int]:
-    """Returns a folder's texts, and the number of files that were left out."""
     checkout = read_folder(place, roots)
     small = [file.path for file in checkout.files if file.kind == "file" and (file.size or 0) <= MOST_FILE_BYTES]
     texts: dict[str, str] = {}

@@ -118,7 +118,6 @@ def _in_other_case(module: str, workspace: Workspace) -> str:
 
 
 def _in_tree(path: str, folder: str) -> str:
-    """Converts a path used by a program that was started in `folder`. The result is relative to the tree."""
     tree = f"{HOME}/work"
     return posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
 
@@ -147,7 +146,6 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
 
 
 def _down_to(path: str) -> list[str]:
-    """Returns a path's parent folders from the top down, followed by the path itself."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 

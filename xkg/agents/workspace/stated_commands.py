@@ -95,7 +95,6 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
 
 
 def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]]:
-    """Yields each command in a block, with the file that it starts."""
     folder = ""
     values: dict[str, str] = {}
     exports: dict[str, str] = {}

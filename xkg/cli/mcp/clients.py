@@ -56,7 +56,6 @@ def _variable_or_home(variable: str, *otherwise: str) -> Path:
 
 
 def _application_data() -> Path:
-    """Returns this system's folder for users' application settings."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     if sys.platform == "win32":

@@ -57,8 +57,6 @@ class PaperList(Value):
 
 
 class _Fields(Value):
-    """Describes a paper in a list in JSON Lines format."""
-
     paper: str = Field(min_length=1)
     repository: str | None = None
     id: str | None = None

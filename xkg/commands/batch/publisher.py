@@ -107,7 +107,6 @@ class Publisher:
                 waiting.ended(outcome)
 
     def _published(self, papers: Sequence[Unpublished]) -> list[Outcome]:
-        """Publishes the papers, adds the edges between papers, and returns the outcome for each paper."""
         outcomes: list[Outcome] = []
         try:
             self._store_embedded(papers)
@@ -122,7 +121,6 @@ class Publisher:
         return outcomes
 
     def _store_embedded(self, papers: Sequence[Unpublished]) -> None:
-        """Adds embeddings from other machines to this machine's cache."""
         if any(paper.embedded is not None for paper in papers):
             with embedder(self._settings) as cache:
                 for paper in papers:

@@ -179,7 +179,6 @@ def _prompts() -> Path:
 
 
 def _files(name: str) -> object:
-    """Returns the state of the local files that a name refers to."""
     place = _place(name)
     if place is None:
         return name

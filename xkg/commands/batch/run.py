@@ -128,7 +128,6 @@ def _absent(listed: ListedPaper) -> WorkFailed | None:
 
 
 def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
-    """Returns the ids of the recorded papers that are in the graph."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         return frozenset(snapshot.headings([record.row.paper for record in records if record.row.paper]))
 

@@ -311,7 +311,6 @@ def show(service: Service, node_id: str, *, everything: bool = True) -> Answer:
 
 
 def _shown(paper: PaperAnswer, everything: bool) -> PaperAnswer:
-    """Returns the paper, shortened to fit on a screen unless `everything` is set."""
     if everything:
         return paper
     brief, left_out = without_details(paper)

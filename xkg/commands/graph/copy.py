@@ -95,8 +95,6 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
 
 
 class _Tally:
-    """Collects digests of papers, and counts of nodes by kind."""
-
     def __init__(self) -> None:
         self.digests: dict[str, str] = {}
         self.counts: Counter[str] = Counter()

@@ -285,7 +285,6 @@ class _Puller:
         return str(folder / bundles.write(folder, bundle).name)
 
     def _verified(self, fetched: Sequence[_Fetched], number: int) -> dict[str, PaperBundle]:
-        """Runs a sample of the code. Returns the papers with the evidence from these runs."""
         from xkg.commands.verify import verify_sample
 
         show = (each.show for each in self._taken(fetched) if each.show is not None)

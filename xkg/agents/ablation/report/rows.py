@@ -97,7 +97,6 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
 
 
 def _measured(runs: Sequence[RunOutcome]) -> str:
-    """Describes whether changed code could have affected the measurement."""
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
     said = (

@@ -294,7 +294,6 @@ def given(task: Task) -> str:
 
 
 def _inside(folder: Path) -> list[str]:
-    """Returns the names of up to 20 files in a data folder."""
     try:
         names = sorted(path.name for path in folder.expanduser().iterdir())
     except OSError:

@@ -138,7 +138,6 @@ def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]
 
 
 def _reached(changed: Sequence[ChangedPlace], result: RunResult) -> dict[str, Any]:
-    """Returns the fields of `RunOutcome` that describe which parts of a candidate ran."""
     lines = result.lines
     if not changed or (lines is None and any(each.lines for each in changed)):
         return {}

@@ -124,7 +124,6 @@ class Runs:
 
     @contextmanager
     def _workspace(self, made: Mapping[str, str]) -> Iterator[Workspace]:
-        """Yields the baseline's workspace, or a temporary copy with the changes."""
         if not made:
             yield self.base
             return

@@ -75,8 +75,6 @@ class Calls:
         return len(given) > 1
 
     def _positions(self, function: str, parameter: str) -> set[int]:
-        """Returns the positions of a parameter in a function's definitions. Ignores definitions without the
-        parameter."""
         return {names.index(parameter) for names in self._signatures.get(function, ()) if parameter in names}
 
 

@@ -37,7 +37,6 @@ def _of_scope(scope: ast.AST, node: ast.AST, owner: str) -> Iterator[tuple[str, 
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yields the statements in a scope in order. Skips the contents of nested functions and classes."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
@@ -66,6 +65,5 @@ def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.exp
 
 
 def _stores(scope: ast.AST) -> Counter[str]:
-    """Returns how often a scope assigns each of its names."""
     names = (node for node in own_nodes(scope) if isinstance(node, ast.Name))
     return Counter(node.id for node in names if not isinstance(node.ctx, ast.Load))

@@ -196,7 +196,6 @@ def metric_code(
 
 
 def _is_at(source: PythonSource, statement: ast.stmt, at: tuple[str, int] | None) -> bool:
-    """Returns whether a statement without a body is at a given line in a file."""
     if at is None or source.path != at[0] or hasattr(statement, "body"):
         return False
     return statement.lineno <= at[1] <= (statement.end_lineno or statement.lineno)

@@ -367,7 +367,6 @@ class Facts:
         return shared and last_name(call.func) in self._classes
 
     def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
-        """Yields each loop variable with the node that the loop iterates over."""
         match loop.iter:
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "zip_longest"), args=held):
                 pass
@@ -466,7 +465,6 @@ class Facts:
         return (at.id if at is not None else _MAIN, name)
 
     def _called(self, call: ast.Call) -> list[tuple[_Scope, _Call]]:
-        """Returns the repository's own functions that a call may run."""
         name = last_name(call.func)
         if isinstance(call.func, ast.Attribute) and root_name(call.func) in self._modules:
             return []

@@ -114,7 +114,6 @@ class Flow:
         return bool(lines) and all(_meets(self._rulers, Place(path=p, start_line=a, end_line=b)) for p, a, b in lines)
 
     def _computing(self, first: Iterable[Node]) -> Iterator[Fact]:
-        """Yields the facts that compute these nodes, or the nodes whose values they contain unchanged."""
         held: dict[Node, list[Node]] = defaultdict(list)
         for target, source in (*self._facts.copies, *self._facts.returned):
             held[target].append(source)

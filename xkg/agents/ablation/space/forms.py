@@ -154,14 +154,12 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
 
 
 def _sums(node: ast.expr, known: set[str]) -> bool:
-    """Returns whether an expression contains a sum of values."""
     parts = [*ast.walk(node)]
     calls = (last_name(each.func) for each in parts if isinstance(each, ast.Call))
     return any("sum" in words_of(name) for name in calls) or any(f"/{last_name(each)}" in known for each in parts)
 
 
 def _bounded(node: ast.expr) -> Sequence[ast.expr]:
-    """Returns the arguments of a call to `max` or a similar function. Returns other expressions unchanged."""
     bounds = isinstance(node, ast.Call) and last_name(node.func) in ("max", "min", "maximum", "minimum", "clip")
     return node.args if isinstance(node, ast.Call) and bounds else [node]
 
@@ -228,7 +226,6 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 
 def _name(node: ast.AST) -> str:
-    """Returns the name of a variable, or the name of an attribute with a leading dot."""
     return f".{node.attr}" if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

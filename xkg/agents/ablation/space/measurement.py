@@ -71,8 +71,6 @@ def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[s
 
 
 class _Walk:
-    """Follows names through the code, entering each function once."""
-
     def __init__(self, sources: Sequence[PythonSource]) -> None:
         self.found: dict[str, list[str]] = defaultdict(list)
         self._entered: set[int] = set()
@@ -131,7 +129,6 @@ class _Walk:
 
 
 def _assigns(statement: ast.stmt, names: Set[str], *, updates: bool) -> bool:
-    """Returns whether a statement assigns one of the names. If `updates` is not set, ignores updates of a name."""
     if not isinstance(statement, ast.Assign):
         return False
     bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}
@@ -139,7 +136,6 @@ def _assigns(statement: ast.stmt, names: Set[str], *, updates: bool) -> bool:
 
 
 def _adds_to(statement: ast.stmt) -> str | None:
-    """Returns the name to which a statement adds a value with `+=` or `.append`."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
             return name
@@ -149,7 +145,6 @@ def _adds_to(statement: ast.stmt) -> str | None:
 
 
 def _lists(statement: ast.stmt) -> str | None:
-    """Returns the name to which a statement assigns a list comprehension."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp()):
             return name
@@ -166,7 +161,6 @@ def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def _loads(body: Sequence[ast.stmt], name: str) -> int:
-    """Returns how many simple statements read a name, without statements that only add to its value."""
     return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
 
 
@@ -274,7 +268,6 @@ def _only_measured_attributes(
 
 
 def _of_another(name: str) -> str:
-    """Returns the attribute that a name such as `target.mean` reads from another object, or '' for other names."""
     owner, _, attribute = name.rpartition(".")
     return "" if owner in ("", "self") else attribute
 
@@ -284,12 +277,10 @@ def _trains(value: ast.expr) -> bool:
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:
-    """Yields the expressions in a statement, but not in nested statements."""
     yield from (ast.unparse(each) for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt))
 
 
 def _reads(statements: Sequence[ast.stmt]) -> set[str]:
-    """Returns the names, and attributes of names, that statements read without calling them."""
     found: set[str] = set()
     for statement in statements:
         waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt)]

@@ -117,7 +117,6 @@ class Reasons:
         return "a numerical guard" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
     def _named(self, switch: Switch, short: str, *, parameter: bool) -> Named:
-        """Returns the variables and attributes that contain a switch's value."""
         if parameter:
             return Named(short, switch.function)
         if switch.origin == "attribute":

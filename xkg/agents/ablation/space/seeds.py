@@ -105,7 +105,6 @@ def _seeding(source: PythonSource) -> Iterator[ast.Call]:
 
 
 def _names(node: ast.expr) -> Iterator[str]:
-    """Yields the variables that an expression reads. Attributes and keys have a leading dot."""
     for child in ast.walk(node):
         match child:
             case ast.Name(id=name):
@@ -115,7 +114,6 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def _passed(source: PythonSource) -> Iterator[str]:
-    """Yields the variables that a file passes to a random number generator."""
     looped = _looped(source.tree)
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id not in looped:

@@ -92,7 +92,6 @@ def find_space(
 
 
 def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:
-    """Returns whether a program, or a module that it imports, contains one of these places."""
     return not {place.path for place in written}.isdisjoint(_started(sources, program))
 
 

@@ -88,7 +88,6 @@ def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
 
 
 def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple[ast.stmt, Sequence[ast.stmt]]]:
-    """Yields the statements in a scope. Pairs each statement with the statements in the innermost loop around it."""
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         for statement in getattr(scope, name, ()):
             if isinstance(statement, Function | ast.ClassDef):
@@ -257,7 +256,6 @@ def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alon
 
 
 def _identity(source: PythonSource, statement: ast.Assign, target: str, around: Around) -> Iterator[Site]:
-    """Yields sites for `x = f(x, …)`. Without the call, x is unchanged."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
@@ -281,7 +279,6 @@ def targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
 
 
 def _standardised(source: PythonSource, statement: ast.Assign, around: Around) -> Iterator[Site]:
-    """Yields sites for `y = (x - a) / b` if both a and b are computed from x."""
     match value := _without_constants(statement.value):
         case ast.BinOp(left=ast.BinOp(left=x, op=ast.Sub(), right=shift), op=ast.Div(), right=scale):
             code = source.code(x)
@@ -299,8 +296,6 @@ def _without_constants(value: ast.expr) -> ast.expr:
 
 
 def _from(node: ast.expr, code: str, around: Around) -> bool:
-    """Returns whether an expression is computed from a variable, directly or through variables that are assigned
-    once."""
     made = around.forms.made
     parts = [node, *(made[each.id] for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in made)]
     return any(ast.unparse(each) == code for part in parts for each in ast.walk(part) if isinstance(each, ast.expr))

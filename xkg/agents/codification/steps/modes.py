@@ -59,7 +59,6 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
 
 
 def _orders(session: Session) -> list[Step | _Order] | None:
-    """Returns the fixed steps of a mode, or None if the model chooses."""
     if session.task.mode == "agent":
         return None
     if session.task.mode == "single":
