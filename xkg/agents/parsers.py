@@ -1,4 +1,4 @@
-"""The confined process for agents: the process for builds, with the agents' tasks added."""
+"""Extends the confined parsing process, which builds use, with the agents' tasks."""
 
 from xkg.build.parsing.parsers import Parsers
 
@@ -6,6 +6,6 @@ _TASKS = ("xkg.agents.workspace.parsing", "xkg.agents.codification.parsing", "xk
 
 
 def agent_parsers() -> Parsers:
-    """Returns the confined process. The process starts with the first call and stops when closed or
+    """Returns the confined process. The process starts with the first call, and stops when it is closed or
     garbage-collected."""
     return Parsers(tasks=_TASKS)

@@ -1,3 +1,3 @@
-"""The command line: each command parses arguments, calls one function of `commands`, and prints.
+"""Implements the command line. Each command parses arguments, calls one function of `commands`, and prints its result.
 
 May import: everything. No other package imports this one."""

@@ -1,4 +1,5 @@
-"""`xkg ablate`: measures which parts of a method matter, by experimenting with the method's own repository."""
+"""Implements `xkg ablate`, which measures which parts of a method matter by experimenting with the method's
+repository."""
 
 import sys
 from collections.abc import Sequence
@@ -115,7 +116,7 @@ def apply(
 
 
 def _chosen(commands: Sequence[str], yes: bool) -> str:
-    """Returns the first command if the user agrees to it."""
+    """Returns the first command if the user agrees. Raises `InputError` if the user does not agree."""
     if not commands:
         raise InputError(
             "no command was given, and no command in the README or scripts runs a file in the repository; pass a "

@@ -1,4 +1,5 @@
-"""`xkg key`, `xkg trust` and `xkg token`: your signing key, the keys that you trust, and tokens for the HTTP server."""
+"""Implements `xkg key`, `xkg trust` and `xkg token`. These commands manage your signing key, the keys that you trust,
+and tokens for the HTTP server."""
 
 import json
 from typing import TYPE_CHECKING, Annotated

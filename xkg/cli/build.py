@@ -1,4 +1,4 @@
-"""Commands that build a graph: build, update, verify, costs, concepts."""
+"""Implements the commands that build a graph: build, update, verify, costs and concepts."""
 
 from collections.abc import Sequence
 from itertools import zip_longest

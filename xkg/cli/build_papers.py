@@ -1,4 +1,4 @@
-"""Builds several papers with a shared progress display, and prints the report."""
+"""Builds several papers, shows their progress in one display, and prints the report."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,8 +28,9 @@ def build_papers(
     progress: Literal["text", "json"] = "text",
     as_json: bool = False,
 ) -> None:
-    """Builds papers (`xkg.commands.batch.run.run`) and prints the report, including earlier `problems`. Raises the same
-    errors as `run`, and `SomeFailedError` if there are problems or if some papers failed or are partial."""
+    """Builds papers with `xkg.commands.batch.run.run`, and prints the report, including earlier `problems`. Raises the
+    same errors as `run`. Raises `SomeFailedError` if there are problems, or if some papers failed or were only partly
+    built."""
     from xkg.cli.display.batch import page, require_place, show
     from xkg.cli.display.progress import json_lines, lines_of_papers
     from xkg.commands.batch.run import run

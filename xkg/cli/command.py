@@ -1,12 +1,11 @@
-"""Turns a function into a command: adds its options, loads the settings or opens the graph for it, and prints its
-result.
+"""Turns a function into a command. Adds its options, loads the settings or opens the graph, and prints its result.
 
     @command(llm="Language model (default: llm.model, or o4-mini).")
     def concepts(settings: "Settings") -> "LinkResult":
 
-The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator;
-`service` receives the graph. If a parameter is a typed dictionary, each field with an `Option` becomes an option.
-Results other than text can be printed as JSON."""
+The parameter `settings` receives the effective settings, including overrides from the options passed to the decorator.
+The parameter `service` receives the graph. If a parameter is a typed dictionary, each field with an `Option` becomes an
+option. Results other than text can be printed as JSON."""
 
 import functools
 import inspect
@@ -48,7 +47,7 @@ _SETTINGS: Mapping[str, tuple[str, str, Any]] = {
 
 def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Callable[..., Any]], Callable[..., None]]:
     """Turns a function into a command. `settings` maps options that override settings to their help texts. If `common`
-    is not empty, `--help` shows only these parameters."""
+    is not empty, `--help` shows only the parameters in it."""
 
     def made(function: Callable[..., Any]) -> Callable[..., None]:
         own = inspect.signature(function)
@@ -84,7 +83,8 @@ def command(*, common: Collection[str] = (), **settings: str) -> Callable[[Calla
 
 
 def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings":
-    """Returns the effective settings. The options override all other sources. Raises `ConfigError`."""
+    """Returns the effective settings. The options override all other sources. Raises `ConfigError` if a setting is
+    invalid."""
     from xkg.config import load
 
     sections: dict[str, Any] = {"serve": {"graphs": context.obj["more"]}} if context.obj["more"] else {}
@@ -101,7 +101,6 @@ def settings_of(context: typer.Context, options: Mapping[str, Any]) -> "Settings
 def _run(
     function: Callable[..., Any], context: typer.Context, values: Mapping[str, Any], overriding: Collection[str]
 ) -> None:
-    """Calls the function with its command-line arguments, and prints the result."""
     parameters = inspect.signature(function).parameters
     as_json = values.get("as_json", False)
     wanted = {
@@ -127,7 +126,7 @@ def _run(
 
 @functools.cache
 def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
-    """Returns the option, help and type for each field with an `Option`."""
+    """Returns the option, help text and type of each field that has an `Option`."""
     found = {}
     for name, hint in typing.get_type_hints(fields, include_extras=True).items():
         for mark in getattr(hint, "__metadata__", ()):
@@ -138,7 +137,6 @@ def _options(fields: type) -> dict[str, tuple[str, str, Any]]:
 
 
 def _annotation(option: str, text: str, kind: Any) -> Any:
-    """Returns a parameter's type in the form that typer expects."""
     origin = typing.get_origin(kind)
     if origin is Mapping:
         return Annotated[list[str] | None, typer.Option(option, help=text, metavar="PATH=FOLDER")]
@@ -148,7 +146,6 @@ def _annotation(option: str, text: str, kind: Any) -> Any:
 
 
 def _given(fields: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields whose option was passed."""
     given: dict[str, Any] = {}
     for name, (option, _, kind) in _options(fields).items():
         value = values[name]

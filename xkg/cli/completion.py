@@ -1,5 +1,4 @@
-"""Shell completion for ids in the graph given on the command line. If an error occurs, only the ids found so far are
-offered."""
+"""Completes ids in the graph that the command line refers to. If an error occurs, offers only the ids found so far."""
 
 import os
 import shlex
@@ -17,12 +16,12 @@ _TECHNIQUES_OF = 50
 
 
 def papers(incomplete: str) -> list[str]:
-    """References to papers with this prefix."""
+    """Returns references to papers with this prefix."""
     return _completed(incomplete, _short_papers)
 
 
 def nodes(incomplete: str) -> list[str]:
-    """References to papers and techniques with this prefix."""
+    """Returns references to papers and techniques with this prefix."""
 
     def found(snapshot: "Snapshot", incomplete: str) -> Iterator[str]:
         from xkg.serve.answers.references import short_ids
@@ -37,7 +36,7 @@ def nodes(incomplete: str) -> list[str]:
 
 
 def queries(incomplete: str) -> list[str]:
-    """Named queries with this prefix."""
+    """Returns named queries with this prefix."""
     from xkg.store.cypher import named_queries
 
     return [query.name for query in named_queries.queries() if query.name.startswith(incomplete)]
@@ -65,7 +64,7 @@ def _completed(incomplete: str, find: "Callable[[Snapshot, str], Iterator[str]]"
                     found[reference] = None
                 if len(found) == _MOST:
                     break
-    except Exception:  # anything printed would appear in the middle of the line being typed
+    except Exception:  # any output would appear in the middle of the line that the user is typing
         return list(found)
     return list(found)
 
@@ -80,7 +79,6 @@ def _snapshot() -> "Iterator[Snapshot]":
 
 
 def _typed() -> Sequence[str]:
-    """Returns the words typed on the command line so far."""
     line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS", "")
     try:
         return shlex.split(line)

@@ -1,4 +1,4 @@
-"""Commands for choosing a graph's papers: curate, check-blacklist."""
+"""Implements the commands for choosing a graph's papers: curate and check-blacklist."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -71,7 +71,7 @@ def curate(
 def with_curated(
     settings: "Settings", listed: "PaperList", blacklist: Path | None
 ) -> "tuple[PaperList, tuple[str, ...]]":
-    """Curates each listed paper. Returns the list extended with the papers found, and one line for each paper that
+    """Curates each listed paper. Returns the list with the papers found added to it, and one line for each paper that
     could not be curated. Prints the tables on stderr."""
     from xkg.commands import curate
     from xkg.commands.batch.paper_list import paper_list
@@ -96,7 +96,7 @@ def with_curated(
 
 
 def table(curated: "CuratedSet") -> str:
-    """Renders a curated set as text: the chosen papers with reasons, then the dropped papers with reasons."""
+    """Renders a curated set as text. Lists the chosen papers and then the dropped papers, each with reasons."""
     by = f"with {curated.by}" if curated.by else "without a language model, by citations and vectors"
     lines = [f"{curated.title or curated.target} ({curated.target}), curated {by}", ""]
     lines += [f"technique  {each.name}" + (f"  ({each.why})" if each.why else "") for each in curated.techniques]

@@ -1,4 +1,4 @@
-"""Renamed commands. Former names work until the next release, and print a note."""
+"""Translates former names of commands. Former names work until the next release, and print a note."""
 
 import typer
 
@@ -13,8 +13,8 @@ _NOW = {
 
 
 def renamed(words: list[str]) -> list[str]:
-    """Returns the words of a command line, starting with the command, with a former name replaced by the current
-    one."""
+    """Returns the words of a command line, which start with the command. Replaces a former name with the current
+    name."""
     if not words or words[0] not in _NOW:
         return words
     former, *rest = words

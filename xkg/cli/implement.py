@@ -1,4 +1,4 @@
-"""`xkg implement` and `xkg implement apply`."""
+"""Implements `xkg implement` and `xkg implement apply`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

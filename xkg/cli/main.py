@@ -1,7 +1,8 @@
-"""The `xkg` command, with its subcommands in the order in which the help lists them. Exit codes: 0 done, 1 failed, 2
-usage error, 3 some papers in a list failed.
+"""Defines the `xkg` command. The help lists the subcommands in the order in which this module lists them. Exit codes: 0
+done, 1 failed, 2 usage error, 3 some papers in a list failed.
 
-Commands are thin: parse arguments, call one function, print. The commands are in the modules next to this one."""
+Commands are short. Each parses arguments, calls one function and prints the result. The modules next to this one define
+the commands."""
 
 import inspect
 import io
@@ -55,7 +56,7 @@ for panel, groups in _GROUPS.items():
 
 
 def _flow_help(of: typer.Typer) -> None:
-    """Joins each paragraph in the commands' help into one line, which typer wraps to the terminal's width."""
+    """Joins each paragraph in the commands' help into one line. Typer then wraps the line to the terminal's width."""
     commands: list[typer.models.CommandInfo | typer.models.TyperInfo] = [*of.registered_commands]
     if of is not app and of.registered_callback is not None:
         commands.append(of.registered_callback)
@@ -105,10 +106,10 @@ def _global_options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The `xkg` command. Exits with code 0, or with one line on stderr and the error's code. `-v` adds the
-    traceback."""
+    """Runs the `xkg` command. Exits with code 0, or prints one line on stderr and exits with the error's code. `-v`
+    adds the traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for characters that the terminal cannot encode
+        sys.stdout.reconfigure(errors="backslashreplace")  # the terminal may be unable to encode some characters
     words = _with_global_options_first(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(words or ["--help"], prog_name="xkg", standalone_mode=False)
@@ -116,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(str(error), error.exit_code, words)
     except typer.TyperException as error:
         _fail(_usage(error), error.exit_code, words)
-    except Exception as error:  # a bug in xkg itself: still print only one line
+    except Exception as error:  # prints only one line even for a bug in xkg
         line = " ".join(f"{type(error).__name__}: {error}".split())
         _fail(f"this is a bug in xkg ({line}); run again with -v, and report the traceback", 1, words)
     if code == INTERRUPTED:
@@ -125,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
-    """Returns the arguments with `--kg` and `-v` moved before the command, and former names replaced."""
+    """Moves `--kg` and `-v` before the command, and replaces former names of commands."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     first: list[str] = []
@@ -158,7 +159,7 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 def _usage(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
     message = _NO_NUMBER.sub("give a whole number", message)
-    if len(message) > _LONGEST_USAGE:  # the message repeats the arguments, which can be long if a shell expanded a glob
+    if len(message) > _LONGEST_USAGE:  # the message repeats the arguments, which are long if a shell expanded a glob
         message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:

@@ -1,4 +1,4 @@
-"""Commands that query a graph."""
+"""Implements the commands that query a graph."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -253,7 +253,7 @@ def cypher(
 
 
 def _values(options: Sequence[str], *, typed: bool) -> dict[str, Any]:
-    """Parses `name=value` parameters. If `typed`, parses the values as JSON."""
+    """Parses `name=value` parameters. If `typed` is set, parses the values as JSON."""
     from xkg.store.cypher.named_queries import plain
 
     values: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""`xkg run`: runs a script on code from the graph."""
+"""Implements `xkg run`, which runs a script on code from the graph."""
 
 import shlex
 from pathlib import Path

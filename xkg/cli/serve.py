@@ -1,4 +1,4 @@
-"""Commands that serve a graph and check the installation: serve, explore, doctor."""
+"""Implements the commands that serve a graph and check the installation: serve, explore and doctor."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal

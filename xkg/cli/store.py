@@ -1,4 +1,5 @@
-"""Commands for stored graphs: import, export, push, pull, diff, remove, indexes, generations, the shared store."""
+"""Implements the commands for stored graphs. These commands import, export, push, pull, compare and remove papers. They
+also manage indexes, generations and the shared store."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal

@@ -1,4 +1,5 @@
-"""`xkg ablate`: reproduces an experiment, ablates its components, writes a report, and stores the measurements."""
+"""Implements `xkg ablate`, which reproduces an experiment, ablates its components, writes a report, and stores the
+measurements."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -46,8 +47,8 @@ REPORT = "report.md"
 
 
 class ComponentResult(Value):
-    """The result for one component. `change`, `low` and `high` are relative to the baseline, or None if unknown.
-    `interval` contains the same values as text."""
+    """Describes the result for one component. `change`, `low` and `high` are relative to the baseline, or None if
+    unknown. `interval` contains the same values as text."""
 
     name: str
     technique: str | None
@@ -65,10 +66,10 @@ class ComponentResult(Value):
 
 
 class AblateResult(Value):
-    """A finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures` counts
-    failures by cause. `stored` is the number of ablations added to the graph. `unmeasured` says why no component was
-    measured, or is empty. `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if a
-    price is unknown."""
+    """Describes a finished run. `run` is its folder, `candidates` is the number of candidates tried, and `failures`
+    counts failures by cause. `stored` is the number of ablations added to the graph. `unmeasured` says why no component
+    was measured, or is empty. `model_calls` counts the calls in the whole run, and `dollars` is their cost, or None if
+    a price is unknown."""
 
     run: str
     verdict: str
@@ -106,12 +107,13 @@ def ablate(
     notify: Callable[[str], None] = lambda _: None,
     engine: Engine | None = None,
 ) -> AblateResult:
-    """Runs a task in `folder`, or resumes an interrupted run there. The default is a folder inside the graph's folder,
-    named after the task. If an `engine` is given, the code runs on the engine's machines, up to `engine.jobs` runs at a
-    time.
+    """Runs a task in `folder`, or resumes an interrupted run there. The default is a folder inside the graph's folder
+    that is named after the task. If `engine` is not None, the code runs on the engine's machines, up to `engine.jobs`
+    runs at a time.
 
-    Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, `StoreBusyError` if another
-    process is working on the same run, and `LanguageModelError` if a model is needed to plan or repair and fails."""
+    Raises `BaselineError`, `InputError`, `UnknownIdError` and `SandboxUnavailableError`. Raises `StoreBusyError` if
+    another process is working on the same run, and `LanguageModelError` if a model that is needed to plan or repair
+    fails."""
 
     def installing(event: Installing) -> None:
         if not event.done_mb:
@@ -168,8 +170,8 @@ def ablate(
 
 
 def stated(settings: Settings, task: Task) -> tuple[str, ...]:
-    """Returns the commands found in the READMEs and scripts of the task's repository, ranked by `stated_commands`.
-    Raises the same errors as `read_starter`."""
+    """Returns the commands in the READMEs and scripts of the task's repository. `stated_commands` ranks them. Raises
+    the same errors as `read_starter`."""
     files = read_starter(task.repo, settings.kg / "repositories").files
     texts = {
         path: file.content.decode("utf-8", "replace")
@@ -182,7 +184,7 @@ def stated(settings: Settings, task: Task) -> tuple[str, ...]:
 
 
 def has_model(settings: Settings) -> bool:
-    """Whether a language model is configured. Unlike builds, ablations do not use a model by default."""
+    """Returns whether a language model is configured. Unlike builds, ablations do not use a model by default."""
     return "model" in settings.llm.model_fields_set and settings.llm.model != "none"
 
 
@@ -197,7 +199,6 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> LanguageModel:
 
 
 def _use(settings: Settings, run: str) -> ModelUse | None:
-    """Returns the run's language model usage from the ledger, or None if the run made no calls."""
     try:
         total = costs(settings.kg, settings.llm, (run,)).total
     except UnknownIdError:
@@ -207,7 +208,8 @@ def _use(settings: Settings, run: str) -> ModelUse | None:
 
 
 def report(settings: Settings, run: str) -> AblateResult:
-    """Rewrites the report of a finished run, and stores the run's measurements. Raises `InputError`."""
+    """Rewrites the report of a finished run, and stores the run's measurements. Raises `InputError` if there is no
+    finished run."""
     folder = run_folder(settings, run)
     campaign = read_campaign(folder)
     write_report(folder, campaign)
@@ -216,7 +218,8 @@ def report(settings: Settings, run: str) -> AblateResult:
 
 def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
     """Adds one candidate to the user's repository as the branch `xkg/ablate-<candidate>`. If `candidate` is `baseline`,
-    adds the repairs that the baseline needed as the branch `xkg/baseline-repairs`. Raises `InputError`."""
+    adds the repairs that the baseline needed as the branch `xkg/baseline-repairs`. Raises `InputError` if there is no
+    finished run or no such candidate."""
     workspace = _workspace_of(settings, run, candidate)
     name = "xkg/baseline-repairs" if candidate == "baseline" else f"xkg/ablate-{workspace.folder.name}"
     commit = branch(workspace, name, to)
@@ -224,7 +227,8 @@ def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
 
 
 def patch(settings: Settings, run: str, candidate: str) -> bytes:
-    """Returns the change that `apply` would make, as a patch for `git apply`. Raises `InputError`."""
+    """Returns the change that `apply` would make, as a patch for `git apply`. Raises `InputError` if there is no
+    finished run or no such candidate."""
     return results.patch(_workspace_of(settings, run, candidate))
 
 
@@ -243,14 +247,14 @@ def _workspace_of(settings: Settings, run: str, candidate: str) -> Workspace:
 
 
 def run_name(task: Task) -> str:
-    """Returns the name of a task's run. Equal tasks get the same name, so that a stopped run can be resumed."""
+    """Returns the name of a task's run. Equal tasks have the same name, which lets a stopped run resume."""
     digest = hashlib.sha256(task.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
     name = slug(Path(task.repo.rstrip("/")).name or "run")[:40]
     return f"{name}-{digest[:8]}"
 
 
 def run_folder(settings: Settings, run: str) -> Path:
-    """Finds the folder of a run by name or path. Raises `InputError`."""
+    """Finds the folder of a run by name or path. Raises `InputError` if there is no finished run."""
     for folder in (Path(run), settings.kg / "runs" / run):
         if (folder / RESULTS).is_file():
             return folder
@@ -313,7 +317,8 @@ def result_of(folder: Path, campaign: Campaign, stored: int) -> AblateResult:
 
 
 def _require_paper(settings: Settings, task: Task) -> None:
-    """Raises an error if the paper is unknown. Called before the baseline runs, because the baseline may take hours."""
+    """Raises an error if the paper is unknown. The check happens before the baseline runs, because the baseline may
+    take hours."""
     if task.paper is not None:
         with open_service(settings) as service:
             paper_with_techniques(service, task.paper)
@@ -327,7 +332,6 @@ def _techniques(settings: Settings, task: Task, tree: Path) -> Sequence[Componen
 
 
 def _store(settings: Settings, campaign: Campaign) -> int:
-    """Adds the measurements of techniques to the graph. Returns the number of measurements."""
     found = measurements(campaign)
     if found:
         with open_store(settings) as store:

@@ -1,4 +1,4 @@
-"""`xkg build`: builds one paper, or estimates its cost."""
+"""Implements `xkg build`, which builds one paper or estimates its cost."""
 
 import contextlib
 import re
@@ -13,7 +13,7 @@ from xkg.config import Settings
 from xkg.errors import ConfigError, InputError
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
+if TYPE_CHECKING:  # functions import heavy modules when they need them
     from xkg.build.context import BuildContext
     from xkg.build.curation.curated_set import ChosenRepository, RepositoryRecord
     from xkg.llm.client import LanguageModel
@@ -45,8 +45,8 @@ class PlannedCalls(Value):
 
 
 class BuildPlan(Value):
-    """The language model calls that a build still needs, by stage, and their estimated cost. `dollars` is None if a
-    model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
+    """Lists the language model calls that a build still needs, by stage, with their estimated cost. `dollars` is None
+    if a model's price is unknown. `spent` is the cost of earlier builds of this paper, in dollars."""
 
     paper: str
     title: str
@@ -101,7 +101,7 @@ def require_paper_id(text: str) -> None:
 
 
 class Builder(AbstractContextManager["Builder"]):
-    """Builds papers one after another with a single embedder, sandbox and language model."""
+    """Builds papers one after another. All builds use the same embedder, sandbox and language model."""
 
     def __init__(
         self,
@@ -115,10 +115,10 @@ class Builder(AbstractContextManager["Builder"]):
         model: "Callable[[], LanguageModel] | None" = None,
         clock: Clock = CLOCK,
     ) -> None:
-        """`notify` receives stages, their progress, and calls to the language model. If `roots` are given, a repository
-        folder and everything that its `.git` refers to must be under one of the roots. Repositories in `blacklist` are
-        refused. If `first` is set and several papers have the given title, the best match is used. `graph` and `model`
-        default to the configured graph and model. If no model is configured, none is opened. Raises
+        """`notify` receives stages, their progress, and calls to the language model. If `roots` is not None, a
+        repository folder and everything that its `.git` refers to must be inside one of the `roots`. Refuses
+        repositories in `blacklist`. If `first` is set and several papers have the given title, uses the best match.
+        `graph` and `model` default to the configured graph and model. Opens no model if none is configured. Raises
         `ModelUnavailableError` if the model needs a key that is not set, and `StoreError` if the graph cannot be
         written."""
         from xkg.build.context import BuildContext
@@ -132,7 +132,7 @@ class Builder(AbstractContextManager["Builder"]):
         share_pace(settings)
         with ExitStack() as opened:
             parsers = opened.enter_context(Parsers())
-            parsers.start()  # imports modules while the sandbox is being tried and the model is loading
+            parsers.start()  # imports modules while the sandbox is tested and the model is loading
             runner = runner_in_force(settings)
             environments = UvEnvironments(settings.environment, runner, notify) if runner else None
             sources = paper_sources(settings, parsers, first=first, clock=clock)
@@ -161,10 +161,10 @@ class Builder(AbstractContextManager["Builder"]):
         cpu: bool = False,
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
-        """Builds one paper (a path, an arXiv id or an address) and calls `publish` while the paper is claimed. Returns
-        the result of `publish`. If the graph already contains another form of the paper, returns a result for that
-        form. See `Unpublished` for `keep_proven`. `record` contains facts about the repository. `packages` and `cpu`
-        come from the stored paper and are added to the settings.
+        """Builds one paper (a path, an arXiv id or an address). Calls `publish` before the claim on the paper ends.
+        Returns the result of `publish`. If the graph already contains a better form of the paper, returns the result
+        for that form instead. See `Unpublished` for `keep_proven`. `record` contains facts about the repository.
+        `packages` and `cpu` come from the stored paper and extend the settings.
 
         Raises the same errors as `build_paper` and `publish`, and `InputError` if the paper id is invalid."""
         from xkg.commands.claims import OtherFormError, SamePaperError
@@ -217,13 +217,12 @@ class Builder(AbstractContextManager["Builder"]):
             return publish(Unpublished(built, dict(claims.fences), keep_proven, paper_id is not None, claims.since))
 
     def embed(self, bundle: PaperBundle) -> "tuple[list[str], EncodedDocuments]":
-        """Returns the texts to embed from a paper, and their embeddings. The embeddings are also added to this folder's
-        cache. Raises `EmbeddingError`."""
+        """Returns the texts to embed from a paper, and their embeddings. Also adds the embeddings to this folder's
+        cache. Raises `EmbeddingError` if they cannot be computed."""
         texts = [vector_text(entry) for entry in searched_entries(bundle)]
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
     def _own_repository(self, paper: str | Path) -> "tuple[ChosenRepository, tuple[str, ...]]":
-        """Returns the repository that was verified as the paper's own, and notes."""
         from xkg.commands.curate import own_repository
 
         context = self._context
@@ -246,8 +245,8 @@ def build(
     first: bool = False,
     clock: Clock = CLOCK,
 ) -> BuildResult:
-    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. Before any other check,
-    raises `InputError` if a file or folder is missing."""
+    """Builds one paper with `Builder` and publishes it. Raises the same errors as `Builder`. Raises `InputError` before
+    it starts if a file or folder is missing."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)
@@ -261,7 +260,7 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
     from xkg.build.sources.title_source import can_be_title
 
     elsewhere = arxiv_id(str(paper)) is not None or can_be_title(str(paper))
-    with contextlib.suppress(OSError):  # the name is too long for a file
+    with contextlib.suppress(OSError):  # the name may be too long for a file
         elsewhere = elsewhere and not Path(paper).exists()
     if not elsewhere:
         paper_on_disk(find_paper(str(paper), ()).path)

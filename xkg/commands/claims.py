@@ -1,5 +1,5 @@
-"""A build's claim on its paper: the id to build the paper under, and a lease that keeps others from building the paper
-at the same time."""
+"""Claims a paper for a build. A claim consists of the id under which to build the paper, and a lease that keeps others
+from building it at the same time."""
 
 import os
 import re
@@ -28,7 +28,8 @@ works."""
 
 
 class SamePaperError(InputError):
-    """The graph already contains another form of the paper, from a better source. `paper` is that form's id."""
+    """Reports that the graph already contains another form of the paper, from a better source. `paper` is that form's
+    id."""
 
     def __init__(self, paper: str, message: str) -> None:
         super().__init__(message)
@@ -39,13 +40,14 @@ class SamePaperError(InputError):
 
 
 class OtherFormError(XkgError):
-    """Another form of the paper was published during its build, so the paper must be rebuilt under that form's id."""
+    """Reports that another form of the paper was published during its build. The paper must be rebuilt under that
+    form's id."""
 
 
 class Claims(AbstractContextManager["Claims"]):
-    """One build's claim, held until the context manager exits. `fences` and `since` (the graph's counter when its
-    papers were compared) are passed to `GraphStore.publish`. `notes` are for the user. If the store is unreachable, no
-    error is raised, and the paper waits in the outbox."""
+    """Represents one build's claim, which ends when the context manager exits. `GraphStore.publish` needs `fences` and
+    `since`, the graph's counter when its papers were compared. `notes` are shown to the user. An unreachable store
+    causes no error, and the paper then waits in the outbox."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -61,9 +63,10 @@ class Claims(AbstractContextManager["Claims"]):
         self._opened.close()
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
-        """Returns the id to build a paper under. If the graph contains another form of the paper, returns that form's
-        id, unless the user has `chosen` the id `identity`. Otherwise, returns `identity`. Raises `SamePaperError`,
-        `InputError` if only the user can decide, and `LeaseHeldError` if another machine is building the paper."""
+        """Returns the id under which to build a paper. If the graph contains another form of the paper, returns that
+        form's id, unless the user has `chosen` the id `identity`. Otherwise, returns `identity`. Raises
+        `SamePaperError` if this form does not replace the stored form, and `InputError` if only the user can decide.
+        Raises `LeaseHeldError` if another machine is building the paper."""
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
@@ -90,7 +93,7 @@ class Claims(AbstractContextManager["Claims"]):
 
 
 class Form(Protocol):
-    """A form of a paper: a document, or a paper in a graph. `arxiv_version` is None for a file."""
+    """Represents a form of a paper: a document, or a paper in a graph. `arxiv_version` is None for a file."""
 
     @property
     def title(self) -> str: ...
@@ -103,9 +106,9 @@ class Form(Protocol):
 
 
 def known_as(snapshot: Snapshot, form: Form, identity: str) -> str:
-    """Returns the id of another form of the paper in the graph, or `identity` if there is no other form. Raises the
-    same errors as `known_among`. Also raises `InputError` if `identity` comes from the title, but belongs to a paper by
-    other authors in the graph."""
+    """Returns the id of another form of the paper in the graph, or `identity` if there is none. Raises the same errors
+    as `known_among`. Also raises `InputError` if `identity` comes from the title, but belongs to a paper by other
+    authors in the graph."""
     issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # an older graph may use arXiv's DOI as the id
     for known in (identity, issued):
         if snapshot.headings([known]):
@@ -130,8 +133,8 @@ def _stored(snapshot: Snapshot, paper: str) -> Paper | None:
 
 
 def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str) -> bool:
-    """Whether `identity` comes from the title, but belongs to a different text in the graph. Texts are compared by
-    their abstracts or, if there are none, by their contents."""
+    """Returns whether `identity` comes from the title, but belongs to a different text in the graph. Compares the
+    abstracts of the texts, or their contents if there are no abstracts."""
     in_graph = identity.startswith("title:") and snapshot.headings([identity])
     stored = _stored(snapshot, identity) if in_graph else None
     if stored is None:
@@ -142,9 +145,8 @@ def _replaces_other_text(snapshot: Snapshot, document: "Document", identity: str
 
 
 def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
-    """Returns the id of the paper in `papers` that is another form of this paper, or `identity` if there is no other
-    form. Raises `SamePaperError` if this form does not replace that paper, and `InputError` if only the user can
-    decide."""
+    """Returns the id of the paper in `papers` that is another form of this paper, or `identity` if there is none.
+    Raises `SamePaperError` if this form does not replace that paper, and `InputError` if only the user can decide."""
     for stored in papers:
         if _is_same(form, stored, identity):
             if form.arxiv_version is not None:
@@ -158,8 +160,8 @@ def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
 
 
 def _is_same(form: Form, stored: Paper, identity: str) -> bool:
-    """Whether two forms are the same paper. Raises `InputError` if the title is short and there are no authors to
-    identify the paper."""
+    """Returns whether two forms are the same paper. Raises `InputError` if the title is short and no authors identify
+    the paper."""
     if stored.origin != "build" or title_similarity(stored.title, form.title) < 1:
         return False
     if stored.arxiv_id and form.arxiv_id:
@@ -175,7 +177,7 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
 
 
 def _share_authors(*lists: Sequence[str]) -> bool | None:
-    """Whether the lists have enough authors in common. None if a list is empty."""
+    """Returns whether the lists have enough authors in common, or None if a list is empty."""
     one, other = map(_surnames, lists)
     return len(one & other) >= _ALIKE * min(len(one), len(other)) if one and other else None
 
@@ -186,6 +188,6 @@ def builder_name() -> str:
 
 
 def _surnames(authors: Sequence[str]) -> set[str]:
-    """Returns the authors' last names in lower case, from `Ada Writer` or `Writer, Ada`."""
+    """Returns the authors' last names in lower case, for example from `Ada Writer` or `Writer, Ada`."""
     names = (author.partition(",")[0] if "," in author else author for author in authors)
     return {words[-1].casefold() for name in names if (words := re.findall(r"[^\W\d_]{2,}", name))}

@@ -1,4 +1,4 @@
-"""`xkg curate`: finds the papers and repositories that are worth building around a target."""
+"""Implements `xkg curate`, which finds the papers and repositories that are worth building with a target."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from xkg.config import Settings
 from xkg.errors import ConfigError, InputError, install_extra
 from xkg.files import private_folder, write_whole
 
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
+if TYPE_CHECKING:  # functions import heavy modules when they need them
     from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.build.curation.curated_set import ChosenRepository, CuratedSet
     from xkg.build.paper.document import Document
@@ -34,12 +34,12 @@ def curate(
     called: "Callable[[object], None]" = lambda _: None,
     clock: Clock = CLOCK,
 ) -> "CuratedSet":
-    """Curates one target (a path, an arXiv id or an address), excluding the entries in `blacklist`, and stores the set
-    in the graph's `curation` folder. `notify` receives lines about failed requests and the location of the set.
-    `called` receives each language model call.
+    """Curates one target (a path, an arXiv id or an address), and stores the set in the graph's `curation` folder.
+    Excludes the entries in `blacklist`. `notify` receives lines about failed requests and the location of the set.
+    `called` receives each call to the language model.
 
-    Raises the same errors as `curate` in `xkg.build.curation`, `InputError` if the target cannot be read, and
-    `ConfigError` if the `curation` extra is not installed."""
+    Raises `InputError` if the target cannot be read, and `ConfigError` if the `curation` extra is not installed. Also
+    raises the errors of `curate` in `xkg.build.curation`."""
     from xkg.build.curation.curate import Sources
     from xkg.build.curation.curate import curate as curated
     from xkg.build.curation.guide import Guide
@@ -90,7 +90,8 @@ def curate(
 
 
 def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
-    """Stores in `folder` why papers were chosen or dropped, regardless of whether their builds succeed."""
+    """Stores the reasons why papers were chosen or dropped in `folder`. The reasons are stored even if a build fails
+    later."""
     from xkg.build.stage_cache import folder_name
     from xkg.text.unicode import encodable
 
@@ -113,8 +114,8 @@ def own_repository(
     notes: list[str],
     clock: Clock = CLOCK,
 ) -> "ChosenRepository":
-    """Finds a paper's own repository among the links in the paper and GitHub's search results for the title. Failed
-    requests are added to `notes`. If no repository can be verified as the paper's own, raises `InputError` with the
+    """Finds a paper's own repository among the links in the paper and GitHub's search results for the title. Adds
+    failed requests to `notes`. If no repository can be verified as the paper's own, raises `InputError` with the
     likeliest repository."""
     from xkg.build.curation.ownership import PaperIdentity
     from xkg.build.curation.repository_links import links_of
@@ -152,7 +153,8 @@ def _indexes(settings: Settings, clock: Clock) -> "Sequence[PaperIndex]":
             chosen.append(OpenAlexIndex(settings.curation.openalex, clock=clock))
     except ImportError as error:
         raise _missing(error) from error
-    # arXiv allows one request every three seconds, so arXiv is queried last, for papers unknown to the other sources.
+    # arXiv allows one request every three seconds. arXiv is therefore queried last, for papers that the other sources
+    # do not know.
     return [*chosen, ArxivIndex(settings.arxiv.url, clock=clock)]
 
 

@@ -1,4 +1,5 @@
-"""`xkg doctor`: checks which parts are installed and reachable, and what does not work without the missing parts."""
+"""Implements `xkg doctor`, which checks which parts are installed and reachable. Explains which features need the
+missing parts."""
 
 import importlib.metadata
 import platform
@@ -17,8 +18,8 @@ from xkg.web.require_web import missing_packages
 
 
 class Check(Value):
-    """The outcome of a check, with the part that was found, what does not work without this part, and the remedy. A
-    missing `optional` part is not an error."""
+    """Describes the outcome of a check. The outcome includes the part that was found, the features that need this part,
+    and the remedy. A missing `optional` part is not an error."""
 
     name: str
     ok: bool
@@ -34,7 +35,7 @@ class Check(Value):
 
 
 class Report(Value):
-    """All checks, in the order in which a build needs the parts."""
+    """Contains all checks, in the order in which a build needs the parts."""
 
     findings: tuple[Check, ...]
 
@@ -82,7 +83,7 @@ def _programs() -> Iterator[Check]:
 
 
 def _embedding(settings: Settings) -> Check:
-    """Loads the configured model, or contacts the model's server."""
+    """Loads the configured model, or contacts its server."""
     from xkg.embeddings.base import MINILM
     from xkg.embeddings.factory import make_embedder
     from xkg.embeddings.onnx_weights import in_hub_cache

@@ -1,4 +1,4 @@
-"""`xkg implement`: lets an agent implement a method in starter code, and delivers the result to the user."""
+"""Implements `xkg implement`. Lets an agent implement a method in starter code, and delivers the result to the user."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -18,7 +18,8 @@ from xkg.value import Value
 
 
 class Applied(Value):
-    """Where the result of a run was written: the branch and its last commit, or the patch file."""
+    """States where the result of a run was written. The result is in a branch, with its last commit, or in a patch
+    file."""
 
     run: str
     branch: str | None = None
@@ -34,7 +35,7 @@ class Applied(Value):
 def implement(
     settings: Settings, task: Task, notify: Callable[[object], None], *, roots: Sequence[Path] | None = None
 ) -> CodificationResult:
-    """See `xkg.agents.codification.start.implement`."""
+    """Calls `xkg.agents.codification.start.implement`, and creates the graph's folder first."""
     require_folder(settings.kg)
     return start.implement(settings, task, notify, roots=roots)
 
@@ -51,8 +52,8 @@ def apply(
     """Delivers the result of a run to the user as a branch in the starter's repository, or in its clone `to`. If
     `patch` is set, or if the starter is not a local repository, writes a patch instead.
 
-    Raises `InputError` if the run is unknown, its result was not accepted (unless `force`), or the file exists, and the
-    same errors as `xkg.agents.workspace.apply.branch`."""
+    Raises `InputError` if the run is unknown, if the file exists, or if the result was not accepted and `force` is not
+    set. Raises the same errors as `xkg.agents.workspace.apply.branch`."""
     folder = find_run(settings, run)
     if not force:
         _require_accepted(folder)
@@ -75,7 +76,7 @@ def apply(
 
 def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str:
     """Returns the steps of a run as JSON lines. If `inspect` is set, writes a log to that file and returns a note about
-    the log. Raises the same errors as `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
+    it. Raises the same errors as `find_run` and `xkg.agents.codification.transcript.write_inspect_log`."""
     folder = find_run(settings, run)
     if inspect is None:
         return json_lines(folder)
@@ -89,8 +90,8 @@ def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str
 
 
 def find_run(settings: Settings, run: str) -> Path:
-    """Finds the folder of a run by its name, a prefix of the name, or its path. Raises `InputError`, which lists the
-    existing runs."""
+    """Finds the folder of a run by its name, a prefix of the name, or its path. Raises `InputError` if there is not
+    exactly one match. The message lists the existing runs."""
     runs = settings.kg / start.RUNS
     if os.sep in run and (Path(run) / "workspace.json").is_file():
         return Path(run)

@@ -1,4 +1,4 @@
-"""The graph that receives built papers, and the result of a build."""
+"""Defines the graph that receives built papers, and the result of a build."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -17,18 +17,18 @@ from xkg.store.graph_store import GraphStore, Recognise
 from xkg.text.plural import plural
 from xkg.value import Value
 
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
+if TYPE_CHECKING:  # functions import heavy modules when they need them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
     from xkg.commands.claims import Claims
 
 
 class BuildResult(Value):
-    """The result of a build. `generation` is the generation that contains the paper. `published` is False if the graph
-    already contained the paper, or if this build `stopped` early and did not replace an earlier complete build.
-    `levels` counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden. `incomplete`
-    lists the reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where and why the
-    build ended early. `cost_usd` is the cost of all builds of this paper."""
+    """Describes the result of a build. `generation` is the generation that contains the paper. `published` is False if
+    the graph already contained the paper, or if this build `stopped` early and did not replace an earlier complete
+    build. `levels` counts code nodes by level, and `hidden` counts techniques by the reason why they are hidden.
+    `incomplete` lists the reasons why `state` is `partial` instead of `complete`, one per line. `stopped` says where
+    and why the build ended early. `cost_usd` is the cost of all builds of this paper."""
 
     paper: str
     title: str
@@ -46,7 +46,7 @@ class BuildResult(Value):
 
     @property
     def unfinished(self) -> str:
-        """The remedy for a partial build, in one line. Empty if the build is complete."""
+        """Returns the remedy for a partial build in one line, or '' if the build is complete."""
         if self.stopped:
             return f"{self.stopped}; run the same command again to continue"
         failed = len(self.incomplete)
@@ -54,7 +54,7 @@ class BuildResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if the build is partial, otherwise None."""
+        """Returns an error if the build is partial, and None otherwise."""
         return InputError(f"{self.paper}: {self.unfinished}") if self.unfinished else None
 
     def __str__(self) -> str:
@@ -74,10 +74,10 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 
 @dataclass(frozen=True)
 class Unpublished:
-    """A built paper that is not published yet. `fences` are the fencing tokens of the paper's lease. If `keep_proven`
-    is set, stored code is kept if the new code has a lower level (`xkg.build.proven_code`). `chosen` is set if the user
-    chose the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0 if not
-    measured. `embedded` contains texts that were embedded on another machine, for this machine's cache."""
+    """Contains a built paper that is not published yet. `fences` are the fencing tokens of the paper's lease. If
+    `keep_proven` is set, stored code stays if the new code has a lower level (see `xkg.build.proven_code`). `chosen` is
+    set if the user chose the paper's id. `since` comes from `Claims`. `size` is the paper's pickled size in bytes, or 0
+    if unknown. `embedded` contains texts that were embedded on another machine, for this machine's cache."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
@@ -93,25 +93,25 @@ class Unpublished:
 
 
 class BuildGraph(Protocol):
-    """The operations that a build needs from its graph, which may be on another machine."""
+    """Defines the operations that a build needs from its graph, which may be on another machine."""
 
     def require_writable(self) -> None: ...
 
     def claims(self) -> "Claims": ...
 
     def stored(self, paper: str, note: str) -> BuildResult:
-        """The result for a paper that is already in the graph."""
+        """Returns the result for a paper that is already in the graph."""
         ...
 
 
 class OwnGraph:
-    """The configured graph, opened on this machine."""
+    """Represents the configured graph, opened on this machine."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def require_writable(self) -> None:
-        """Raises `StoreError`."""
+        """Raises `StoreError` if the graph cannot be written."""
         with open_store(self._settings) as store:
             store.require_writable()
 
@@ -121,7 +121,7 @@ class OwnGraph:
         return Claims(self._settings)
 
     def claimed(self, document: "Document", identity: str, chosen: bool) -> tuple[str, tuple[str, ...]]:
-        """Returns the id to build a paper under, and notes, for a graph without leases. Raises the same errors as
+        """Returns notes and the id under which to build a paper in a graph without leases. Raises the same errors as
         `Claims.claim`."""
         from xkg.commands.claims import Claims
 
@@ -129,9 +129,9 @@ class OwnGraph:
             return claims.claim(document, identity, chosen=chosen), tuple(claims.notes)
 
     def publish(self, paper: Unpublished, *, connect: bool = True) -> BuildResult:
-        """Publishes a paper. Does nothing if the graph already contains the same version, or if this build was stopped
-        and the graph contains a complete build. Keeps newer verification results for the same code. If `connect` is
-        false, another writer must add the edges between papers. Raises the same errors as `GraphStore.publish`."""
+        """Publishes a paper. Does nothing if the graph already contains the same version, or if this build stopped
+        early and the graph contains a complete build. Keeps newer verification results for the same code. If `connect`
+        is false, another writer must add the edges between papers. Raises the same errors as `GraphStore.publish`."""
         with self._unreachable(paper.built.bundle), open_store(self._settings, connect=connect) as store:
             [outcome] = publish_together(store, self._settings, [paper])
         if isinstance(outcome, Exception):
@@ -150,9 +150,9 @@ class OwnGraph:
 def publish_together(
     store: GraphStore, settings: Settings, papers: Sequence[Unpublished]
 ) -> "list[BuildResult | Exception]":
-    """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error
-    (`OtherFormError` if another form of the paper has been published since the paper was claimed). If one paper fails,
-    the other papers are still published."""
+    """Publishes papers with unique ids in one step, as `OwnGraph.publish` does. Returns each paper's result or error.
+    The error is `OtherFormError` if another form of the paper has been published since the claim. If one paper fails,
+    still publishes the others."""
     from xkg.commands.claims import SamePaperError
 
     outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
@@ -177,7 +177,7 @@ def publish_together(
         StoreBusyError,
         CorruptStoreError,
         ModelMismatchError,
-    ) as error:  # a problem with the graph, not with a paper
+    ) as error:  # the graph has a problem, not a paper
         return [outcome or error for outcome in outcomes]
     except Exception as error:
         if len(papers) == 1:
@@ -205,7 +205,7 @@ def _recognised(papers: Sequence[Unpublished]) -> Callable[[PaperBundle, Sequenc
 
 
 def _prepared(store: GraphStore, settings: Settings, paper: Unpublished) -> "Built | BuildResult":
-    """Returns the paper in the form to publish, or the build's result if the paper is not to be published."""
+    """Returns the paper in the form to publish. If the paper must not be published, returns the build's result."""
     from xkg.build.proven_code import with_proven
     from xkg.build.prune import pruned
     from xkg.build.verify import apply, newer_evidence
@@ -255,7 +255,7 @@ def _with_known_records(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle
 
 
 def stored_result(store: GraphStore, paper: str, note: str) -> BuildResult:
-    """The result for a paper that is already in the graph."""
+    """Returns the result for a paper that is already in the graph."""
     from xkg.build.context import Built
 
     with store.snapshot() as snapshot:

@@ -1,4 +1,4 @@
-"""`xkg run`: runs a script on code from the graph."""
+"""Implements `xkg run`, which runs a script on code from the graph."""
 
 import contextlib
 import os
@@ -33,14 +33,14 @@ def run(
 
 
 def example(settings: Settings, code: str) -> str:
-    """Returns a script to start from. Raises the same errors as `Runs.code`."""
+    """Returns an example script for the code. Raises the same errors as `Runs.code`."""
     with open_service(settings) as service:
         return Runs(service, settings).example(code)
 
 
 def read_script(place: str) -> tuple[str, str]:
     """Reads a script from a file, or from stdin if `place` is `-`. Returns the script's text and its name in
-    tracebacks. Raises `InputError`."""
+    tracebacks. Raises `InputError` if the script cannot be read."""
     try:
         content = sys.stdin.buffer.read(_LARGEST_SCRIPT) if place == "-" else read_regular(Path(place), _LARGEST_SCRIPT)
         return content.decode(), "<stdin>" if place == "-" else Path(place).name
@@ -51,8 +51,8 @@ def read_script(place: str) -> tuple[str, str]:
 
 
 def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str]]:
-    """Writes files below a folder, which is created if missing. Returns the names of the written files, and the reasons
-    why other files were not written. Existing files are not replaced and links are not followed."""
+    """Writes files below a folder. Creates the folder if it is missing. Returns the names of the written files, and the
+    reasons why other files were not written. Does not replace existing files or follow links."""
     written, refused = [], []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ def store(files: tuple[RunFile, ...], folder: Path) -> tuple[list[str], list[str
 
 
 def _write(top: int, path: PurePosixPath, content: bytes) -> None:
-    """Creates a new file below the folder `top`, never through a link."""
+    """Creates a new file below the folder `top`. Never follows links."""
     at = os.dup(top)
     try:
         for part in path.parts[:-1]:

@@ -1,5 +1,5 @@
-"""`xkg serve`: combines the graph, its MCP server, jobs and HTTP into one server. `python -m xkg.commands.serve [--kg
-DIR]` runs it over stdio with the current settings."""
+"""Implements `xkg serve`, which combines the graph, its MCP server, jobs and HTTP into one server. `python -m
+xkg.commands.serve [--kg DIR]` serves the graph over stdio with the current settings."""
 
 import os
 import signal
@@ -45,8 +45,8 @@ def serve_stdio(settings: "Settings") -> None:
 
 
 def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
-    """Returns the app for the configured graph. The server listens on the host `bound`, and clients reach it at `url`.
-    Raises `ConfigError` if settings contradict each other."""
+    """Returns the ASGI app for the configured graph. The server listens on the host `bound`, and clients reach it at
+    `url`. Raises `ConfigError` if settings contradict each other."""
     from xkg.serve.http.app import make_app
 
     roots = open_roots(settings.serve.roots or ())
@@ -57,7 +57,8 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
-    """Returns the ablation planner for the prompt. The language model has the same time limit as in tools."""
+    """Returns the function that plans ablations for the MCP prompt. The language model has the same time limit as in
+    tools."""
 
     def plan(paper: str, repository: Path | None) -> str:
         from xkg.agents.planning.ablations import plan_ablations
@@ -69,7 +70,6 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 
 def _pages() -> "Pages | None":
-    """Returns the web pages, or None if the `web` extra is not installed."""
     from xkg.web.require_web import has_extra
 
     if not has_extra():
@@ -107,7 +107,7 @@ def end_with_process(jobs: "Jobs") -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
     def on_signal(number: int, _frame: object) -> None:
-        # Do nothing else here: the interrupted code may hold a lock that closing would wait for.
+        # Do nothing else here. The interrupted code may hold a lock for which closing would wait.
         signal.signal(number, signal.SIG_DFL)
         os.write(signalled, b".")
 

@@ -1,4 +1,5 @@
-"""`xkg update`: looks for new versions of papers and new commits in repositories, and rebuilds the affected papers."""
+"""Implements `xkg update`, which looks for new versions of papers and new commits in repositories, and rebuilds the
+affected papers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,11 +33,11 @@ State = Literal["current", "newer", "updated", "by hand", "not followed", "faile
 
 
 class UpdatedPaper(Value):
-    """One checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`. `newer` means
-    that there is a new version or commit, but building was not requested. `by hand` means that there is a new version
-    or commit, but only the user has the other files that the build needs. `not followed` means that the paper came only
-    from files, so no newer version can be looked up. `news` lists new versions and commits, one line each. `reason`
-    says why the paper was not built. `change` is the difference."""
+    """Describes one checked paper. `state` is `current`, `updated`, `failed`, `newer`, `by hand` or `not followed`.
+    `newer` means that there is a new version or commit, but building was not requested. `by hand` means that there is a
+    new version or commit, but the build needs other files that only the user has. `not followed` means that the paper
+    came only from files, for which no newer version can be looked up. `news` lists new versions and commits, one per
+    line. `reason` says why the paper was not built. `change` is the difference between the old and the new paper."""
 
     paper: str
     title: str
@@ -48,7 +49,7 @@ class UpdatedPaper(Value):
 
 
 class UpdateResult(Value):
-    """The checked papers. `generation` is the generation that contains the result."""
+    """Contains the checked papers. `generation` is the generation with the result."""
 
     papers: tuple[UpdatedPaper, ...]
     generation: int
@@ -93,12 +94,12 @@ def update(
     display: Display = lambda _: nullcontext(lambda _: None),
     clock: Clock = CLOCK,
 ) -> UpdateResult:
-    """Checks the named papers (default: all that were built), and rebuilds papers with a newer arXiv version or a newer
-    commit on the branch that was built. If `check` is set, only reports these papers. Builds `engine.jobs` papers at a
-    time (by default one), and publishes them like `build_side_by_side`. Proven code is kept until the new code is
+    """Checks the named papers (default: all that were built). Rebuilds papers that have a newer arXiv version, or a
+    newer commit on the branch that was built. If `check` is set, only reports these papers. Builds `engine.jobs` papers
+    at a time (by default one), and publishes them as `build_side_by_side` does. Keeps proven code until the new code is
     proven to the same level. If a library from which papers have been pulled contains the new version or commit, pulls
-    the paper instead of building it. If one paper fails, the others are still updated. Raises `UnknownIdError`,
-    `StoreError`, and the same errors as `build_side_by_side`."""
+    the paper instead of building it. If one paper fails, still updates the others. Raises `UnknownIdError` if a paper
+    is unknown, `StoreError` if the graph cannot be read or written, and the same errors as `build_side_by_side`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
@@ -141,7 +142,7 @@ def update(
 
 
 class _Found(NamedTuple):
-    """New versions and commits for a paper, and the paper and repository specs for rebuilding it."""
+    """Contains new versions and commits of a paper, and the paper and repository from which to rebuild it."""
 
     bundle: PaperBundle
     state: State
@@ -171,7 +172,8 @@ def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed
 
 
 def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | None) -> UpdatedPaper:
-    """Pulls the paper from a library. If the pull fails, the paper's state stays `newer`, and the paper is built."""
+    """Pulls the paper from a library. If the pull fails, the paper's state stays `newer`, and the paper is built
+    instead."""
     paper = found.bundle.paper.id
     try:
         pulled = pull(settings, library, [paper], blacklist=blacklist, prefer=True)
@@ -211,7 +213,6 @@ class _News:
         return paper.arxiv_version or self._fetched.stored_version(paper.arxiv_id)
 
     def _newest(self, ids: Sequence[str]) -> Mapping[str, str | XkgError]:
-        """Returns the newest version for each arXiv id, or the reason why the version is unknown."""
         from xkg.build.sources.arxiv_index import ArxivIndex
 
         index = ArxivIndex(self._settings.arxiv.url, clock=self._clock)
@@ -263,8 +264,8 @@ class _News:
         return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories), wanted)
 
     def _commit(self, repository: Repository) -> str | XkgError | None:
-        """Returns the current commit of the repository's branch, or the reason why the commit is unknown. None if the
-        repository is pinned."""
+        """Returns the current commit of the repository's branch, or an error if it is unknown. Returns None if the
+        repository is pinned to a commit."""
         from xkg.build.repositories.clone import COMMIT, remote_commit
 
         asked = repository.url, repository.reference
@@ -287,7 +288,6 @@ def _is_followed(repository: Repository) -> bool:
 
 
 def _spec(repositories: Sequence[Repository]) -> str | None:
-    """Returns the repository as the user specified it."""
     if not repositories:
         return None
     first = repositories[0]

@@ -1,4 +1,4 @@
-"""`xkg verify`: runs a graph's code nodes again, and publishes their current levels."""
+"""Implements `xkg verify`, which runs a graph's code nodes again and publishes their current levels."""
 
 import heapq
 import random
@@ -30,8 +30,8 @@ _EXAMPLE = 90
 
 
 class VerifiedNode(Value):
-    """One code node: its level before and now, the cause that keeps it from a higher level, and an explanation in one
-    line. The cause is `passes` if the node's test passes and provably can fail."""
+    """Describes one code node. The fields are the level before and now, the cause that prevents a higher level, and a
+    one-line explanation. The cause is `passes` if the node's test passes and provably can fail."""
 
     code: str
     paper: str
@@ -45,10 +45,10 @@ class VerifiedNode(Value):
 
 
 class VerifyResult(Value):
-    """The result of a verification. `generation` is the generation that contains the new levels. `raised` and `lowered`
-    are the numbers of nodes with a higher or lower level than before. `causes` and `levels` count nodes by cause and by
-    level. `attested` is the number of signed levels, and `key` the signing key (`SHA256:…`). `notes` are for the user,
-    one line each."""
+    """Describes the result of a verification. `generation` is the generation with the new levels. `raised` and
+    `lowered` count the nodes whose level is now higher or lower. `causes` and `levels` count nodes by cause and by
+    level. `attested` is the number of signed levels, and `key` is the signing key (`SHA256:…`). `notes` are lines for
+    the user."""
 
     papers: int
     generation: int
@@ -92,12 +92,13 @@ def verify(
     key: Path | None = None,
 ) -> VerifyResult:
     """Verifies the named papers (default: all), and publishes the results in one step. Papers that were rebuilt in the
-    meantime keep their new nodes. If `stale` is given, verifies only code whose last run is older than this duration.
-    An interrupt leaves the graph unchanged. If `attest` is set, each level from `imported` upwards is signed with `key`
-    (`xkg.attestations.keys.signer`), by default the user's own key.
+    meantime keep their new nodes. If `stale` is not None, verifies only code whose last run is older than this
+    duration. An interrupt leaves the graph unchanged. If `attest` is set, signs each level from `imported` upwards with
+    `key` (see `xkg.attestations.keys.signer`). The default is the user's own key.
 
-    Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot sandbox code,
-    `UnknownIdError`, and the same errors as `verify` in `xkg.build.verify` and `GraphStore.publish`."""
+    Raises `InputError` if there is no key, `SandboxUnavailableError` if this machine cannot sandbox code, and
+    `UnknownIdError` if a paper is unknown. Also raises the errors of `verify` in `xkg.build.verify` and of
+    `GraphStore.publish`."""
     holder = signer(key) if attest else None
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.environment, runner, notify)
@@ -137,7 +138,6 @@ def verify(
 
 
 def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], holder: Signer) -> list[str]:
-    """Returns signed statements about the runs."""
     code = {code.id: code for bundle in bundles for code in bundle.code}
     return [
         attest(code[result.code], result.evidence, result.packages, holder)
@@ -147,8 +147,8 @@ def _attested(bundles: Sequence[PaperBundle], results: Sequence[NodeResult], hol
 
 
 class Sample(NamedTuple):
-    """A verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its claimed
-    level, and `skipped` code could not be run here."""
+    """Contains a verified sample of claimed code. `bundles` contain the proven levels. `failed` code did not reach its
+    claimed level, and `skipped` code could not be run here."""
 
     bundles: tuple[PaperBundle, ...]
     verified: int
@@ -169,8 +169,8 @@ def verify_sample(
     number: int,
     notify: Callable[[NodeResult | Installing], None] = lambda _: None,
 ) -> Sample:
-    """Runs a random sample of `number` code nodes from these papers. Only code that claims to have run is sampled, and
-    nothing is stored. Only papers with sampled code are kept in memory. Raises the same errors as `verify`."""
+    """Runs a random sample of `number` code nodes from these papers. Samples only code that claims to have run, and
+    stores nothing. Keeps only papers with sampled code in memory. Raises the same errors as `verify`."""
     claimed = (
         (code, bundle)
         for bundle in bundles
@@ -186,7 +186,8 @@ def verify_sample(
     with warmed(runner) as warm:
         results = run(chosen, folder, warm, environments, limits, jobs=2, only=claims.keys(), notify=notify)
     forget(folder, claims)
-    # This machine's limits are not evidence against the code, so its level remains a claim.
+    # This machine's limits are not evidence against the code. If a limit stops a run, the code's level therefore
+    # remains a claim.
     unable = (
         Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
     )  # fmt: skip
@@ -203,7 +204,7 @@ def verify_sample(
 
 
 def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
-    """Adds the newly requested packages and CPU setting to the paper, so that later runs reuse them."""
+    """Adds the requested packages and CPU setting to the paper. Later runs reuse these settings."""
     paper, asked = bundle.paper, settings.environment
     added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
     update = {"packages": added, "cpu": asked.cpu or paper.cpu}
@@ -211,7 +212,6 @@ def _with_added(bundle: PaperBundle, settings: Settings) -> PaperBundle:
 
 
 def _ran_before(bundles: Sequence[PaperBundle], time: datetime) -> set[str]:
-    """Returns the ids of code that last ran before the given time."""
     return {
         code.id
         for bundle in bundles
@@ -242,7 +242,7 @@ def _node(result: NodeResult) -> VerifiedNode:
 
 
 def _missing(results: Sequence[NodeResult]) -> list[str]:
-    """Returns the reasons why packages are missing, and how many code nodes cannot run for each reason."""
+    """Returns the reasons why packages are missing. Each reason states how many code nodes cannot run."""
     reasons = Counter(
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )

@@ -1,4 +1,5 @@
-"""Runs a complete campaign: the baseline, the candidate space, rounds of candidates, and their effects."""
+"""Runs a complete campaign: measures the baseline, finds candidates, tries them in rounds and computes their
+effects."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -41,9 +42,9 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, 
 
 @dataclass(frozen=True)
 class Start:
-    """The inputs to a campaign. `techniques` returns components with their locations in a folder, and `settings`
-    returns the entries in a folder's configuration files. `jobs` is the number of parallel runs; `elsewhere` runs
-    candidates on other machines. `notify` may be called from any thread."""
+    """Contains the inputs of a campaign. `techniques` returns components with their locations in a folder, and
+    `settings` returns the entries in a folder's configuration files. `jobs` is the number of parallel runs. `elsewhere`
+    runs candidates on other machines. Any thread may call `notify`."""
 
     task: Task
     starter: Starter
@@ -60,7 +61,7 @@ class Start:
 
 
 def ledger_name(folder: Path) -> str:
-    """The run's name in the LLM call ledger."""
+    """Returns the run's name in the LLM call ledger."""
     return f"run:{folder.name}"
 
 
@@ -68,13 +69,12 @@ def run_campaign(start: Start) -> Campaign:
     """Runs a campaign to completion, reusing any work already done in its folder.
 
     Raises `BaselineError` if the baseline does not run, and `InputError` if the task is incomplete and no model
-    completes the task. Also raises any error from workspaces and commands."""
+    completes it. Also raises errors from workspaces and commands."""
     with Slots(start.jobs) as slots:
         return _Runner(start, slots).campaign()
 
 
 def _opened(folder: Path, starter: Starter) -> Workspace:
-    """Opens the workspace in a folder, or creates a new workspace if the folder has none for this starter."""
     if (folder / "workspace.json").exists():
         workspace = Workspace.open(folder)
         if workspace.identity == starter.identity:
@@ -92,7 +92,7 @@ class _Runner:
         self._questions = Questions(start.model, ledger_name(start.folder)) if start.model is not None else None
         self._base = _opened(start.folder / "baseline", start.starter)
         self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
-        self._base.rewind(0)  # repairs are replayed from stored results
+        self._base.rewind(0)  # repairs are applied again from stored results
         self._found_seeds: dict[tuple[str, str], Seeds] = {}
         self._fetched: Left | None = None
         self._not_fetched: RunOutcome | None = None
@@ -101,12 +101,12 @@ class _Runner:
         self._shared: Sequence[Place] = ()
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
-        self._traced = RunOutcome(seed=0, command="")  # placeholder until the traced run
+        self._traced = RunOutcome(seed=0, command="")  # replaced by the traced run
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
-        """Switches to an environment with the packages available on `day` (the newest packages if `day` is None), and
-        rereads the baseline's files."""
+        """Switches to an environment with the packages that were available on `day` (the newest packages if `day` is
+        None). Rereads the baseline's files, too."""
         start = self._start
         self._runs = Runs(
             Bench(self._task, start.runner, environment, self._parser, self._gpus, self._fetched),
@@ -222,8 +222,8 @@ class _Runner:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline (diffs below)")
 
     def _fetch(self) -> RunOutcome | None:
-        """Runs the setup once with access to the allowed hosts, and makes the setup's files available to all later
-        runs. Returns the outcome if the setup failed, and None otherwise. Failed setups are not stored."""
+        """Runs the setup once with access to the allowed hosts. Later runs can use the files that the setup created.
+        Returns the outcome if the setup failed, and None otherwise. Failed setups are not stored."""
         if not self._task.allow_hosts:
             return None
         self._fetched, bench = None, replace(self._runs.bench, fetched=None)
@@ -242,11 +242,10 @@ class _Runner:
         return None
 
     def _first_run(self, *, alone: bool) -> RunOutcome:
-        """Runs the baseline for the first time. If job slots are free, the other seeds run at the same time."""
         seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
         runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
         first = runs[0].result()
-        if first.value is None:  # the workspace may be repaired next, so wait for other readers
+        if first.value is None:  # the workspace may be repaired next, so wait until no other run reads it
             for run in runs[1:]:
                 run.exception()
         return first
@@ -269,7 +268,8 @@ class _Runner:
         trace = self._slots.start(partial(self._runs.trace, first))
         runs = self._all_seeds(first)
         if len({run.value for run in runs}) == 1 and not self._runs.vary and self._seeds.found:
-            self._runs.vary = self._seeds.found  # the command's seed does not affect the random numbers
+            # the command's seed does not affect the random numbers, so change the seeds in the code
+            self._runs.vary = self._seeds.found
             runs = self._all_seeds(first)
         if (traced := trace.result()) is not None:
             self._traced = traced
@@ -287,8 +287,8 @@ class _Runner:
         return [first, *(run.result() for run in others)]
 
     def _varied(self) -> tuple[str, ...]:
-        """Describes the seeds in the code that later runs change. Seeds on lines that the baseline does not run are
-        left out."""
+        """Describes the seeds in the code that later runs change. Leaves out seeds on lines that the baseline does not
+        run."""
         return tuple(
             f"{seed.place}: {seed.at.old} → {', '.join(seed.other(n).new for n in range(1, len(self._task.seeds)))}"
             for seed in self._runs.vary
@@ -296,7 +296,7 @@ class _Runner:
         )
 
     def _ran(self, place: Place) -> bool:
-        """Whether the baseline may have run or read any line in `place`."""
+        """Returns whether the baseline may have run or read any line in `place`."""
         executed, opened = self._traced.executed, self._traced.opened
         if executed is None or not place.path.endswith(".py"):
             return opened is None or place.path == COMMAND or place.path in opened

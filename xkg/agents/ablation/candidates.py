@@ -1,5 +1,4 @@
-"""Defines components of a method and candidates. Each candidate is an exact source change that ablates one
-component."""
+"""Defines components of a method, and candidates. A candidate is an exact source change that ablates one component."""
 
 import hashlib
 import json
@@ -18,8 +17,8 @@ COMMAND = ""
 
 
 class Place(Value):
-    """A range of lines in a working copy's file, 1-based and inclusive. `symbol` is the enclosing function or class, or
-    '' if unknown."""
+    """Describes a range of lines in a file of the working copy. Line numbers are 1-based and inclusive. `symbol` is the
+    enclosing function or class, or '' if unknown."""
 
     path: str
     start_line: int
@@ -33,7 +32,7 @@ class Place(Value):
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
     def holds(self, other: "Place") -> bool:
-        """Whether another place lies within this place."""
+        """Returns whether another place lies within this place."""
         return self.path == other.path and self.start_line <= other.start_line and other.end_line <= self.end_line
 
     def meets(self, other: "Place") -> bool:
@@ -41,8 +40,8 @@ class Place(Value):
 
 
 class Replacement(Value):
-    """One exact change to a file or the command (`COMMAND`). Replaces `old`, the characters from `start` to `end`
-    (exclusive), with `new`."""
+    """Describes one exact change to a file or to the command (`COMMAND`). `new` replaces `old`, the characters from
+    `start` to `end` (exclusive)."""
 
     path: str
     start: int
@@ -52,10 +51,9 @@ class Replacement(Value):
 
 
 class Candidate(Value):
-    """One ablation. `value` is the new value as it appears in the code, and `baseline_value` the current value.
-    `replacements` are the edits that make up the change, all within `places`. `by_model` is set if a language model
-    wrote the change. `probe` is an optional variant of the change that ends the run as soon as the changed value is
-    used."""
+    """Describes one ablation. `value` is the new value as it appears in the code, and `baseline_value` is the current
+    value. All `replacements` lie within `places`. `by_model` is set if a language model wrote the change. `probe` is an
+    optional variant of the change that ends the run as soon as the changed value is used."""
 
     component: str
     kind: Kind
@@ -69,15 +67,15 @@ class Candidate(Value):
 
     @property
     def id(self) -> str:
-        """The first 12 hex digits of the change's hash. Equal changes have equal ids."""
+        """Returns the first 12 hex digits of the change's hash. Equal changes have equal ids."""
         changed = [replacement.model_dump() for replacement in self.replacements]
         return hashlib.sha256(json.dumps(changed, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 class Component(Value):
-    """A part of the method that can be ablated. `technique` is the id of a technique in the graph, or None for a
-    component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons` explain
-    the weight. `order` is the component's rank, and `about` is the component's definition."""
+    """Describes a part of the method that can be ablated. `technique` is the id of a technique in the graph, or None
+    for a component found only in the code. `weight` (0 to 1) is the expected importance before any run, and `reasons`
+    explain the weight. `order` is the component's rank, and `about` is the component's definition."""
 
     id: str
     name: str
@@ -93,7 +91,7 @@ NOT_RUN = "the baseline does not run it"
 
 
 class LeftOut(Value):
-    """Code that is not ablated, with a short reason."""
+    """Describes code that is not ablated, with a short reason."""
 
     name: str
     place: Place
@@ -101,7 +99,7 @@ class LeftOut(Value):
 
 
 class Space(Value):
-    """Components, their candidates (most promising first), and code that was left out."""
+    """Contains the components, their candidates (most promising first) and the code that was left out."""
 
     components: tuple[Component, ...]
     candidates: tuple[Candidate, ...]

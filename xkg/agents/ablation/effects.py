@@ -1,11 +1,11 @@
-"""Computes effects relative to the baseline, and whether the effects could be due to chance.
+"""Computes effects relative to the baseline, and tests whether they could be due to chance.
 
-No distribution is assumed, because runs may have rare outcomes. Two groups of runs are compared with the exact rank-sum
-test (H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is stochastically larger than the
-other", 1947), which needs four runs in each group for significance. The effect size is the Hodges-Lehmann shift with
-its confidence interval (J. L. Hodges, E. L. Lehmann, "Estimates of location based on rank tests", 1963). Comparisons
-are adjusted so that at most 5% of claims are expected to be false (Y. Benjamini, Y. Hochberg, "Controlling the false
-discovery rate", 1995)."""
+The tests assume no distribution, because a few runs may differ widely from the rest. Two groups of runs are compared
+with the exact rank-sum test (H. B. Mann, D. R. Whitney, "On a test of whether one of two random variables is
+stochastically larger than the other", 1947). This test needs four runs in each group for significance. The effect size
+is the Hodges-Lehmann shift with its confidence interval (J. L. Hodges, E. L. Lehmann, "Estimates of location based on
+rank tests", 1963). Comparisons are adjusted so that at most 5% of claims are expected to be false (Y. Benjamini, Y.
+Hochberg, "Controlling the false discovery rate", 1995)."""
 
 import math
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ SIGNIFICANT = 0.05
 
 
 class Effect(Value):
-    """A comparison between `runs` baseline runs and `seeds` candidate runs, whose means are `baseline` and `value`.
-    `change` is the shift relative to |baseline|; `low` and `high` are the 95% confidence interval of `change`, or None
-    if there are too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or None if the
+    """Compares `runs` baseline runs with `seeds` candidate runs. `baseline` and `value` are the means of the two
+    groups. `change` is the shift relative to |baseline|. `low` and `high` limit its 95% confidence interval, and are
+    None if there are too few runs. `p` is the two-sided p-value before adjusting for other comparisons, or None if the
     baseline's spread is unknown. `equal` means that each run yielded the same value as the baseline run with the same
     seed."""
 
@@ -39,7 +39,7 @@ class Effect(Value):
 
     @property
     def undecidable(self) -> bool:
-        """Whether there are too few runs for a significant result."""
+        """Returns whether there are too few runs for a significant result."""
         return _tail(self.runs, self.seeds, 0) > SIGNIFICANT
 
 
@@ -61,7 +61,7 @@ def effect(baseline: Sequence[float], values: Sequence[float]) -> Effect:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """The mean of the values. If all values are equal, the mean is exactly that value, without rounding errors."""
+    """Returns the mean. If all values are equal, returns exactly that value, without rounding errors."""
     return values[0] if len(set(values)) == 1 else fmean(values)
 
 
@@ -72,33 +72,33 @@ def unchanged(values: Sequence[float]) -> Effect:
 
 
 def outside(baseline: Sequence[float], value: float) -> bool:
-    """Whether a value is below or above all of the baseline's values."""
+    """Returns whether a value is below or above all of the baseline's values."""
     return not min(baseline) <= value <= max(baseline)
 
 
 def _tail(n: int, m: int, u: int) -> float:
-    """The probability that the smaller rank-sum statistic is at most `u` for `n` and `m` runs from the same
-    distribution. The result exceeds 1 for large `u`."""
+    """Returns the probability that the smaller rank-sum statistic is at most `u` if `n` and `m` runs come from the same
+    distribution. The result exceeds 1 for large values of `u`."""
     return 2 * sum(_orders(n, m, k) for k in range(u + 1)) / math.comb(n + m, n)
 
 
 @cache
 def _orders(n: int, m: int, u: int) -> int:
-    """The number of orderings of `n` and `m` runs with exactly `u` reversed pairs."""
+    """Returns the number of orderings of `n` and `m` runs with exactly `u` reversed pairs."""
     if u < 0 or not n or not m:
         return int(u == 0)
     return _orders(n - 1, m, u - m) + _orders(n, m - 1, u)
 
 
 def relative_noise(values: Sequence[float]) -> float | None:
-    """The standard deviation of repeated runs relative to their mean, or None for a single run."""
+    """Returns the standard deviation of repeated runs relative to their mean, or None for a single run."""
     if len(values) < 2:
         return None
     return math.sqrt(variance(values)) / (abs(fmean(values)) or 1.0)
 
 
 def adjusted(p: Sequence[float | None]) -> list[float | None]:
-    """Adjusts p values for multiple comparisons. None stays None."""
+    """Returns p-values adjusted for multiple comparisons. Keeps None for unknown p-values."""
     known = sorted(((value, i) for i, value in enumerate(p) if value is not None), reverse=True)
     found: list[float | None] = [None] * len(p)
     smallest = 1.0

@@ -1,4 +1,4 @@
-"""Classifies why a run failed, based on its output."""
+"""Classifies failed runs by their output."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -107,7 +107,7 @@ _CALLED = re.compile(r"(\w{1,100})\(")
 
 
 def advice_on(kind: Failure, output: str) -> str:
-    """Returns the remedy for a kind of failure, with details from the run's output."""
+    """Returns a remedy for a kind of failure, with details from the run's output."""
     _, message = last_error(output[-_TAIL:])
     if kind == "missing package":
         stated, modules = _INSTALL.search(message), missing_packages(output.rpartition(TRACEBACK)[2])
@@ -133,8 +133,8 @@ def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> F
 
 
 def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
-    """Whether the repository's code called one of its own functions with wrong arguments, or imported a module that
-    does not exist in its own package."""
+    """Returns whether the repository caused the error: its code called its own function with wrong arguments, or
+    imported a module that its own package lacks."""
     error, message = last_error(output)
     if error == "ModuleNotFoundError":
         return any(f"/{package}/" in f"/{path}" for package in missing_packages(message) for path in files)
@@ -143,7 +143,7 @@ def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
     if call is None or not frames or frames[-1]["path"] not in files:
         return False
     *outer, name = call[1].replace(".<locals>", "").split(".")
-    # A method is identified by its class, which Python before 3.10 does not report.
+    # To identify a method, search for its class. Python before 3.10 does not report the class.
     is_method = name.startswith("__")
     names = outer[-1:] or (_CALLED.findall(frames[-1]["code"]) if is_method else [name])
     defined = [rb"^[ \t]*(?:async )?(?:def|class) %s\b" % re.escape(each.encode()) for each in names]
@@ -151,8 +151,8 @@ def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
 
 
 def raised_by_itself(output: str, files: Collection[str]) -> bool:
-    """Whether the last error comes from a `raise` or `assert` in one of the repository's `files`. Any other line may
-    have failed inside a library, because compiled code does not appear in tracebacks."""
+    """Returns whether the last error comes from a `raise` or `assert` in one of the repository's `files`. If another
+    line failed, the error may come from a library, because tracebacks do not show compiled code."""
     frames = list(_LAST_FRAME.finditer(output.rpartition(TRACEBACK)[2]))
     return bool(frames) and frames[-1]["path"] in files and frames[-1]["code"].split()[:1] in (["raise"], ["assert"])
 
@@ -168,7 +168,7 @@ def _kind(result: RunResult) -> Failure:
     if result.lacks_gpu:
         return "needs a GPU"
     _, traceback, raised = result.output[-_TAIL:].partition(TRACEBACK)
-    # Search only a traceback's messages, not its lines of code or earlier output.
+    # If there is a traceback, search only its messages, and ignore its lines of code and earlier output.
     shown = (
         [line for line in raised.splitlines() if not line.startswith(" ")]
         if traceback
@@ -186,8 +186,8 @@ _NOT_A_NUMBER = re.compile(r"(?<![a-z])(?:nan|inf|infinity)(?![a-z])", re.IGNORE
 
 
 def metric_failure(problem: str, output: str) -> Failure:
-    """Classifies a run that exited normally, but without a metric or with a metric that is not a number. The last lines
-    of the output may reveal the cause."""
+    """Classifies a run that exited normally but reported no metric, or a metric that is not a number. The last lines of
+    the output may reveal the cause."""
     if "no number" in problem or "diverged" in problem:
         return "not a number"
     return "not a number" if _NOT_A_NUMBER.search("\n".join(output[-_TAIL:].splitlines()[-3:])) else "no metric"

@@ -1,4 +1,4 @@
-"""The fields of a task, as options for `xkg ablate` and as arguments in Python."""
+"""Defines the fields of a task, which are options of `xkg ablate` and arguments in Python."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ class RepositoryField(TypedDict, total=False):
 
 
 class TaskFields(TypedDict, total=False):
-    """The fields of a task other than `repo`, as in `Task`."""
+    """Defines the fields of `Task` other than `repo`."""
 
     run: Annotated[str, Option("Command that trains and evaluates; {seed} is replaced by each seed.")]
     metrics: Annotated[
@@ -48,4 +48,4 @@ class TaskFields(TypedDict, total=False):
 
 
 class AllFields(RepositoryField, TaskFields, total=False):
-    """All fields of a task."""
+    """Defines all fields of a task."""

@@ -7,8 +7,8 @@ from xkg.model import Ablation, ablation_id
 
 
 def measurements(campaign: Campaign) -> list[Ablation]:
-    """Returns one measurement for each candidate that ran and belongs to a technique, including measurements that show
-    no effect."""
+    """Returns one measurement for each candidate that ran and belongs to a technique. Includes measurements without an
+    effect."""
     return list(_measured(campaign))
 
 

@@ -1,8 +1,9 @@
 """Applies exact source changes, and checks them before they cost a run.
 
 A replacement applies only if the file contains the old text at the given offsets. A candidate is refused if its change
-is empty, affects only comments, lies outside the candidate's places or in code that computes the metric, or does not
-parse. The lines whose execution proves that a change ran are found too."""
+is empty, affects only comments, or does not parse. Changes to code outside the candidate's places, or to code that
+computes the metric, are also refused. This module also finds the lines that must run to prove that a change took
+effect."""
 
 import ast
 import io
@@ -19,7 +20,7 @@ from xkg.value import Value
 
 
 class MutationError(XkgError):
-    """A change that cannot be applied to the files."""
+    """Reports that a change cannot be applied to the files."""
 
 
 def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict[str, str]:
@@ -49,8 +50,8 @@ _CONTEXT = 20
 
 
 def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
-    """Combines two changes to the same files. A change in `second` that lies inside a change in `first` is applied to
-    the new text if that text contains the code to replace exactly once. Otherwise, the change is dropped."""
+    """Combines two changes to the same files. A change in `second` that lies inside a change in `first` applies to the
+    new text. The change is dropped unless the new text contains the code to replace exactly once."""
     own, rest = list(first), []
     for inner in second:
         at = next(
@@ -76,8 +77,8 @@ def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
-    """Returns the line ranges of `before` (1-based, inclusive) that differ. An insertion is represented by the line
-    that follows the insertion."""
+    """Returns the line ranges of `before` (1-based, inclusive) that differ. For each insertion, returns the line that
+    follows the insertion."""
     return [
         (max(1, start if start == end else start + 1), max(1, end))
         for start, end, _, _ in hunks(before.encode(), after.encode())
@@ -85,7 +86,7 @@ def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
 
 
 def line_replacements(path: str, before: str, after: str) -> Iterator[Replacement]:
-    """Yields a change as replacements of whole lines."""
+    """Yields replacements of whole lines that turn `before` into `after`."""
     old, new = (io.StringIO(text, newline="\n").readlines() for text in (before, after))
     starts = [0, *accumulate(map(len, old))]
     for i1, i2, j1, j2 in hunks(before.encode("utf-8", "replace"), after.encode("utf-8", "replace")):
@@ -95,8 +96,8 @@ def line_replacements(path: str, before: str, after: str) -> Iterator[Replacemen
 def refusal(
     candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
 ) -> str | None:
-    """Returns a one-line reason why a change must not be run, or None. `before` and `after` are the changed files;
-    `protected` are the lines that compute or write the metric."""
+    """Returns a one-line reason why a change must not be run, or None. `before` and `after` map the paths of the
+    changed files to their text. `protected` contains the lines that compute or write the metric."""
     differing = [path for path in after if before[path] != after[path]]
     if not differing:
         return "the change is empty"
@@ -144,15 +145,15 @@ def tree_of(text: str) -> ast.Module:
 
 
 class ChangedPlace(Value):
-    """Changed lines, numbered as in the changed file. If any of `lines` runs, the change ran. `lines` is empty if the
-    changed code can never run, such as code after a return."""
+    """Describes changed lines, numbered as in the changed file. The change ran if any of `lines` ran. `lines` is empty
+    if the changed code can never run, such as code after a return."""
 
     place: Place
     lines: tuple[int, ...]
 
 
 def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangedPlace]:
-    """Returns the changed lines in Python files, except comments and pure deletions."""
+    """Returns the changed lines in Python files, without comments and pure deletions."""
     found = []
     for path in sorted(after):
         if path.endswith(".py"):
@@ -171,8 +172,9 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
 
 
 def _span(node: ast.stmt) -> tuple[range, range]:
-    """The lines of a simple statement or of a compound statement's header, and the lines whose execution shows that the
-    statement ran. For a function, these are the body's, because its header runs when the file is imported."""
+    """Returns the lines of a simple statement or of a compound statement's header, and the lines that prove that the
+    statement ran. For a function, the lines of the body prove this, because the header runs when the file is
+    imported."""
     start, end = _start(node), (node.end_lineno or node.lineno) + 1
     inside = [_start(each) for each in ast.walk(node) if isinstance(each, ast.stmt) and each is not node]
     if not inside:

@@ -1,4 +1,4 @@
-"""The outcomes of runs, candidates and whole campaigns."""
+"""Defines the outcomes of runs, candidates and whole campaigns."""
 
 from collections import Counter
 
@@ -10,14 +10,14 @@ from xkg.value import Value
 
 
 class RunOutcome(Value):
-    """The outcome of one run of a command: the metrics (primary metric first), or the reason why there are no metrics.
-    `seconds` is the duration of the run, and `overhead` the time spent before and after the run. For a traced run,
-    `executed` lists the executed lines by file, `printed` is the file and line that printed the metric, and `opened`
-    lists the files that the run opened. `never_ran` lists the candidate's places in which no line ran. `reached` says
-    whether any place ran; it is None if the place is in a configuration file or the trace gave up. `rewritten` lists
-    repository files that the run overwrote, and `touched` lists files with measurement code that the run overwrote or
-    removed. `apart` means that no edited file was present when the metric was computed; `claimed` is then the metric
-    reported by the run itself. `left_at` is the byte offset of the setup's archive in the file that contains it."""
+    """Describes the outcome of one run of a command: its metrics (primary metric first), or the reason why it has none.
+    `seconds` is the duration of the run, and `overhead` is the time spent before and after it. For a traced run,
+    `executed` lists the executed lines by file, and `opened` lists the files that the run opened. `printed` is the file
+    and line that printed the metric. `never_ran` lists the candidate's places in which no line ran. `reached` tells
+    whether any place ran, or is None if the place is in a configuration file or tracing gave up. `rewritten` lists
+    repository files that the run overwrote. `touched` lists files with measurement code that the run overwrote or
+    removed. `apart` means that no edited file was present when the metric was computed. `claimed` is then the metric
+    that the run itself reported. `left_at` is the byte offset of the setup's archive in the file that contains it."""
 
     seed: int
     command: str
@@ -44,9 +44,9 @@ class RunOutcome(Value):
 
 
 class Baseline(Value):
-    """The baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means that all
-    runs yielded the same value, regardless of the seed. `one_seed` is the reason why the noise is unknown, or ''.
-    `varied` lists the seeds that later runs changed."""
+    """Describes the baseline's runs. `noise` is the standard deviation over seeds relative to the mean. `exact` means
+    that all runs yielded the same value, regardless of the seed. `one_seed` is the reason why the noise is unknown, or
+    ''. `varied` lists the seeds that later runs changed."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -65,8 +65,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run. `commit` is the repair's workspace version, and `failure` is the failure
-    that the repair fixes. `in_metric` lists changed parts of the code that computes the metric."""
+    """Describes a change that makes the baseline run. `commit` is the repair's workspace version, and `failure` is the
+    failure that the repair fixes. `in_metric` lists changed parts of the code that computes the metric."""
 
     commit: str
     cause: str
@@ -78,15 +78,15 @@ class Repair(Value):
 
 
 class Statement(Value):
-    """A conclusion about one component."""
+    """Contains a conclusion about one component."""
 
     component: str
     text: str
 
 
 class Analysis(Value):
-    """A model's conclusions from the measurements. `strong` contains conclusions with strong evidence, and `weak`
-    contains all other conclusions."""
+    """Contains a model's conclusions from the measurements. `strong` lists conclusions with strong evidence, and `weak`
+    lists all others."""
 
     strong: tuple[Statement, ...]
     weak: tuple[Statement, ...]
@@ -94,7 +94,7 @@ class Analysis(Value):
 
 
 class Lesson(Value):
-    """A model's lessons from a round, and its advice for the next round."""
+    """Contains a model's lessons from a round, and its advice for the next round."""
 
     round: int
     lessons: tuple[str, ...]
@@ -102,7 +102,7 @@ class Lesson(Value):
 
 
 class ModelUse(Value):
-    """A run's language model usage. `dollars` is None if a price is unknown."""
+    """Describes how much a run used its language model. `dollars` is None if a price is unknown."""
 
     model: str
     calls: int
@@ -113,10 +113,10 @@ _SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory
 
 
 class CandidateOutcome(Value):
-    """A candidate's result. `round` counts from 1, and `commit` is the version with the mutation. If `failure` is set,
-    there is no effect. `no_effect` means that the mutation does not change the metric. `mended` is the failure of the
-    candidate that this candidate replaces. `measures` lists changed code that also computes the metric, so the
-    measurement itself may have changed."""
+    """Describes a candidate's result. `round` counts from 1, and `commit` is the version with the mutation. `effect` is
+    None if `failure` is set. `no_effect` means that the mutation does not change the metric. `mended` is the failure of
+    the candidate that this candidate replaces. `measures` lists changed code that also computes the metric. If there is
+    any such code, the change may have affected the measurement itself."""
 
     candidate: Candidate
     round: int
@@ -135,8 +135,9 @@ class CandidateOutcome(Value):
 
     @property
     def tried(self) -> bool:
-        """Whether the outcome is evidence about its component: a run yielded a value, diverged or exceeded a limit. A
-        change that did not take effect or that the code rejected is not evidence."""
+        """Returns whether the outcome says something about its component, because a run yielded a value, diverged or
+        exceeded a limit. A change that did not take effect, or that the code rejected, says nothing about the
+        component."""
         return self.failure is None or self.failure in _SAYS_SOMETHING
 
     @property
@@ -145,8 +146,8 @@ class CandidateOutcome(Value):
 
 
 class Importance(Value):
-    """The result for a component. `best` is the candidate with the largest effect, and `adjusted` is its p value,
-    adjusted for all compared candidates."""
+    """Describes the result for a component. `best` is the candidate with the largest effect, and `adjusted` is its
+    p-value, adjusted for all compared candidates."""
 
     component: Component
     best: CandidateOutcome | None
@@ -156,7 +157,7 @@ class Importance(Value):
 
     @property
     def beyond_noise(self) -> bool:
-        """Whether the effect is significant after adjusting for all comparisons."""
+        """Returns whether the effect is significant after adjusting for all comparisons."""
         return self.adjusted is not None and self.adjusted <= SIGNIFICANT
 
     @property
@@ -165,8 +166,8 @@ class Importance(Value):
 
 
 class Campaign(Value):
-    """A complete campaign. `environment` is the hash of the installed packages, and `notes` are notes for the report's
-    reader."""
+    """Describes a complete campaign. `environment` is the hash of the installed packages. `notes` are shown to readers
+    of the report."""
 
     id: str
     task: Task
@@ -187,7 +188,7 @@ class Campaign(Value):
 
     @property
     def unmeasured(self) -> str:
-        """The reason why no component was measured, or '' if a component was measured."""
+        """Returns why no component was measured, or '' if a component was measured."""
         if any(outcome.effect is not None for outcome in self.outcomes):
             return ""
         failures = Counter(str(outcome.failure) for outcome in self.outcomes)
@@ -198,7 +199,7 @@ class Campaign(Value):
         return f"no component was measured, only the baseline ({known}){look}"
 
     def importances(self) -> list[Importance]:
-        """Returns the results by component, most important first. Results without an effect come last."""
+        """Returns the components' results, most important first. Results without an effect come last."""
         compared = {o.id: o.effect.p for o in self.outcomes if o.effect is not None}
         p = dict(zip(compared, adjusted([*compared.values()]), strict=True))
         found = []

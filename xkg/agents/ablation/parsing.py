@@ -1,5 +1,4 @@
-"""Parses a repository's code and its changes in the confined process, so that no parser reads untrusted source in this
-process."""
+"""Parses a repository's code and its changes in the confined process, to keep untrusted source out of this process."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,8 +20,9 @@ from xkg.value import Value
 
 
 class ParsedSpace(Value):
-    """A repository's candidate space. `protected` contains the lines that compute the metric. `shared` contains
-    functions that both the protected lines and the method may call. `unparsed` lists files that could not be parsed."""
+    """Contains a repository's candidate space. `protected` contains the lines that compute the metric. `shared`
+    contains functions that the protected lines and the method may both call. `unparsed` lists files that could not be
+    parsed."""
 
     space: Space
     protected: tuple[Place, ...]
@@ -31,8 +31,8 @@ class ParsedSpace(Value):
 
 
 class Function(Value):
-    """A function in the repository, with its lines (1-based, inclusive), including decorators. Lines from `body_line`
-    onwards run only if the function is called."""
+    """Describes a function in the repository. Its lines are 1-based and inclusive, and include decorators. Lines from
+    `body_line` onwards run only if the function is called."""
 
     path: str
     name: str
@@ -46,9 +46,9 @@ class Function(Value):
 
 
 class Mutated(Value):
-    """A checked candidate. If `failure` is set, the candidate must not run. `places` are the changed lines. `commit` is
-    a digest of the changed files, or None for a change to the command. `measures` lists changed code that computes the
-    metric but also does something else."""
+    """Describes a checked candidate. The candidate must not run if `failure` is set. `places` are the changed lines.
+    `commit` is a digest of the changed files, or None for a change to the command. `measures` lists changed code that
+    computes the metric and also does something else."""
 
     diff: str = ""
     failure: Failure | None = None
@@ -70,7 +70,7 @@ def space(
     printed: tuple[str, int] | None,
     without: Without,
 ) -> ParsedSpace:
-    """Like `find_space`, but skips files that do not parse."""
+    """Calls `find_space`, but skips files that do not parse."""
     sources = list(python_sources(mark, texts, without))
     mark("")
     found, protected, shared = find_space(
@@ -89,7 +89,7 @@ def space(
 
 
 def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, without: Without) -> Seeds:
-    """Like `find_seeds`, but skips files that do not parse."""
+    """Calls `find_seeds`, but skips files that do not parse."""
     return find_seeds(list(python_sources(mark, texts, without)), settings, texts, command)
 
 
@@ -106,12 +106,12 @@ def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...
 
 
 def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) -> tuple[str, ...]:
-    """See `stated_commands`."""
+    """Returns the result of `stated_commands`."""
     return tuple(stated_commands(texts, paths, keys))
 
 
 def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> tuple[Mutated, dict[str, str]]:
-    """Checks a candidate. Also returns the new text of the changed files."""
+    """Checks a candidate, and returns the result and the new text of the changed files."""
     try:
         after = mutation.apply(candidate.replacements, texts)
     except mutation.MutationError as error:
@@ -135,7 +135,7 @@ TASKS = tasks(space, seeds, functions, commands, mutated)
 def mutated_files(
     reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]
 ) -> tuple[Mutated, dict[str, str]]:
-    """Applies a candidate and checks it with `refusal`. Also returns the new text of the changed files."""
+    """Applies a candidate and checks it with `refusal`. Returns the result and the new text of the changed files."""
     changed = {r.path: texts[r.path] for r in candidate.replacements if r.path in texts}
     try:
         return reader.ask(mutated, texts=changed, candidate=candidate, protected=protected)

@@ -19,7 +19,7 @@ SEED = "{seed}"
 
 
 class Task(Value):
-    """An ablation task. The command `run` trains and evaluates; `{seed}` in the command is replaced by each seed.
+    """Describes an ablation task. The command `run` trains and evaluates. Each seed replaces `{seed}` in the command.
     `setup` runs before the command in the same sandbox. If `allow_hosts` lists hosts that `setup` may reach, `setup`
     runs only once, before all runs. `evaluate` runs after the command in a separate sandbox (see
     `xkg.agents.workspace.measured_run.measured`). The first of `metrics` is the primary metric. A metric is written as
@@ -50,7 +50,7 @@ class Task(Value):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the task has a command and a metric."""
+        """Returns whether the task has a command and a metric."""
         return bool(self.run and self.metrics)
 
     @property
@@ -58,19 +58,19 @@ class Task(Value):
         return parse_metric(self.metrics[0])
 
     def command(self, seed: int) -> str:
-        """The shell command for one seed. Each part of the shell command runs only if the previous parts succeed."""
+        """Returns the shell command for one seed. Each part of the command runs only if the previous parts succeed."""
         return self._of(seed, self.setup, self.run, self.evaluate)
 
     def training(self, seed: int) -> str:
-        """The command without `evaluate`."""
+        """Returns the command without `evaluate`."""
         return self._of(seed, None if self.allow_hosts else self.setup, self.run)
 
     def evaluation(self, seed: int) -> str | None:
         return self._of(seed, self.evaluate) if self.evaluate else None
 
     def with_modules_of(self, folder: str, name: str = "") -> "Task":
-        """Returns a copy whose commands set PYTHONPATH, so that Python finds the modules in a repository folder, or the
-        folder itself as the package `name`."""
+        """Returns a copy of the task whose commands set PYTHONPATH. Python then finds the modules in a repository
+        folder. If `name` is set, Python finds the folder itself as the package `name`."""
         place = f"$PWD{folder and '/'}{folder}"
         link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
         path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '
@@ -85,7 +85,7 @@ class Task(Value):
 
 def parse_metric(text: str) -> Metric:
     """Parses a metric from `file.json:path:min`, `file.csv:column:max`, or the forms accepted by `Metric.parse`. Raises
-    `InputError`."""
+    `InputError` if the text has none of these forms."""
     if match := _FILE.fullmatch(text):
         kind: Any = "csv" if match[2].lower() == "csv" else "json"
         direction: Any = match[4].lower()
@@ -94,9 +94,9 @@ def parse_metric(text: str) -> Metric:
 
 
 def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
-    """Reads a task from a file; flags other than None override the file's fields. The command and metric may be missing
+    """Reads a task from a file. Flags other than None override the file's fields. The command and metric may be missing
     if the task is `planned` by a model. The command may also be missing if commands are `offered`. Raises `InputError`
-    with the problem."""
+    if the file cannot be read or a value is missing or invalid."""
     values: dict[str, Any] = {}
     if path is not None:
         values = read_fields(path)

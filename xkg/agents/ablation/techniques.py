@@ -1,4 +1,4 @@
-"""Turns a paper's techniques into components, ranked as in a plan, with places from `locate`."""
+"""Turns a paper's techniques into components. Ranks them as in a plan, and finds their places with `locate`."""
 
 from pathlib import Path
 
@@ -25,8 +25,8 @@ def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
 
 def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
     """Returns a paper's techniques, most worthwhile first, with places in the files under `tree`. Includes techniques
-    without a place, so that the report lists them. Raises the same errors as `paper_with_techniques`, and `InputError`
-    for a folder without source."""
+    without a place, because the report lists them. Raises the same errors as `paper_with_techniques`. Raises
+    `InputError` if the folder has no source."""
     ranked = ranking(gather(service, paper_with_techniques(service, paper).id))
     components = []
     for order, technique in enumerate(ranked):
@@ -47,6 +47,5 @@ def _is_sure(found: LocatedPlace) -> bool:
 
 
 def _lines(found: LocatedPlace) -> list[Place]:
-    """The lines in focus at a place, or all lines of the place if it has no focus."""
     spans = [(at.start_line, at.end_line) for at in found.focus] or [(found.start_line, found.end_line)]
     return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]

@@ -1,5 +1,5 @@
-"""Provides the graph as an agent's library: techniques with running code, and a paper's components, as text for
-prompts."""
+"""Gives agents access to the graph as a library. Returns techniques with running code, and a paper's components, as
+text for prompts."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ _MOST_PARTS = 8
 
 
 class Library:
-    """A library backed by a graph. Answers are always text, even for errors. If `graph` is False, the library only
+    """Answers an agent's questions from a graph. Returns text even for errors. If `graph` is False, the library only
     locates code in the workspace."""
 
     def __init__(self, service: "Service", *, graph: bool = True) -> None:
@@ -64,8 +64,8 @@ class Library:
             return None
 
     def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
-        """Returns the paper's method sections, or the paper's planning view if the text is not on this machine, as in
-        an imported graph."""
+        """Returns the paper's method sections. If the text is not on this machine, as in an imported graph, returns the
+        paper's planning view."""
         from xkg.serve.answers.references import paper_id
 
         bundle = snapshot.bundle(paper_id(snapshot, reference))
@@ -86,8 +86,8 @@ class Library:
         )
 
     def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
-        """Returns the definitions of the technique and its components, followed by the paper's sections that contain
-        these definitions."""
+        """Returns the definitions of the technique and its components, followed by the sections of the paper that
+        contain them."""
         technique = self._service.technique(reference, full=True)
         parts = technique.components
         bundle = snapshot.bundle(technique.paper)
@@ -123,7 +123,6 @@ class Library:
         return found.text, tuple(filter(None, [found.note()]))
 
     def _related(self, paper: str) -> str:
-        """Describes related papers with their shared techniques; '' if there are no related papers."""
         try:
             plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
         except XkgError:
@@ -131,7 +130,7 @@ class Library:
         return plan if "\n- " in plan else ""
 
     def _code_of(self, techniques: "Sequence[str]") -> str:
-        """Returns the code for these techniques, with verified levels, up to the maximum size."""
+        """Returns the code of these techniques with verified levels, up to the maximum size."""
         found, room = [], _CONTEXT_TOKENS * 4
         for technique in dict.fromkeys(techniques):
             text = self.code(technique)
@@ -149,8 +148,8 @@ class Library:
 
 
 def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
-    """The names of techniques without components, ordered so that each technique follows the techniques that it uses.
-    Composed techniques are left out, because they are complete once their components are built."""
+    """Returns the names of techniques without components. Each technique follows the techniques that it uses. Leaves
+    out composed techniques, because they are complete once their components are built."""
     from xkg.serve.context.parts import build_order, uses
     from xkg.store.index_entries import entries
 

@@ -1,4 +1,4 @@
-"""Extracts a paper's method as text for prompts: the method sections, in order, up to a maximum size."""
+"""Extracts a paper's method as text for prompts. Returns the method sections in order, up to a maximum size."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ _SETTINGS_RANK = 2
 
 
 class MethodText(NamedTuple):
-    """The text of a method. `left_out` lists missing or truncated sections, in the paper's order."""
+    """Contains the text of a method. `left_out` lists missing or truncated sections in the paper's order."""
 
     text: str
     left_out: tuple[str, ...]
 
     def note(self) -> str | None:
-        """A note on omitted parts of the method, or None if the text is complete."""
+        """Returns a note on omitted parts of the method, or None if the text is complete."""
         if not self.left_out:
             return None
         titles = ", ".join(map(printable_line, self.left_out))
@@ -38,7 +38,7 @@ class MethodText(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """A part's own text, without the text of the part's children. `rank` 0 is the method itself."""
+    """Contains a part's own text, without the text of its children. The method itself has `rank` 0."""
 
     part: Part
     rank: int
@@ -46,9 +46,9 @@ class _Own(NamedTuple):
 
 
 def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
-    """Returns the method sections with their equations, algorithms, statements and tables of settings. If `excerpts`
-    are given, only sections with an excerpt count as method sections. The abstract, details, settings and background
-    are added if they fit. Experimental results are never included. Returns None if the paper has no method section."""
+    """Returns the method sections with their equations, algorithms, statements and tables of settings. If there are
+    `excerpts`, only sections with an excerpt are method sections. Adds the abstract, details, settings and background
+    if they fit. Never includes experimental results. Returns None if the paper has no method section."""
     read = read_passages(document)
     owned = list(_owned(read, _holding(read, excerpts) if excerpts else None))
     if not any(each.rank == 0 and each.passages for each in owned):
@@ -64,8 +64,7 @@ def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Seque
 
 
 def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
-    """Yields the candidate parts, in the paper's order. `method` contains the ids of the parts that count as the
-    method."""
+    """Yields the candidate parts in the paper's order. `method` contains the ids of the parts that form the method."""
     by_part: dict[int, list[Passage]] = {}
     for passage in read.listed:
         if passage.part is not None and (passage.kind != "table" or passage.settings):
@@ -83,7 +82,6 @@ def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
 
 
 def _holding(read: Passages, excerpts: Sequence[Excerpt]) -> frozenset[int]:
-    """The ids of the parts that contain the excerpts."""
     return frozenset(id(read[number].part) for number in read.at(excerpts) if read[number].part is not None)
 
 

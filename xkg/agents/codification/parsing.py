@@ -1,4 +1,5 @@
-"""Compares an agent's changes, and builds file versions that reveal the changes' effects, in the confined process."""
+"""Compares an agent's changes in the confined process. Also builds file versions that reveal the effects of the
+changes."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -36,7 +37,7 @@ def reverted_versions(
     ran: Mapping[str, frozenset[int]],
     without: Without,
 ) -> tuple[Reverted, ...]:
-    """Like `reverted`, but for all files, skipping invalid Python."""
+    """Calls `reverted` for all files, and skips invalid Python."""
     found: list[Reverted] = []
     for path, text in marked(mark, after, without):
         with suppress(SyntaxError, ValueError, RecursionError):
@@ -47,7 +48,7 @@ def reverted_versions(
 def watched_files(
     mark: Mark, texts: Texts, lines: Mapping[str, frozenset[int]], without: Without
 ) -> dict[str, Watched]:
-    """Like `watched`, but for all files that contain arithmetic operations in these lines."""
+    """Calls `watched` for all files, and returns those with arithmetic operations in these lines."""
     found: dict[str, Watched] = {}
     for path, text in marked(mark, texts, without):
         with suppress(SyntaxError, ValueError, RecursionError):
@@ -56,7 +57,7 @@ def watched_files(
 
 
 def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
-    """Returns the changes in code that computes the metric, and new fixed seeds, keyed by name or line."""
+    """Returns the changes in code that computes the metric, and new fixed seeds. The keys are names or lines."""
     old, new = (list(python_sources(mark, texts, without)) for texts in (before, after))
     differing = [*changed_values(old, new, metric), *changed_sources(old, new, metric)]
     found = dict.fromkeys(differing, "the printed metric is computed from this, and it differs from the starter's")
@@ -74,11 +75,11 @@ TASKS = tasks(changed_settings, reverted_versions, watched_files, printed_change
 
 
 class CodeReader(SourceReader):
-    """The parser for one run. A file that crashes the process counts as changed if its text differs."""
+    """Parses the code in one run. A file that crashes the parsing process counts as changed if its text differs."""
 
     def setting_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> Changes:
         """Returns the settings that differ between the texts `before` and `after`, with both values. Raises
-        `UnsafeInputError`."""
+        `UnsafeInputError` if a text is unsafe to parse."""
         differing = {path for path, text in before.items() if after.get(path) != text and protected.may_set(path)}
         if not differing:
             return {}
@@ -89,7 +90,8 @@ class CodeReader(SourceReader):
         return self.of_files(changed_settings, texts)
 
     def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> dict[str, str]:
-        """Describes the changes in code that computes the metric, by `path::function`. Raises `UnsafeInputError`."""
+        """Describes the changes in code that computes the metric, by `path::function`. Raises `UnsafeInputError` if a
+        text is unsafe to parse."""
         texts = {
             name: {path: text for path, text in of.items() if path.endswith(".py")}
             for name, of in (("before", before), ("after", after))
@@ -97,7 +99,7 @@ class CodeReader(SourceReader):
         return self.of_files(printed_changes, texts, metric=metric)
 
     def notes(self) -> tuple[str, ...]:
-        """Returns one line for each file that crashed the process."""
+        """Returns one line for each file that crashed the parsing process."""
         return tuple(
             f"{path} cannot be parsed ({why}): every change to it counts as a change to the evaluation and the settings"
             for path, why in self.left_out.items()

@@ -14,13 +14,14 @@ _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 
 
 def may_set(path: str) -> bool:
-    """Whether a file may contain settings, judging by its path."""
+    """Returns whether a file may contain settings, judging by its path."""
     return path.endswith(".py") or bool(_SETTINGS_FILE.search(path))
 
 
 def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
-    """Returns an experiment's settings by name: module and class constants, and defaults of parameters and command-line
-    arguments. Settings files, and files in `deadly`, which crash the parser, are represented by their digest."""
+    """Returns an experiment's settings by name. Settings are constants of modules and classes, and defaults of
+    parameters and command-line arguments. For settings files, and for files in `deadly`, which crash the parser,
+    returns a digest."""
     found: dict[str, str] = {}
     for path, text in files.items():
         if _SETTINGS_FILE.search(path) or path in deadly:
@@ -39,7 +40,7 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dic
 
 
 def says(method: str, quotation: str) -> bool:
-    """Whether the method's text contains a quotation of at least three words, ignoring spacing and case."""
+    """Returns whether the method's text contains a quotation of at least three words. Ignores spacing and case."""
     words = " ".join(quotation.split()).lower()
     return len(words.split()) >= 3 and words in " ".join(method.split()).lower()
 

@@ -1,4 +1,4 @@
-"""The result of a run."""
+"""Defines the result of a run."""
 
 from xkg.agents.codification.fields import Mode
 from xkg.agents.codification.verdict import MEANING, Class
@@ -7,9 +7,9 @@ from xkg.value import Value
 
 
 class CodificationResult(Value):
-    """The result of a run. `result` is the published class: A is error-free and better than the starter, B is
-    error-free, C is erroneous, and D means that nothing was implemented. `faults` lists the reasons for class C, and
-    `doubts` lists what is unproven about class A or B. `stopped` is the reason why the run ended without an accepted
+    """Describes the result of a run. `result` is the published class. A is error-free and better than the starter, B is
+    error-free, C is erroneous, and D means that nothing was implemented. `faults` lists the reasons for class C.
+    `doubts` lists unproven claims of class A or B. `stopped` is the reason why the run ended without an accepted
     answer. `dollars` is None if a price is unknown."""
 
     run: str
@@ -30,7 +30,7 @@ class CodificationResult(Value):
 
     @property
     def title(self) -> str:
-        """One line with the class, the meaning of the class, and any doubts."""
+        """Returns one line with the class, its meaning, and any doubts."""
         meaning = MEANING[self.result]
         if not self.doubts or self.result not in ("A", "B"):
             return f"{self.result}: {meaning}"
@@ -38,7 +38,7 @@ class CodificationResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error for a run that did not produce working code, or None if the code works."""
+        """Returns an error if the run did not produce working code, and None otherwise."""
         return None if self.result in ("A", "B") else XkgError(f"no working code (class {self.result}); see the report")
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Runs a task from start to finish: starter, baseline, parts, steps and verdict. A run can be resumed after every step.
+"""Runs a task from start to finish: starter, baseline, parts, steps and verdict. Runs can be resumed after every step.
 
     <graph>/runs/<run>/task.json, method.txt   the task
     <graph>/runs/<run>/nodes/          the finished steps, runs and answers (`xkg.agents.workspace.operations`)
@@ -6,8 +6,8 @@
     <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and the files of `xkg.agents.workspace`
 
-A run's name contains a digest of the task and the starter's content, so the same command resumes the same run, and a
-finished run returns its stored result.
+A run's name contains a digest of the task and the starter's content. If a command is repeated, it resumes the same run,
+or returns the stored result of a finished run.
 """
 
 import hashlib
@@ -49,7 +49,8 @@ _STRONGER_TRIES = 4
 
 
 class StepTaken(NamedTuple):
-    """A finished step, for progress displays, with the dollars spent so far (None if unknown) and the last metric."""
+    """Describes a finished step for progress displays. Includes the dollars spent so far (None if unknown) and the last
+    metric."""
 
     number: int
     action: str
@@ -61,8 +62,8 @@ class StepTaken(NamedTuple):
 def run_name(
     task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
 ) -> str:
-    """Returns the name of a task's run: a word from the starter, the mode and a digest. `related` identifies the
-    related files from outside the starter; `environment`, a JSON value, contains the package settings."""
+    """Returns the name of a task's run. The name consists of a word from the starter, the mode and a digest. `related`
+    identifies the related files from outside the starter. `environment` is a JSON value with the package settings."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
     asked |= {"environment": environment} if environment else {}
@@ -85,12 +86,12 @@ def codify(
     related: RelatedFiles,
     packages: Callable[[Workspace, Sequence[str]], Environment],
 ) -> CodificationResult:
-    """Runs or resumes a task in `folder`, reusing earlier questions, runs and paid answers. `packages` creates a
+    """Runs or resumes a task in `folder`. Reuses earlier questions, runs and paid answers. `packages` creates a
     workspace's environment with additional modules.
 
-    If the model becomes unavailable (budget spent, no endpoint, no usable answer), the result's `stopped` is the
-    reason, and the same call resumes the run later. Raises `InputError` if the starter does not run or has no metric,
-    or if another process is working on this run."""
+    If the model becomes unavailable (budget spent, no endpoint, no usable answer), the result's `stopped` contains the
+    reason. The same call can then resume the run later. Raises `InputError` if the starter does not run or has no
+    metric, or if another process is working on this run."""
     private_folder(folder)
     with ExitStack() as held:
         if not held.enter_context(file_lock(folder / "lock", wait=False)):
@@ -130,7 +131,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     session.workspace.rewind(max((each.version for each in steps(folder)[-1:]), default=0))
     baseline = session.operations.do("baseline", {}, Baseline, lambda: _baseline(session))
     if baseline.metric is None:
-        # Start from scratch if the command is repeated.
+        # Lets a repeated command start from scratch.
         shutil.rmtree(folder)
         notes = f" (notes: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
@@ -164,7 +165,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
 def _taken(
     session: Session, actions: Actions, history: Sequence[Taken], verdict: Verdict | None
 ) -> tuple[Taken | None, Verdict | None]:
-    """Returns the next step and the last verdict. The step is either stored from an earlier run or executed now."""
+    """Returns the next step and the last verdict. Executes the step unless an earlier run stored it."""
     operations, number = session.operations, len(history) + 1
     if (known := operations.get("step", {"number": number}, Taken)) is not None:
         session.questions.expert_calls += known.expert_calls
@@ -202,7 +203,8 @@ def _baseline(session: Session) -> Baseline:
 
 
 def _parts(session: Session) -> tuple[str, ...]:
-    """The method's parts, from the graph if possible. Otherwise, a model finds the parts in the method's text."""
+    """Returns the method's parts, from the graph if possible. Otherwise, asks a model to find them in the method's
+    text."""
     if session.method.parts:
         return session.method.parts
 
@@ -281,7 +283,8 @@ def _result(
 
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
-    """A note on changes to the evaluation, which must be reported even if they are allowed."""
+    """Returns a note on changes to the evaluation. Changes to the evaluation must be reported even if they are
+    allowed."""
     changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()
@@ -290,7 +293,7 @@ def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:
-    """The stored result of a finished run, or None if the run may take more steps now."""
+    """Returns the stored result of a finished run, or None if the run may now take more steps."""
     try:
         result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):

@@ -1,5 +1,5 @@
-"""The shared state of a run's steps: task, workspace, models and library. Also runs the code, and reuses earlier
-results for the same files."""
+"""Stores the state that a run's steps share: task, workspace, models and library. Also runs the code, and reuses
+earlier results for the same files."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ _MOST_NAMES = 4000
 
 
 class AddedModules(Value):
-    """The modules that were missing in runs, and whose packages were added."""
+    """Lists the modules that runs did not find, and whose packages were added."""
 
     names: tuple[str, ...] = ()
 
 
 class Baseline(Value):
-    """The starter's own run: the metric or the reason why it is missing, and the files that the run removed or
-    overwrote in its copy of the tree (None if unknown)."""
+    """Describes the starter's own run. Contains the metric, or the reason why it is missing. Lists the files that the
+    run removed or overwrote in its copy of the tree (None if unknown)."""
 
     metric: float | None = None
     problem: str | None = None
@@ -48,8 +48,8 @@ _NO_CHECKS, _NOT_RUN = Properties(interface="", checks=()), Baseline()
 
 @dataclass
 class Session:
-    """One run. `packages` creates an environment that contains the given modules in addition to the starter's imports.
-    `beside` contains the task's related files."""
+    """Represents one run. `packages` creates an environment that contains the given modules in addition to the
+    starter's imports. `beside` contains the task's related files."""
 
     task: Task
     method: Method
@@ -73,7 +73,7 @@ class Session:
 
     def run(self, trace: Sequence[str], command: str | None = None) -> RunResult:
         """Returns the result of a command on the current files. If `command` is None, runs the task's command and its
-        evaluation. Each command runs only once for the same files."""
+        evaluation. Runs each command only once for the same files."""
 
         def run() -> RunResult:
             if command is not None:
@@ -87,8 +87,8 @@ class Session:
     def measured(
         self, workspace: Workspace, commands: Commands, trace: Sequence[str] = (), first: Sequence[str] = ()
     ) -> RunResult:
-        """Runs the task's command and its evaluation in a workspace with the current or other files. `trace` and
-        `first` have the same meaning as in `Commands.run`."""
+        """Runs the task's command and its evaluation in a workspace, which may contain the current or other files.
+        `trace` and `first` have the same meaning as in `Commands.run`."""
         task, metric = self.task, self.task.parsed_metric
         return measured(
             commands, workspace, task.run, task.evaluate, metric, self.reader, self.origin(),
@@ -113,7 +113,7 @@ class Session:
         return self.operations.get("modules", {}, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
-        """How the current files differ from the starter."""
+        """Describes how the current files differ from the starter."""
         return Origin(
             edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.baseline.rewritten
         )
@@ -123,12 +123,11 @@ class Session:
         return self.reader.measuring(self.workspace.texts(0), self.task.parsed_metric, self.task.protected)
 
     def digest(self) -> str:
-        """A digest of the current files."""
         files = self.workspace.files.items()
         return digest({path: [file.executable, sha256(file.content).hexdigest()] for path, file in files})
 
     def described(self) -> str:
-        """The description of the task that every prompt contains."""
+        """Returns the description of the task, which every prompt contains."""
         task = self.task
         known = "unknown" if self.baseline.metric is None else f"{self.baseline.metric:g}"
         measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
@@ -152,15 +151,16 @@ class Session:
         return "\n\n".join(lines)
 
     def script(self) -> str:
-        """The file from which the agent starts."""
+        """Returns the file from which the agent starts."""
         if self.task.script:
             return self.task.script
         named = (program.script(self.workspace.files) for program in started(self.task.run))
         return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
-        """The files that belong to the method, as many as fit in a prompt. The starter's files listed in the task, or
-        else the starter's Python files nearest to the script, come first. The related files from elsewhere follow."""
+        """Returns the files that belong to the method, as many as fit in a prompt. The starter's files that the task
+        lists come first. If the task lists none, the starter's Python files nearest to the script come first. Related
+        files from elsewhere follow."""
         script, texts = self.script(), self.workspace.texts(0)
         chosen = [path for path in self.beside.of_starter if path in texts]
         if not self.beside.of_starter:
@@ -175,7 +175,7 @@ class Session:
         return self.workspace.text(path) if known is None else known
 
     def shown(self) -> str:
-        """Returns the related and changed files for a prompt, with line numbers, and the names of the other files."""
+        """Returns the related and changed files with line numbers, and the names of the other files, for a prompt."""
         texts = self.workspace.texts()
         blocks = []
         room = _MOST_FILES * 2
@@ -189,7 +189,7 @@ class Session:
         return "\n\n".join(blocks)
 
     def traced(self) -> list[str]:
-        """The Python files that differ from the starter, whose lines are counted."""
+        """Returns the Python files that differ from the starter. Runs count how often the lines in these files run."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
 
 
@@ -201,7 +201,6 @@ def _shortened(result: RunResult) -> RunResult:
 
 
 def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
-    """Returns the paths whose texts fit in a prompt together. Earlier paths take precedence."""
     chosen, room = [], _MOST_FILES
     for path in paths:
         if len(texts[path]) <= room:

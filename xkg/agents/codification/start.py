@@ -35,11 +35,11 @@ def implement(
     *,
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
-    """Runs or resumes a task (see `xkg.agents.codification.run.codify`). If `roots` is given, starter folders and
-    related files must be under one of the `roots`.
+    """Runs or resumes a task (see `xkg.agents.codification.run.codify`). If `roots` is not None, starter folders and
+    related files must be inside one of these folders.
 
-    Raises `InputError` for an unusable task, starter or baseline, `SandboxUnavailableError` if this machine cannot
-    sandbox code, and `ModelUnavailableError` if the model has no key."""
+    Raises `InputError` if the task, the starter or the baseline is unusable. Raises `SandboxUnavailableError` if this
+    machine cannot sandbox code, and `ModelUnavailableError` if the model has no key."""
     require_model(settings.llm.model)
     private_folder(settings.kg)
     runner = runner_for(settings.sandbox)

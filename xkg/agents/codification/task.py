@@ -1,5 +1,4 @@
-"""Reads the task to implement, from a task file (`implement.yaml`) and options that override it, and the method's
-text."""
+"""Reads the task to implement and the method's text. Options override the fields in a task file (`implement.yaml`)."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,13 +21,13 @@ _TEXTS = (".txt", ".rst", "")
 
 
 class Task(Value):
-    """A task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph, or the
-    text itself. `run` is the command whose output or files contain `metric`. If `evaluate` is given, that command
-    reports the metric instead. `evaluate` sees the files left by `run`, but sees edited files only if it fails without
-    them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is the starter's
-    metric, which is measured if None. `related` lists files and folders that belong to the method, in the starter or
-    (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may read. `protect`
-    lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
+    """Describes a task. `method` is a file (`paper.tex#sec:method` for one section), a paper or technique in the graph,
+    or the text itself. `run` is the command whose output or files contain `metric`. If the command `evaluate` is set,
+    it reports the metric instead. `evaluate` sees the files that `run` left. `evaluate` sees edited files only if it
+    fails without them. `script` is the file to start from, by default the first file mentioned in `run`. `baseline` is
+    the starter's metric, which is measured if None. `related` lists files and folders that belong to the method, in the
+    starter or (read-only) elsewhere on this machine. `data` maps paths in the starter to folders that runs may read.
+    `protect` lists additional parts of the evaluation (`path` or `path::function`). The evaluation may change only if
     `may_change_evaluation` is set."""
 
     method: str
@@ -53,15 +52,16 @@ class Task(Value):
 
     @property
     def protected(self) -> tuple[str, ...]:
-        """The parts of the evaluation that the task specifies: `protect`, and files mentioned only in `evaluate`."""
+        """Returns the parts of the evaluation that the task specifies: `protect`, and files mentioned only in
+        `evaluate`."""
         named = _files_named(self.evaluate) - _files_named(self.run) if self.evaluate else set()
         return (*self.protect, *sorted(named))
 
 
 class Method(Value):
-    """A method's text and its source. `parts` lists the names of the method's components in the graph, in build order.
-    `library` describes these components with their code and levels, and related techniques. `notes` lists parts of the
-    paper that the text omits."""
+    """Contains a method's text and its source. `parts` lists the names of the method's components in the graph, in
+    build order. `library` describes these components with their code and levels, and related techniques. `notes` lists
+    parts of the paper that the text omits."""
 
     text: str
     source: str
@@ -71,7 +71,8 @@ class Method(Value):
 
 
 def _files_named(command: str) -> set[str]:
-    """The paths in a tree to which words in a command may refer, including modules' dotted names."""
+    """Returns the paths in a tree to which words in a command may refer. Includes the paths of modules with dotted
+    names."""
     words = [(program, word) for program in started(command) for word in program.words]
     modules = [program.path(word.replace(".", "/")) for program, word in words]
     return {
@@ -82,7 +83,7 @@ def _files_named(command: str) -> set[str]:
 
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
     """Reads the task in a file. `flags` override the file's fields unless they are None or empty. Paths in the file are
-    relative to the file's folder. Raises `InputError` with the missing or invalid field."""
+    relative to the file's folder. Raises `InputError` if a field is missing or invalid."""
     fields = {} if file is None else _beside(read_fields(file), file.parent)
     fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
     if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
@@ -94,7 +95,7 @@ def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
 
 
 def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Converts paths in a task file, which are relative to the file's folder, to be relative to the working
+    """Converts paths in a task file. The paths are relative to the file's folder, and become relative to the working
     directory."""
     for name in ("method", "starter"):
         value = fields.get(name)
@@ -110,8 +111,8 @@ def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _related_beside(name: str, folder: Path, starter: Path) -> str:
-    """Converts a related file's path. A path in the starter stays unchanged; a path relative to the task file's folder
-    becomes relative to the working directory."""
+    """Converts a related file's path. Keeps a path in the starter. A path relative to the task file's folder becomes
+    relative to the working directory."""
     usable = 0 < len(name) < 1000 and "\0" not in name and not Path(name).is_absolute()
     of_starter = usable and (starter / name).exists() and not name.startswith("..")
     return str(folder / name) if usable and not of_starter and (folder / name).exists() else name
@@ -157,8 +158,7 @@ def _of_paper(path: Path, section: str, parsers: Parsers) -> Method:
 
 
 def _whole_paper(document: Document, path: Path) -> Method:
-    """Returns a paper's whole text if the text is short or has no method sections, and otherwise only the method
-    sections."""
+    """Returns a paper's method sections. If the paper is short or has no method sections, returns its whole text."""
     from xkg.agents.codification.method_text import MOST_CHARACTERS, method_text
 
     if len(document.text) <= MOST_CHARACTERS or (method := method_text(document)) is None:

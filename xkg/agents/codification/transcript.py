@@ -1,6 +1,6 @@
 """Exports a run's steps as JSON lines, or as an Inspect log for `inspect view`.
 
-Exports use the run's finished steps, so they also work for runs that are in progress or were killed."""
+Exports contain the finished steps. Exports also work for runs that are in progress or were killed."""
 
 import json
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ V = TypeVar("V", Task, CodificationResult)
 
 
 def steps(folder: Path) -> list[Taken]:
-    """Returns the steps of the run in `folder`, in order. Raises `InputError` if the folder does not contain a run."""
+    """Returns the finished steps of the run in `folder`. Raises `InputError` if the folder does not contain a run."""
     if not (folder / "task.json").is_file():
         raise InputError(f"{folder} does not contain a started run")
     operations = Operations(folder)
@@ -33,7 +33,8 @@ def steps(folder: Path) -> list[Taken]:
 
 
 def json_lines(folder: Path) -> str:
-    """Returns the steps as JSON lines with number, step, observation and version. Raises the same errors as `steps`."""
+    """Returns the steps as JSON lines. Each line contains the number, the step, the observation and the version. Raises
+    the same errors as `steps`."""
     return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in steps(folder))
 
 

@@ -1,5 +1,5 @@
-"""Plans ablations for a paper, either with a language model that receives material from the graph, or from the graph
-alone."""
+"""Plans ablations for a paper. A language model plans them with material from the graph. Without a model, the plan
+comes from the graph alone."""
 
 import time
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ def plan_ablations(
     wait_seconds: float | None = None,
 ) -> AblationPlan:
     """Returns at most `k` ablations for a paper (id or title), with the lines to change. The lines come from the graph,
-    or are located in the folder `repository`. If `roots` is given, `repository` must be under one of the `roots`.
+    or are located in the folder `repository`. If `roots` is not None, `repository` must be inside one of these folders.
 
     Waits at most `wait_seconds` for the configured language model. If `wait_seconds` is None, the limit for one call
-    applies. If the model does not answer or no model is configured, the plan is based on the graph alone, and
-    `planned_by` reports this. Raises `UnknownIdError`, `InputError` if `k` is out of range or a folder cannot be read,
-    and `StoreError` for an empty graph."""
+    applies. If the model does not answer or no model is configured, the plan comes from the graph alone, and
+    `planned_by` says so. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty.
+    Raises `InputError` if `k` is out of range or a folder cannot be read."""
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned; ask for 1 to {MOST}")
     material = gather(service, paper)
@@ -59,14 +59,15 @@ def plan_ablations(
 
 
 def context(service: Service, paper: str) -> str:
-    """Returns the graph's planning view of a paper, as text."""
+    """Returns the graph's planning view of a paper as text."""
     return str(service.context(paper, CONTEXT_TOKENS, "planning"))
 
 
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
 ) -> tuple[Sequence[PlannedAblation], str, bool]:
-    """Returns the ablations without lines, how they were planned, and whether only the graph was used."""
+    """Returns the ablations without lines, a description of how they were planned, and whether only the graph was
+    used."""
     if not material.components:
         return (), _ALONE, True
     questions = service.questions()
@@ -86,7 +87,7 @@ def _ablations(
 
 
 def _grouped(material: Material) -> str:
-    """A note about components that are left out because they seem only to group other components. The note lists the
+    """Returns a note about components that are left out because they only seem to group other components. Names the
     topmost component of each group."""
     left = groupings(material.components)
     ids = {component.id for component in left}
@@ -97,7 +98,6 @@ def _grouped(material: Material) -> str:
 def _with_lines(
     service: Service, ablation: PlannedAblation, repository: Path | None, roots: Sequence[Path] | None
 ) -> tuple[PlannedAblation, str]:
-    """Returns the ablation with the lines to change, and a description of where the lines were searched for."""
     if not ablation.component and repository is None:
         return ablation.model_copy(update={"note": _NO_PLACE}), ""
     answer = service.locate(ablation.component or ablation.ablated_part, repository, _PLACES, roots=roots)

@@ -1,9 +1,9 @@
 """Proposes ablations from the graph alone, without a language model.
 
-Components are ranked by several criteria, and the rankings are combined with rank fusion. The criteria are the effect
-measured in earlier ablations, mentions in the abstract, and the number of findings and components that depend on the
-component. The score of the component's best lines in the code and its position in the hierarchy also count. Single
-components rank above groups. Components that only group other components are left out (`groupings`)."""
+Ranks components by several criteria, and combines the rankings with rank fusion. The criteria are the effect measured
+in earlier ablations, mentions in the abstract, and the number of findings and components that depend on the component.
+Other criteria are the score of the component's best lines in the code, and its position in the hierarchy. Single
+components rank above groups. Leaves out components that only group other components (see `groupings`)."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -46,14 +46,14 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
-    """Returns at most `k` ablations, one for each of the first components in `ranking`, without lines."""
+    """Returns at most `k` ablations without lines. Each ablation changes one of the first components in `ranking`."""
     return tuple(_ablation(component) for component in ranking(material)[:k])
 
 
 def ranking(material: Material) -> list[Component]:
-    """Returns the components, most worthwhile first, except components that only group other components. Components
-    above or below a chosen component, or with the same name plus a qualifier, come after all others. Components that
-    only measure results come last."""
+    """Returns the components, most worthwhile first. Leaves out components that only group other components. Components
+    above or below a chosen component come after all others, and so do components with the same name plus a qualifier.
+    Components that only measure results come last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
@@ -69,8 +69,8 @@ def ranking(material: Material) -> list[Component]:
 
 
 def only_measures(component: Component) -> bool:
-    """Whether a component only measures the method's results. The component's name or definition must indicate
-    measuring, no other component's code may use the component, and no finding may mention it."""
+    """Returns whether a component only measures the method's results. The component's name or definition must indicate
+    measuring. No other component's code may use it, and no finding may mention it."""
     if component.users or component.parts or component.findings:
         return False
     first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
@@ -78,9 +78,9 @@ def only_measures(component: Component) -> bool:
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
-    """The components of groups that nothing in the graph depends on, such as a taxonomy or a theory's headings. A group
-    is a component with parts, together with these parts. Empty if no other component would be left, because the graph
-    may then contain too little to tell."""
+    """Returns the components of groups on which nothing in the graph depends, such as a taxonomy or a theory's
+    headings. A group is a component with its parts. Returns nothing if no other component would be left, because the
+    graph may then contain too little information."""
     by_id = {component.id: component for component in components}
     definitions = {component.id: _spaced(component.definition) for component in components}
     rested = {name for c in components if _rested_on(c, by_id, definitions) for name in (c.id, *_above(c, by_id))}
@@ -90,8 +90,9 @@ def groupings(components: Sequence[Component]) -> Sequence[Component]:
 
 
 def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
-    """Whether there is evidence that the method contains this component. Evidence is the abstract, a finding, code,
-    lines, similar techniques in other papers, or the definition of a component that is neither above nor below it."""
+    """Returns whether there is evidence that the method contains this component. Evidence is the abstract, a finding,
+    code, lines or similar techniques in other papers. The definition of another component, neither above nor below this
+    one, also counts."""
     known = component.findings or component.users or component.place or component.level != "none"
     if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
@@ -103,7 +104,6 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
 
 
 def _spaced(text: str) -> str:
-    """Normalises a text to lower-case words separated by single spaces, for matching whole words."""
     return f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
 
 
@@ -123,8 +123,9 @@ def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
 
 
 def _same_name(a: Component, b: Component) -> bool:
-    """Whether two names are equal (ignoring case, hyphens and spaces), or one is the other with a qualifier in front
-    ("test-time X" and "X"). Never true for single-word names, which are too unspecific."""
+    """Returns whether two names are equal, ignoring case, hyphens and spaces. Also returns true if one name is the
+    other with a qualifier in front ("test-time X" and "X"). Returns false for single-word names, which are too
+    unspecific."""
     shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
     return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
 
@@ -161,7 +162,7 @@ def _ideas(component: Component) -> tuple[str, ...]:
 
 
 def reasons(component: Component) -> list[str]:
-    """The reasons why a component is worth ablating, and advice on how to ablate it."""
+    """Returns the reasons why a component is worth ablating, and advice on how to ablate it."""
     reasons = []
     if component.measured is not None:
         reasons.append(f"an ablation measured {component.measured:+.1%}")
@@ -182,7 +183,6 @@ def reasons(component: Component) -> list[str]:
 
 
 def _bound(component: Component) -> str:
-    """The reason why a component must be replaced rather than removed, or ''."""
     if component.users:
         return f"the code for {', '.join(component.users[:3])} uses it, so it is replaced, not removed"
     if component.parts:

@@ -36,7 +36,7 @@ measurements."""
 
 
 class Alternative(Value):
-    """A technique from another paper that matches a component's definition but is not the same concept."""
+    """Describes a technique from another paper that matches a component's definition, but is not the same concept."""
 
     id: str
     name: str
@@ -45,13 +45,13 @@ class Alternative(Value):
 
 
 class Component(Value):
-    """A component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that appears as
-    consecutive words in the abstract. `findings` are the names of findings that mention the component. `users` are the
-    names of components, other than the parent, whose code contains the component's code. `siblings` is the number of
-    the parent's other parts, and `parts` the number of the component's own parts. `place` is the score of the best
-    stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the component.
-    `measured` is the largest relative change in ablations of this component or of the same concept in another paper, or
-    None if there are no such ablations."""
+    """Describes a component of the paper's method. `mentioned` is the fraction (0 to 1) of the component's name that
+    appears as consecutive words in the abstract. `findings` are the names of findings that mention the component.
+    `users` are the names of components, other than the parent, whose code contains the component's code. `siblings` is
+    the number of the parent's other parts, and `parts` is the number of the component's own parts. `place` is the score
+    of the best stored lines, or 0 if no lines are stored. `tables` are the captions of tables that mention the
+    component. `measured` is the largest relative change in ablations of this component or of the same concept in
+    another paper, or None if there are none."""
 
     id: str
     name: str
@@ -72,7 +72,7 @@ class Component(Value):
 
 
 class Material(Value):
-    """A planner's input about a paper. `left_out` counts components beyond the first `MOST_COMPONENTS`."""
+    """Contains a planner's input about a paper. `left_out` counts the components beyond the first `MOST_COMPONENTS`."""
 
     paper: str
     title: str
@@ -83,8 +83,8 @@ class Material(Value):
 
 
 def gather(service: Service, paper: str) -> Material:
-    """Gathers the material for a paper (id or title). A root technique with components is excluded, because it is the
-    whole method. Raises `UnknownIdError`, and `StoreError` for an empty graph."""
+    """Gathers the material for a paper (id or title). Leaves out a root technique with components, because it is the
+    whole method. Raises `UnknownIdError` if the paper is unknown, and `StoreError` if the graph is empty."""
     answer = service.paper(paper, include_code=True, full=True)
     parents = _parents(answer)
     inner = set(parents.values())
@@ -129,7 +129,8 @@ def gather(service: Service, paper: str) -> Material:
 
 
 def _measured(service: Service, paper: str) -> dict[str, float]:
-    """Measured changes by technique. Empty if the graph contains no ablations or cannot run queries for ablations."""
+    """Returns measured changes by technique. Returns none if the graph contains no ablations or cannot run queries for
+    them."""
     found: dict[str, float] = {}
     for query in _MEASURED_BEFORE:
         with contextlib.suppress(QueryFailedError, QueryRefusedError):
@@ -150,8 +151,8 @@ _MEASURED_BEFORE = tuple(
 
 
 def _tables(service: Service, paper: str) -> dict[str, str]:
-    """The tables in a paper that may contain measurements, by caption. Empty if the paper's text is not on this
-    machine."""
+    """Returns the tables in a paper that may contain measurements, by caption. Returns none if the paper's text is not
+    on this machine."""
     from xkg.build.parsed_papers import parsed_paper
 
     with service.snapshot() as snapshot:
@@ -165,7 +166,7 @@ def _tables(service: Service, paper: str) -> dict[str, str]:
 
 
 def _parents(answer: PaperAnswer) -> dict[str, str | None]:
-    """Maps each technique's id to its parent. The answer lists techniques in preorder, with depths."""
+    """Maps each technique's id to the id of its parent. The answer lists techniques in preorder, with depths."""
     above: list[str] = []
     parents: dict[str, str | None] = {}
     for line in answer.techniques:
@@ -176,7 +177,6 @@ def _parents(answer: PaperAnswer) -> dict[str, str | None]:
 
 
 def _users(answer: PaperAnswer, parents: dict[str, str | None]) -> dict[str, list[str]]:
-    """Maps each technique to the techniques that use it, except its parent."""
     techniques = [Technique(id=line.id, name=line.name, parent=parents[line.id]) for line in answer.techniques]
     code = {
         c.technique: Code(id=c.id, technique=c.technique, implementation=c.implementation)
@@ -195,7 +195,7 @@ def _words(text: str) -> list[str]:
 
 
 def _mentioned(technique: TechniqueAnswer, text: str) -> float:
-    """The longest run of words from one of the technique's names that occurs in the text, as a fraction of that
+    """Returns the longest run of words from one of the technique's names that occurs in the text, as a fraction of the
     name."""
     there = f" {' '.join(_words(text))} "
     return max(

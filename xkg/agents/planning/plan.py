@@ -1,4 +1,4 @@
-"""Ablation plans, as returned by `xkg ablate plan`, the library call and the MCP prompt."""
+"""Defines ablation plans, as returned by the command `xkg ablate plan`, the library call and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -14,11 +14,12 @@ _OPEN = "undecided: no table in the paper is known to measure this component"
 
 
 class PlannedAblation(Value):
-    """One experiment, to be compared with an unchanged run. `component` is the id of the changed technique, or empty if
-    the technique is not in the graph. `ablated_part` describes the changed part. `replacement` lists the options to try
-    instead (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures, or tables in the paper
-    that report them. `ideas` are techniques from other papers that match the definition; their inputs and outputs may
-    differ. `places` are the lines to change, best first; `note` explains why no lines are known, or adds a caveat."""
+    """Describes one experiment, which is compared with an unchanged run. `component` is the id of the changed
+    technique, or empty if the technique is not in the graph. `ablated_part` describes the changed part. `replacement`
+    lists the options to try instead (REPLACE) or in addition (ADD), and is empty for REMOVE. `metrics` lists measures,
+    or tables in the paper that report them. `ideas` are techniques from other papers that match the definition. The
+    inputs and outputs of these techniques may differ. `places` are the lines to change, best first. `note` explains why
+    no lines are known, or adds a caveat."""
 
     name: str
     component: str
@@ -33,8 +34,8 @@ class PlannedAblation(Value):
 
 
 class AblationPlan(Quoting):
-    """The ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the graph
-    was used. `searched` states where the lines were searched for, and `note` describes what could not be done.
+    """Contains the ablations for a paper, most informative first. `planned_by` is the model, or the reason why only the
+    graph was used. `searched` states where the lines were searched for. `note` describes the parts that were left out.
 
     A plan's string form is Markdown."""
 

@@ -35,13 +35,13 @@ class Ablations(AnswerType):
 
 
 def inputs(material: Material, context: str, k: int) -> dict[str, str]:
-    """The inputs for `PROMPT`. `context` describes the paper: the graph's planning view, and possibly the paper's
-    text."""
+    """Returns the inputs for `PROMPT`. `context` describes the paper. `context` contains the graph's planning view, and
+    may contain the paper's text."""
     return {"paper": context, "components": describe(material.components), "most": str(k)}
 
 
 def describe(components: Sequence[Component]) -> str:
-    """Returns a numbered list, starting at 1, of what the graph contains about each component."""
+    """Returns a numbered list of the facts that the graph contains about each component. Numbers start at 1."""
     return "\n".join(_described(n, component) for n, component in enumerate(components, start=1)) or "(none)"
 
 
@@ -59,7 +59,7 @@ def _described(number: int, component: Component) -> str:
 
 
 def objection(answer: Ablations, material: Material, k: int) -> str | None:
-    """The problem with an answer, phrased for the model, or None."""
+    """Returns a message that tells the model why its answer is invalid, or None if the answer is valid."""
     given = answer.ablations
     if not 1 <= len(given) <= k:
         return f"give 1 to {k} ablations"
@@ -81,7 +81,7 @@ def objection(answer: Ablations, material: Material, k: int) -> str | None:
 
 
 def planned(answer: Ablations, material: Material) -> tuple[PlannedAblation, ...]:
-    """Converts a valid answer to ablations, without the lines to change."""
+    """Converts a valid answer to ablations without the lines to change."""
     return tuple(
         PlannedAblation(
             name=one_line(each.name),

@@ -10,8 +10,8 @@ from xkg.errors import InputError, UnsafeInputError
 
 
 def patch(workspace: Workspace) -> bytes:
-    """Returns all changes since the starter, as a patch for `git apply`. Raises `InputError` if there are no changes,
-    and `UnsafeInputError` for a path that edits may not write."""
+    """Returns all changes since the starter as a patch for `git apply`. Raises `InputError` if there are no changes,
+    and `UnsafeInputError` if a change affects a path that edits may not write."""
     _require_writable(workspace.changed(), workspace.files_of(0))
     found = workspace.patch()
     if not found:
@@ -22,10 +22,10 @@ def patch(workspace: Workspace) -> bytes:
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
     """Adds the branch `name` with one commit per edit, and returns the branch's last commit. The branch is added to the
     starter's repository, or to its clone `repository`, and begins at the starter's commit. If the starter had
-    uncommitted changes, the first commit contains these changes, limited to files that the run changed.
+    uncommitted changes, the first commit contains those in files that the run changed.
 
-    Raises `InputError` if the starter has no repository or the run changed nothing, `UnsafeInputError` for a path that
-    edits may not write, and the same errors as `add_branch`."""
+    Raises `InputError` if the starter has no repository or the run changed nothing. Raises `UnsafeInputError` if a
+    change affects a path that edits may not write. Also raises the errors of `add_branch`."""
     folder = repository or Path(workspace.spec.removeprefix("file://").rpartition("@")[0] or workspace.spec)
     if repository is None and not folder.is_dir():
         folder = Path(workspace.spec.removeprefix("file://"))

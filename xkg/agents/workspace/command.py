@@ -42,25 +42,25 @@ _TREE = "../../../../work"  # relative to the package folder in a run's environm
 ADDED = "requirements-xkg.txt"
 """The requirements file added to a tree, which overrides requirements in the tree's own files."""
 
-_BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
+_BASH = ("bash", "-eo", "pipefail", "-c")  # the shell and options that GitHub Actions uses for a step
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 
-# Before Python 3.9, a traceback shows a script's path as written in the command.
+# Before Python 3.9, tracebacks show a script's path as it is written in the command.
 _FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (\d{{1,7}})')
 
 
 class Left(NamedTuple):
-    """The files that a run left behind, as an archive that starts at a byte offset in a file."""
+    """Refers to the files that a run left behind. The files form an archive that starts at a byte offset in a file."""
 
     file: Path
     start: int
 
 
 class Evaluated(Value):
-    """A second command's measurement of a run's files: the command's output, and the wanted files that the command
-    left."""
+    """Describes how a second command measured a run's files. Contains the command's output, and the wanted files that
+    it left."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -70,16 +70,16 @@ class Evaluated(Value):
 
 
 class RunResult(Value):
-    """The result of a run. `output` combines stdout and stderr; beyond 2 MB, the middle is cut. `lines` is how often
-    each executed line in the traced files ran, or None if the run was not traced or the sandbox was killed. For awaited
-    lines, `lines` contains at least one line from each group that ran; `gave_up` means that other groups may also have
-    run. `opened` lists the tree's files that a traced run opened, or is None if unknown. `printed` is the file and line
-    that last printed a match for the pattern. `files` contains the wanted files that exist. `problem` is a one-line
-    error, or None. `removed` lists at most 20 of the tree's files that the run removed from its copy, and `rewritten`
-    lists the tree's files that the run changed. If `evaluated` is set, the metric is read from `evaluated`; `apart`
-    means that no edited file was present when the metric was computed. `left_at` is the offset of the archive of left
-    files, or None. `downloads` lists failed network requests, `refused` lists hosts that the run was not allowed to
-    reach, and `lacks_gpu` means that the run failed because CUDA is missing."""
+    """Describes the result of a run. `output` combines stdout and stderr. If the output is longer than 2 MB, its middle
+    is cut. `lines` counts how often each executed line in the traced files ran. `lines` is None if the run was not
+    traced or the sandbox was killed. For awaited lines, `lines` contains at least one line from each group that ran.
+    `gave_up` means that other groups may also have run. `opened` lists the tree's files that a traced run opened, or is
+    None if unknown. `printed` is the file and line that last printed a match for the pattern. `files` contains the
+    wanted files that exist. `problem` is a one-line error, or None. `removed` lists at most 20 of the tree's files that
+    the run removed from its copy. `rewritten` lists the tree's files that the run changed. If `evaluated` is set, it
+    contains the metric. `apart` means that no edited file was present when the metric was computed. `left_at` is the
+    offset of the archive of left files, or None. `downloads` lists failed network requests. `refused` lists hosts that
+    the run was not allowed to reach. `lacks_gpu` means that the run failed because CUDA is missing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -108,7 +108,7 @@ class RunResult(Value):
         return self.ended == "exited" and self.exit_code == 0
 
     def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
-        """Returns the metric's value, or the problem with the metric."""
+        """Returns the metric's value, or the reason why there is none."""
         try:
             source = self.evaluated or self
             return reader.metric(metric, source.output, source.files), None
@@ -116,19 +116,19 @@ class RunResult(Value):
             return None, str(error)
 
     def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
-        """The metric in the run's own output and files, if a second command measured the run. None if the run reported
-        no value."""
+        """Returns the metric in the run's own output and files, if a second command measured the run. Returns None if
+        the run reported no value."""
         own = self.model_copy(update={"evaluated": None})
         return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
 
 class Commands:
     """Runs commands in workspaces with one set of packages. `data` maps paths in the tree to read-only folders or files
-    on this machine. `variables` are added to the sandbox's environment, and `gpu` is a GPU that runs may use.
+    on this machine. `variables` are added to the sandbox's environment. `gpu` is a GPU that runs may use.
     `limits.disk_mb` limits the data that a run writes, including its copy of the tree. `fetched` contains the files
-    left by a `fetch` command, which each run sees unchanged.
+    that a `fetch` command left. Each run sees them unchanged.
 
-    Raises `InputError` for data that does not exist or would hide a file in the tree."""
+    Raises `InputError` if data does not exist or would hide a file in the tree."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class Commands:
                 raise InputError(f"--data {name!a}; use a path inside the starter, as in data=/datasets/cifar")
 
     def within(self, seconds: float) -> "Commands":
-        """The same commands, with a time limit that is no longer than `seconds`."""
+        """Returns a copy of these commands with a time limit of at most `seconds`."""
         found = copy(self)
         found.limits = self.limits.model_copy(update={"seconds": min(seconds, self.limits.seconds)})
         return found
@@ -176,18 +176,19 @@ class Commands:
         first: Sequence[str] = (),
     ) -> RunResult:
         """Runs a shell command with Bash, which stops at the first failure, and returns the result. `trace` lists
-        Python files in the tree whose lines are counted; counting slows these files down. `printed` is a pattern; the
-        result includes the line that last printed a match. `wanted` lists the files that the command should leave.
-        `awaited` contains groups of lines, by file; the trace records whether any line in each group ran, and stops
-        once every group has run.
+        Python files in the tree. The result counts how often the lines of these files ran, which slows the files down.
+        `printed` is a pattern. The result includes the line that last printed a match. `wanted` lists the files that
+        the command should leave. `awaited` maps files to groups of lines. The trace records whether any line in each
+        group ran, and stops once every group has run.
 
         `leaves` is an archive for the files that the command creates or overwrites (`RunResult.left_at`). A later
-        command receives these files as `left`, except files that Python could import, hidden files, files in `wanted`,
-        and files in the tree that are not in `outputs`. Files in `without` are absent. If `hosts` is given, the command
-        reaches these hosts through a proxy, and the whole home folder is kept for later runs (`fetched`). `first` lists
-        modules from `sandbox.guest` that each Python process imports before other code runs.
+        command receives these files as `left`, except hidden files, files in `wanted`, and files that Python could
+        import. Files in the tree are also excluded, unless `outputs` contains them. Files in `without` are absent. If
+        `hosts` is not empty, the command can reach these hosts through a proxy, and its whole home folder is kept for
+        later runs (`fetched`). `first` lists modules from `sandbox.guest` that each Python process imports before other
+        code runs.
 
-        A failing command does not raise an error. Raises `InputError` if the command cannot be split, and
+        If the command fails, the result describes the failure. Raises `InputError` if the command cannot be split, and
         `SandboxUnavailableError` if the command cannot be confined."""
         started(command)
         if hosts and self._runner.name == "landlock":
@@ -265,7 +266,6 @@ class Commands:
         return self._result(command, ran, report, workspace)
 
     def _first(self, more: Sequence[str]) -> dict[str, str]:
-        """The modules that Python processes import before running any code."""
         names = ("network_record", *(("no_gpu",) if self.environment.cpu else ()), *more)
         return {f"_xkg_{name}": guest_source(name) for name in names}
 
@@ -307,7 +307,7 @@ class Commands:
         return result.model_copy(update={"problem": problem})
 
     def _places(self, home: str) -> dict[str, str]:
-        """The host paths that a run sees, with their replacements. `home` is the run's home folder."""
+        """Returns the host paths that a run sees, with their replacements. `home` is the run's home folder."""
         site = self.environment.site.resolve() if self.environment.site else None
         prefix = at(self.environment.python).prefix
         return {
@@ -348,13 +348,13 @@ class Commands:
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
-    """Folders and files on this machine, by their path in the tree, with links resolved."""
+    """Returns folders and files on this machine by their path in the tree. Resolves symbolic links."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
 
 
 def _last_error(output: str) -> str:
-    """The first line of the last Python error, without notes or output that follows it, or the last line if there is no
-    error."""
+    """Returns the first line of the last Python error, without its notes and any output that follows. Returns the last
+    line of the output if there is no error."""
     kind, message = last_error(output[-_ENDS:])
     if kind.endswith("Error") or (kind and TRACEBACK in output):
         return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
@@ -362,7 +362,6 @@ def _last_error(output: str) -> str:
 
 
 def _where(output: str) -> str:
-    """The last traceback line that is in the tree's code."""
     places = _FRAME.findall(output[-_ENDS:])
     return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
 
@@ -377,11 +376,11 @@ def packages_for(
     command: str = "",
 ) -> Environment:
     """Returns an environment for a workspace. The environment contains the packages that the Python files import (in
-    the versions from requirement files) and the packages that requirement files declare. Packages that provide
-    `modules`, which were missing at run time, are also included. If `command` starts some of the files, only the
-    imports of these files and the packages in `ADDED` are included. Modules in the tree itself or in `data` (see
-    `Commands`) are not installed. Files that cannot be parsed are listed in the notes. Raises `UnsafeInputError` if too
-    many files cannot be parsed."""
+    the versions from requirement files) and the packages that requirement files declare. The environment also contains
+    packages that provide `modules`, which were missing at run time. If `command` starts some of the files, only the
+    imports of these files and the packages in `ADDED` are installed. Modules in the tree itself or in `data` (see
+    `Commands`) are not installed. The notes list files that cannot be parsed. Raises `UnsafeInputError` if too many
+    files cannot be parsed."""
     texts = {
         path: text
         for path, file in workspace.files.items()
@@ -414,13 +413,12 @@ def packages_for(
 
 
 def _with_scripts(command: str, workspace: Workspace) -> str:
-    """A command, plus the text of the shell scripts that it starts."""
     scripts = {program.script(workspace.files) for program in started(command)} if command else set()
     return "\n".join([command, *(workspace.text(path) for path in sorted(filter(None, scripts)) if path[-3:] == ".sh")])
 
 
 def cut_middle(text: str, characters: int) -> str:
-    """Returns the text. If the text is too long, the middle is replaced with a line that states how much was cut."""
+    """Returns the text. If the text is too long, replaces its middle with a line that states how much was cut."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -436,7 +434,7 @@ def numbered(lines: Iterable[str], first: int = 1) -> str:
 
 def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: Set[int]) -> str:
     """Returns the `marked` lines in a Python file, prefixed with `+`, with two lines of context on each side. Each line
-    is shown with its number and its run count: `-` for a line in `code` that never ran, and nothing for lines that
+    has its number and its run count. The count is `-` if a line in `code` never ran. The count is empty for lines that
     cannot run (comments, docstrings)."""
     shown = []
     last = 0
@@ -460,8 +458,8 @@ def _report(stderr: str) -> dict[str, Any] | None:
 
 
 def _beginning(file: Path, size: int) -> dict[str, Any]:
-    """The first `size` bytes of an output file. If there are too many bytes, the middle is omitted, as in a program's
-    result."""
+    """Returns the first `size` bytes of an output file. If there are too many bytes, leaves out the middle, as in a
+    program's result."""
     with file.open("rb") as opened:
         if size <= 2 * _ENDS:
             return {"output": opened.read(size), "omitted": 0}

@@ -1,5 +1,5 @@
-"""Edits to files: search and replace, a whole function, or a whole file. An edit applies exactly or is refused with a
-reason."""
+"""Applies edits to files. An edit searches and replaces text, or sets a whole function or file. Each edit applies
+exactly, or is refused with a reason."""
 
 import ast
 import textwrap
@@ -25,7 +25,7 @@ class FileEdit(AnswerType):
 
 
 class EditError(ValueError):
-    """Edits cannot be applied. The message is the reason, phrased for the model."""
+    """Reports that edits cannot be applied. The message tells the model why."""
 
 
 def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
@@ -55,7 +55,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
 
 
 def syntax_error(text: str) -> str | None:
-    """The location and cause of a syntax error, or None for valid Python."""
+    """Returns the location and cause of a syntax error, or None for valid Python."""
     try:
         with silently():
             compile(text, "file", "exec", dont_inherit=True)
@@ -101,7 +101,7 @@ def _function(text: str, edit: FileEdit, number: int) -> str:
 def definitions(
     tree: ast.AST, above: str = ""
 ) -> list[tuple[str, "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef"]]:
-    """Returns functions and classes with their qualified names, except nested functions."""
+    """Returns functions and classes with their qualified names. Leaves out nested functions."""
     found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, _DEFINITIONS):

@@ -1,8 +1,8 @@
-"""Fingerprints the evaluation code, which changes by agents and ablations must not alter.
+"""Computes digests of the evaluation code, which agents and ablations must not alter.
 
-Evaluation code is found by name: test files, functions named after evaluation or the metric, statements that print or
-write the metric, and parts protected by a task. Renaming, removing, redefining or reassigning a part counts as a
-change."""
+Evaluation code is found by name. The evaluation consists of test files, functions named after evaluation or the metric,
+and statements that print or write the metric. Tasks can protect additional parts. A part counts as changed if it is
+renamed, removed, redefined or reassigned."""
 
 import ast
 import hashlib
@@ -23,9 +23,9 @@ _PRINTS, _NAMES = "(prints the metric)", "(names the metric)"
 def evaluation(
     files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
 ) -> dict[str, str]:
-    """Returns a digest of each part of the code that measures, by `path::name` (or `path`). Layout and comments are
-    ignored. A protected file that does not parse is a single part. Files in `deadly`, which crash the parser, are never
-    parsed and are single parts too."""
+    """Returns a digest of each part of the code that measures, by `path::name` (or `path`). Ignores layout and
+    comments. A protected file that does not parse is a single part. Files in `deadly`, which crash the parser, are
+    never parsed and are also single parts."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
         whole = path in protect or path in deadly or is_test_file(path)
@@ -41,8 +41,8 @@ def evaluation(
 def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = (), *, program: bool = False
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
-    """Yields the measuring parts in a file: their names (see `evaluation`) and AST nodes. A `program` started by a
-    command is not a test, whatever its name."""
+    """Yields the measuring parts of a file, with their names (see `evaluation`) and nodes in the syntax tree. A
+    `program` that a command starts is not a test, whatever its name."""
     if path in protect or (is_test_file(path) and not program):
         yield path, tree
         return
@@ -61,7 +61,7 @@ def measuring(
 
 
 def is_measure(function: str) -> bool:
-    """Whether a function's name suggests that the function measures something, regardless of the metric."""
+    """Returns whether a function measures something, judging by its name alone, regardless of the metric."""
     return bool(_MEASURES.search(function))
 
 
@@ -71,9 +71,9 @@ def changed_evaluation(
     new_files: Mapping[str, str],
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Returns the changed parts, in order: parts with a different digest, removed parts, new statements that print the
-    metric (if the metric was printed before), and names that `new_files` assign more often than `old_files`. Other new
-    parts do not count as changes."""
+    """Returns the changed parts in order. Changed parts are parts with a different digest, removed parts, and names
+    that `new_files` assign more often than `old_files`. New statements that print the metric count as changes if the
+    metric was printed before. Other new parts do not count as changes."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
@@ -86,12 +86,12 @@ def changed_evaluation(
 
 
 def may_measure(path: str, protect: Sequence[str]) -> bool:
-    """Whether a file could contain part of the evaluation, judging by its path."""
+    """Returns whether a file could contain part of the evaluation, judging by its path."""
     return path.endswith(".py") or path in protect
 
 
 def tree_or_none(text: str) -> ast.Module | None:
-    """Parses Python text. Returns None for text that is not valid Python."""
+    """Parses Python text. Returns None if the text is not valid Python."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -99,7 +99,7 @@ def tree_or_none(text: str) -> ast.Module | None:
 
 
 def literal(metric: Metric) -> str:
-    """The longest run of words in the metric's pattern, or the name of its value."""
+    """Returns the longest run of words in the metric's pattern, or the name of its value."""
     if metric.source != "output":
         return metric.key.rpartition(".")[2].lower()
     words = _WORD.findall(plain_text(metric.key))
@@ -107,8 +107,8 @@ def literal(metric: Metric) -> str:
 
 
 def _label(metric: Metric) -> str:
-    """The text before the number in the output: the pattern up to its group, if this is plain text with a word of at
-    least two characters (`R2: `). Returns '' for other patterns."""
+    """Returns the text before the number in the output. If the pattern up to its group is plain text with a word of at
+    least two characters (`R2: `), returns that part. Returns '' for other patterns."""
     if metric.source != "output":
         return ""
     plain = (
@@ -121,13 +121,13 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-                continue  # a docstring
+                continue  # skips docstrings
             yield node
 
 
 def _strings(statement: ast.stmt, written: bool) -> list[str]:
-    """The strings in a statement, including names of keyword arguments. If `written` is set, strings in an assigned
-    table or list are ignored, because such strings only name values that other statements print."""
+    """Returns the strings in a statement, including names of keyword arguments. If `written` is set, ignores strings in
+    an assigned table or list. They only name values that other statements print."""
     if written and isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict | ast.List | ast.Tuple):
         return []
     found = [n.value for n in ast.walk(statement) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
@@ -135,8 +135,8 @@ def _strings(statement: ast.stmt, written: bool) -> list[str]:
 
 
 def _assigned(path: str, text: str) -> Counter[str]:
-    """How often a file assigns each name, by assignment, definition, import or `setattr`, or as a key in `globals()`
-    and similar mappings."""
+    """Returns how often a file assigns each name. Counts assignments, definitions, imports and `setattr`, and keys in
+    `globals()` and similar mappings."""
     tree = tree_or_none(text) if path.endswith(".py") else None
     return Counter() if tree is None else Counter(_given_values(tree))
 

@@ -25,9 +25,9 @@ _FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
 
 
 class Metric(Value):
-    """A metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the number. If
-    `source` is `json`, `key` is a dotted path of names and list indices; if `source` is `csv`, `key` is a column.
-    `path` is the JSON or CSV file."""
+    """Describes a metric. If `source` is `output`, `key` is a regular expression whose group, or whole match, is the
+    number. If `source` is `json`, `key` is a dotted path of names and list indices. If `source` is `csv`, `key` is a
+    column. `path` is the JSON or CSV file."""
 
     source: Literal["output", "json", "csv"]
     key: str
@@ -36,7 +36,7 @@ class Metric(Value):
 
     @classmethod
     def parse(cls, text: str) -> "Metric":
-        """Parses a metric in the text format from this module's docstring. Raises `InputError` if the text is
+        """Parses a metric in the format that this module's docstring describes. Raises `InputError` if the text is
         invalid."""
         rest, colon, direction = text.rpartition(":")
         if not colon or direction not in ("max", "min") or not rest:
@@ -65,13 +65,13 @@ class Metric(Value):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files from a run that contain the metric."""
+        """Returns the files of a run that contain the metric."""
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """Returns the last value. There is no time limit, so use `SourceReader.metric` for a run's output.
+        """Returns the last value. Reading has no time limit. Use `SourceReader.metric` for a run's output.
 
-        Raises `MetricError` if there is no value, and for NaN, infinity and text."""
+        Raises `MetricError` if there is no value, or if the value is NaN, infinite or text."""
         if self.source == "output":
             return _number(self._in_output(output), f"the output's last match of {self.key!a}")
         assert self.path is not None
@@ -105,7 +105,7 @@ class Metric(Value):
             value = json.loads(text)
         except (ValueError, RecursionError):
             lines = [line for line in text.splitlines() if line.strip()]
-            try:  # if the file has one object per line, use the last one
+            try:  # the file may have one object per line: use the last one
                 value = json.loads(lines[-1])
             except (ValueError, RecursionError, IndexError):
                 raise MetricError(f"{self.path} is not valid JSON") from None

@@ -1,5 +1,4 @@
-"""Finds Python packages in folders that a user mounts into runs. Modules in these folders do not need to be
-installed."""
+"""Finds Python packages in folders that a user mounts into runs. Modules in these folders need no installation."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,14 +9,14 @@ _MODULES = (".py", ".so", ".pyd")
 
 
 def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
-    """The folders in `data` (path in the tree → place) that contain packages, in order. These folders belong on the
-    module path."""
+    """Returns the folders in `data` (path in the tree → place) that contain packages, in order. These folders belong on
+    the module path."""
     return tuple(place for place in data.values() if _packages_in(place))
 
 
 def importable(data: Mapping[str, Path]) -> frozenset[str]:
-    """The top-level names that can be imported from `data`: packages inside its folders, and folders that contain
-    modules themselves (such as a submodule's files), under their names in the tree."""
+    """Returns the top-level names that can be imported from `data`. The names include packages inside its folders. They
+    also include folders that contain modules themselves, such as a submodule's files, under their names in the tree."""
     names = {name for place in data.values() for name in _packages_in(place)}
     return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _holds_code(place)})
 
@@ -31,8 +30,8 @@ def _holds_code(folder: Path) -> bool:
 
 
 def _packages_in(folder: Path) -> frozenset[str]:
-    """The packages in a folder: its folders with an `__init__.py` and, if something was installed into the folder,
-    single modules and namespace packages. Empty if the folder is a package itself."""
+    """Returns the packages in a folder: its subfolders with an `__init__.py`. If anything was installed into the
+    folder, also returns single modules and namespace packages. Returns nothing if the folder is a package itself."""
     try:
         if not folder.is_dir() or _is_package(folder):
             return frozenset()
@@ -43,7 +42,7 @@ def _packages_in(folder: Path) -> frozenset[str]:
             named = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(_MODULES)}
             found |= {entry.name for entry in entries if entry.is_dir()} | named
         return frozenset(name for name in found - _NO_PACKAGES if name.isidentifier())
-    except OSError:  # treat an unreadable folder as empty; the run will report any missing modules
+    except OSError:  # an unreadable folder is treated as empty, because the run will report any missing modules
         return frozenset()
 
 

@@ -10,15 +10,15 @@ _NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 class Outline(Value):
-    """A file's executable lines. `steps` excludes imports, docstrings, and the headers of functions and classes, all of
-    which run when the file is imported."""
+    """Contains a file's executable lines. `steps` excludes lines that run when the file is imported: imports,
+    docstrings, and the headers of functions and classes."""
 
     executable: frozenset[int] = frozenset()
     steps: frozenset[int] = frozenset()
 
 
 def outline(text: str) -> Outline:
-    """Returns the outline of Python text, which is empty if the text is not valid Python."""
+    """Returns the outline of Python text. The outline is empty if the text is not valid Python."""
     try:
         tree = syntax_tree(text)
         with silently():

@@ -1,4 +1,5 @@
-"""Finds a repository's own packages, which scripts import as if they were installed (`pip install -e .`)."""
+"""Finds the packages that a repository itself contains. Scripts import these packages as if they were installed (`pip
+install -e .`)."""
 
 import re
 import shlex
@@ -18,9 +19,9 @@ _VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.
 
 
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
-    """The folders whose packages would be installed, closest to the root first ('' is the root itself). Candidates are
-    the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file. A folder is
-    included only if it contains a package."""
+    """Returns the folders whose packages would be installed, closest to the root first ('' is the root itself).
+    Candidates are the folders of `pyproject.toml`, `setup.py` and `setup.cfg`, and a `src` folder next to such a file.
+    Returns a folder only if it contains a package."""
     known = list(paths)
     packages = _packages(known)
     holders = {package.rpartition("/")[0] for package in packages if package}
@@ -33,9 +34,9 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
-    """The metadata that an installation would write for `importlib.metadata` (path in the package folder → text): the
-    name and version of each project in `files` (path → content). The version is 0 if the project's file does not
-    specify one."""
+    """Returns the metadata that an installation would write for `importlib.metadata` (path in the package folder →
+    text). The metadata contains the name and version of each project in `files` (path → content). The version is 0 if
+    the project's file does not specify one."""
     found: dict[str, str] = {}
     projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
     for path in projects[:_MOST_PROJECTS]:
@@ -49,9 +50,9 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 class OwnNames(NamedTuple):
-    """Imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages, and can
-    hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
-    `__init__.py`, which any installed package with the same name overrides."""
+    """Contains imports that a repository's own Python files satisfy. Imports in `nested` exist only inside packages,
+    and can hide a package with the same name (`autograd/scipy` is not SciPy). Imports in `hidden` are folders without
+    `__init__.py`. Any installed package with the same name overrides the folder."""
 
     served: frozenset[str]
     nested: frozenset[str]
@@ -60,8 +61,8 @@ class OwnNames(NamedTuple):
 
 def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> OwnNames:
     """Returns the `imports` (top-level name → names used from that package) that a repository satisfies. A folder
-    without `__init__.py` satisfies only imports of its contents: `flax/train.py` is not the `flax` in `import
-    flax.linen`."""
+    without `__init__.py` satisfies only imports of its contents. For example, `flax/train.py` is not the `flax` in
+    `import flax.linen`."""
     known = [path for path in paths if path.endswith(".py")]
     packages = _packages(known)
     free: set[str] = set()
@@ -82,8 +83,8 @@ def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> O
 
 
 def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
-    """The repository folder ('' for the top) that contains a dotted module. If several folders contain the module,
-    returns the folder nearest to the top. None if no folder contains the module or several are equally near."""
+    """Returns the repository folder ('' for the top) that contains a dotted module. If several folders contain it,
+    returns the folder nearest to the top. Returns None if no folder contains the module or several are equally near."""
     inside = f"/{module.replace('.', '/')}"
     found: set[str] = set()
     for path in paths:
@@ -99,8 +100,8 @@ def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
 
 
 def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str | None:
-    """The module's folder, as in `folder_of_module`, if the module's file contains a name. `texts` maps paths to
-    text."""
+    """Returns the module's folder, as `folder_of_module` does, if the module's file contains a name. Otherwise, returns
+    None. `texts` maps paths to text."""
     folder = folder_of_module(module, texts)
     stem = f"{folder or ''}/{module.replace('.', '/')}".lstrip("/")
     written = (texts.get(path, "") for path in (f"{stem}.py", f"{stem}/{_INIT}"))
@@ -108,8 +109,9 @@ def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str
 
 
 def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
-    """The command that builds a dotted extension module in place, using a `setup.py` in `texts` (path → text) that
-    defines extension modules. None unless the repository has a source for the module or the `setup.py` mentions it."""
+    """Returns the command that builds a dotted extension module in place. The command uses a `setup.py` in `texts`
+    (path → text) that defines extension modules. Returns None unless the repository has a source for the module or the
+    `setup.py` mentions it."""
     name = module.rpartition(".")[2]
     stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)
     has_source = any(f"/{path}".endswith(stems) for path in texts)
@@ -122,8 +124,9 @@ def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
 
 
 def folder_called(name: str, texts: Mapping[str, str]) -> str | None:
-    """The repository folder ('' for the top) with the modules that files in `texts` (path → text) import from a package
-    `name`, although no folder has that name. None if any of these modules is missing or in a different folder."""
+    """Finds the modules that files in `texts` (path → text) import from a package `name`, although no folder has that
+    name. Returns the repository folder ('' for the top) that contains these modules. Returns None if any of these
+    modules is missing or in a different folder."""
     imported = re.compile(rf"^[ \t]{{0,40}}(?:from|import)[ \t]{{1,9}}{re.escape(name)}\.([\w.]{{1,200}})", re.M)
     modules = {module for text in texts.values() for module in imported.findall(text)}
     folders = {folder_of_module(module, texts) for module in modules}

@@ -1,5 +1,5 @@
-"""Parses a workspace's files and applies edits in the confined process, so that this process never parses untrusted
-source."""
+"""Parses a workspace's files and applies edits in the confined process, to keep untrusted source out of this
+process."""
 
 import ast
 import base64
@@ -31,9 +31,9 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """The packages that a workspace imports or declares. `imports` maps top-level packages to the names used from each.
-    `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files that crashed
-    the parser to the reason; their requirements are missing."""
+    """Describes the packages that a workspace imports or declares. `imports` maps top-level packages to the names used
+    from each. `lines` and `declared` contain requirements from files, as in `read_requirements`. `unknown` maps files
+    that crashed the parser to the reason. The requirements in these files are missing."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -43,7 +43,7 @@ class StatedPackages(Value):
 
 def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, without: Without) -> StatedPackages:
     """Returns the imports in Python files, and the lines in requirement files. If a command starts some of the Python
-    files, only imports in the started files are included."""
+    files, returns only the imports in these files."""
     trees: dict[str, ast.Module] = {}
     for path, text in marked(mark, sources, without) if command else ():
         if parsed := without_broken_statements(text):
@@ -62,13 +62,13 @@ def packages(mark: Mark, sources: Texts, requirements: Texts, command: str, with
 
 
 def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
-    """Returns each file's outline, which is empty for files that are not valid Python."""
+    """Returns each file's outline. The outline is empty for files that are not valid Python."""
     python = {path: text for path, text in texts.items() if path.endswith(".py")}
     return {path: Outline() for path in texts} | {path: outline(text) for path, text in marked(mark, python, without)}
 
 
 def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> dict[str, str] | str:
-    """Returns the files changed by edits, or the reason why the edits are refused."""
+    """Returns the files that edits change, with their new text. If the edits are refused, returns the reason."""
     mark("edits")
     try:
         return file_edits.applied(texts, edits)
@@ -112,15 +112,15 @@ def evaluation_changes(
 
 
 def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
-    """Returns the files that contain part of the evaluation. Files that cannot be parsed are included, because such
-    files may also contain part of the evaluation."""
+    """Returns the files that contain part of the evaluation. Also returns files that cannot be parsed, because they may
+    contain part of the evaluation."""
     found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
     return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> float | str:
-    """Returns the value of a metric in a run's output and files (in Base64), or the problem with the metric. Matching
-    the metric's pattern can take hours if the pattern backtracks."""
+    """Returns the value of a metric in a run's output and files (in Base64), or the reason why it cannot be read.
+    Matching the metric's pattern can take hours if the pattern backtracks."""
     mark("metric")
     try:
         return metric.read(output, {path: base64.b64decode(text) for path, text in files.items()})
@@ -129,7 +129,7 @@ def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, st
 
 
 def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
-    """Yields the files to parse, after announcing each file."""
+    """Yields the files to parse. Announces each file before it is parsed."""
     for path, text in sorted(texts.items()):
         if path not in without:
             mark(path)
@@ -140,8 +140,8 @@ TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric
 
 
 class SourceReader:
-    """Calls the confined process for one run. Thread-safe. `left_out` maps files that crashed a call to the reason;
-    such files are treated as if they were not Python."""
+    """Calls the confined process for one run. This class is thread-safe. `left_out` maps files that crashed a call to
+    the reason. Later calls treat these files as if they were not Python."""
 
     def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
         self._parsers = parsers
@@ -151,20 +151,21 @@ class SourceReader:
 
     def packages(self, sources: Texts, requirements: Texts, command: str = "") -> StatedPackages:
         """Returns the results of `imported_packages` for the Python `sources` and of `read_requirements` for
-        `requirements` (path → text), without files that crash the parser. If a command starts some of the sources, only
-        the started files are included, and no packages are declared. Raises `UnsafeInputError` for files that exceed
-        the bounds."""
+        `requirements` (path → text), without files that crash the parser. If a command starts some of the sources,
+        returns only the imports in these files, and no declared packages. Raises `UnsafeInputError` if files exceed the
+        bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements}, command=command)
 
     def outlines(self, texts: Texts) -> dict[str, Outline]:
-        """Returns the result of `outline` for each Python file, by path. Raises `UnsafeInputError`."""
+        """Returns the result of `outline` for each Python file, by path. Raises `UnsafeInputError` if files exceed the
+        bounds."""
         return self.of_files(outlines, {"texts": texts}) if texts else {}
 
     def evaluation_changes(
         self, before: Texts, after: Texts, metric: Metric, protect: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Returns the parts of the evaluation that differ between the texts `before` and `after`, as in
-        `changed_evaluation`. Raises `UnsafeInputError` for texts that exceed the bounds."""
+        """Returns the parts of the evaluation that differ between the texts `before` and `after`, as
+        `changed_evaluation` does. Raises `UnsafeInputError` if texts exceed the bounds."""
         starter = {path: text for path, text in before.items() if may_measure(path, protect)}
         changed = {
             path: text for path, text in after.items() if before.get(path) != text and may_measure(path, protect)
@@ -176,14 +177,14 @@ class SourceReader:
         return self.of_files(evaluation_changes, texts, gone=gone, metric=metric, protect=protect)
 
     def measuring(self, texts: Texts, metric: Metric, protect: Sequence[str] = ()) -> tuple[str, ...]:
-        """Returns the files that contain part of the evaluation, as found by `evaluation`, in order. Raises
-        `UnsafeInputError`."""
+        """Returns the files in which `evaluation` finds part of the evaluation, in order. Raises `UnsafeInputError` if
+        files exceed the bounds."""
         files = {path: text for path, text in texts.items() if may_measure(path, protect)}
         return self.of_files(measuring, {"texts": files}, metric=metric, protect=protect) if files else ()
 
     def applied(self, edits: Sequence[FileEdit], texts: Texts) -> dict[str, str]:
-        """Like `xkg.agents.workspace.edits.applied`. Also raises `EditError` if the result cannot be parsed within the
-        bounds."""
+        """Calls `xkg.agents.workspace.edits.applied` in the confined process. Also raises `EditError` if the result
+        cannot be parsed within the bounds."""
         named = {edit.file: texts[edit.file] for edit in edits if edit.file in texts}
         try:
             found = self.ask(applied, texts=named, edits=edits)
@@ -194,7 +195,8 @@ class SourceReader:
         return found
 
     def metric(self, metric: Metric, output: str, files: Mapping[str, bytes]) -> float:
-        """Like `Metric.read`. Also raises `MetricError` if reading the metric exceeds the bounds."""
+        """Calls `Metric.read` in the confined process. Also raises `MetricError` if reading the metric exceeds the
+        bounds."""
         encoded = {path: base64.b64encode(content).decode() for path, content in files.items()}
         try:
             found = self.ask(metric_value, metric=metric, output=output, files=encoded)
@@ -205,12 +207,13 @@ class SourceReader:
         return found
 
     def ask(self, task: Callable[..., T], **given: object) -> T:
-        """Returns a task's answer. Raises `WorkerDiedError`."""
+        """Returns a task's answer. Raises `WorkerDiedError` if the task crashes the process or exceeds the bounds."""
         return self._parsers.ask(task, self._bounds, **given)
 
     def of_files(self, task: Callable[..., T], texts: Mapping[str, Texts], **given: object) -> T:
-        """Returns a task's answer for all files in `texts`, except files that crash the process. The task must announce
-        each file by its path and skip the files in `without`. Raises `UnsafeInputError`."""
+        """Returns a task's answer for all files in `texts`, without files that crash the process. The task must
+        announce each file by its path and skip the files in `without`. Raises `UnsafeInputError` if files exceed the
+        bounds."""
         keys: dict[str, set[tuple[str, bytes]]] = {}
         for path, text in (item for of in texts.values() for item in of.items()):
             keys.setdefault(path, set()).add((path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()))
@@ -222,7 +225,7 @@ class SourceReader:
         found, without = without_deadly("the code", keys, self._bounds, attempt, known)
         for path in without.keys() - known.keys():
             self.left_out[path] = without[path]
-            if len(keys[path]) == 1:  # otherwise, some versions of the file may be harmless
+            if len(keys[path]) == 1:  # if there are several versions of the file, some may be harmless
                 self._deadly |= dict.fromkeys(keys[path], without[path])
         return found
 

@@ -1,4 +1,4 @@
-"""Creates diffs between files for `git apply`, without starting a git process for each step in a run."""
+"""Creates diffs for `git apply` without starting a git process for each step in a run."""
 
 import base64
 import difflib
@@ -24,25 +24,27 @@ _Group = Sequence[tuple[str, int, int, int, int]]
 
 
 def patch(old: Mapping[str, TreeFile], new: Mapping[str, TreeFile]) -> bytes:
-    """Returns a patch for `git apply` that turns the files `old` into `new`, including binary files and modes. b"" if
-    the files are equal."""
+    """Returns a patch for `git apply` that turns the files `old` into `new`. The patch includes binary files and modes.
+    The patch is empty if the files are equal."""
     differing = sorted(path for path in old.keys() | new.keys() if old.get(path) != new.get(path))
     return b"".join(_of_file(path, old.get(path), new.get(path)) for path in differing)
 
 
 def text_patch(path: str, old: bytes, new: bytes) -> bytes:
-    """Returns a unified diff for a file that exists both before and after. b"" if the contents are equal."""
+    """Returns a unified diff for a file that exists both before and after a change. The diff is empty if the contents
+    are equal."""
     name = path.encode("utf-8", "replace")
     return _unified(_quoted(b"a/" + name), _quoted(b"b/" + name), old, new)
 
 
 def changed_lines(old: bytes, new: bytes) -> frozenset[int]:
-    """The lines (1-based) of `new` that are not in `old`."""
+    """Returns the lines (1-based) of `new` that are not in `old`."""
     return frozenset(line for _, _, start, end in hunks(old, new) for line in range(start + 1, end + 1))
 
 
 def hunks(old: bytes, new: bytes) -> list[tuple[int, int, int, int]]:
-    """Returns the changes as start and end lines in `old` and in `new` (from 0, end exclusive)."""
+    """Returns the changes as start and end lines in `old` and in `new`. The lines are 0-based, and the end is
+    exclusive."""
     return [
         (i1, i2, j1, j2)
         for group in _groups(_lines(old), _lines(new))
@@ -88,7 +90,6 @@ def _unified(source: bytes, target: bytes, before: bytes, after: bytes) -> bytes
 
 
 def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
-    """Yields `difflib` opcodes for each hunk. Skips common lines at the start and end."""
     start = _equal_at_start(old, new)
     end = _equal_at_start(old[start:][::-1], new[start:][::-1])
     low, tail = max(0, start - _CONTEXT), max(0, end - _CONTEXT)
@@ -98,7 +99,7 @@ def _groups(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[_Group]:
 
 
 class _Matcher(difflib.SequenceMatcher[bytes]):
-    """Stops matching lines after `_MOST_STEPS` steps, so the patch replaces the remaining lines."""
+    """Stops matching lines after `_MOST_STEPS` steps. The patch then replaces all remaining lines."""
 
     def __init__(self, old: Sequence[bytes], new: Sequence[bytes]) -> None:
         super().__init__(None, old, new)
@@ -119,7 +120,6 @@ def _equal_at_start(old: Sequence[bytes], new: Sequence[bytes]) -> int:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """Splits lines as git does, only at line feeds."""
     return io.BytesIO(content).readlines()
 
 
@@ -144,7 +144,8 @@ def _object_id(file: TreeFile | None) -> bytes:
 
 
 def _literal(content: bytes) -> bytes:
-    """A file's content in git's binary patch format: compressed, in lines that start with their length as a letter."""
+    """Returns a file's content in git's binary patch format. The content is compressed, and each line starts with its
+    length as a letter."""
     packed = zlib.compress(content)
     lines = [b"literal %d\n" % len(content)]
     for at in range(0, len(packed), _BINARY_LINE):
@@ -154,7 +155,7 @@ def _literal(content: bytes) -> bytes:
 
 
 def _quoted(name: bytes) -> bytes:
-    """A path as git writes it, quoted if it contains special characters."""
+    """Returns a path as git writes it. Paths with special characters are quoted."""
     if not re.search(rb'[\x00-\x1f\x7f"\\]', name):
         return name
     escaped = (_ESCAPES.get(c, c if b" " <= c != b"\x7f" else b"\\%03o" % c[0]) for c in (bytes([n]) for n in name))
@@ -162,5 +163,5 @@ def _quoted(name: bytes) -> bytes:
 
 
 def _ended(name: bytes) -> bytes:
-    """Appends a tab to a path that contains spaces, to mark the path's end."""
+    """Appends a tab to a path that contains spaces. The tab marks the end of the path."""
     return name + b"\t" if b" " in name else name

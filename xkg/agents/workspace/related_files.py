@@ -1,6 +1,6 @@
 """Reads code that is related to a method: files in the starter, and files and folders elsewhere on this machine. Files
-from elsewhere are copied as read-only text. Runs do not see the copies and results do not include them, so the program
-must contain everything it needs from the copies."""
+from elsewhere are copied as read-only text. Runs do not see these copies, and results do not include them. The program
+must therefore contain everything that it needs from these files."""
 
 import hashlib
 import re
@@ -21,8 +21,9 @@ _FOLDERS = ("related", "related-code", "xkg-related")
 
 
 class RelatedFiles(Value):
-    """Read-only files related to a method. `of_starter` lists paths in the starter. `texts` contains other files'
-    texts, by a path below the virtual folder `folder`. `notes` describes parts that were left out."""
+    """Describes read-only files that are related to a method. `of_starter` lists paths in the starter. `texts` contains
+    the texts of other files, by a path below the virtual folder `folder`. `notes` describes parts that were left
+    out."""
 
     of_starter: tuple[str, ...] = ()
     texts: Mapping[str, str] = {}
@@ -31,13 +32,13 @@ class RelatedFiles(Value):
 
     @property
     def identity(self) -> str:
-        """A digest of the files outside the starter; '' if there are no such files."""
+        """Returns a digest of the files outside the starter, or '' if there are none."""
         if not self.texts:
             return ""
         return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
 
     def holds(self, path: str) -> bool:
-        """Whether a path is below the read-only `folder`."""
+        """Returns whether a path is below the read-only `folder`."""
         return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
 
     def write(self, folder: Path) -> None:
@@ -54,12 +55,12 @@ def read_related(
     named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
 ) -> RelatedFiles:
     """Reads the related files listed in a task. A related file or folder is either in the starter or elsewhere on this
-    machine. If `roots` is given, files and folders elsewhere must be under one of the `roots`. In folders, reads all
-    text files that git does not ignore, without following links. Large files and files that are not UTF-8 text are left
-    out with a note.
+    machine. If `roots` is not None, files and folders elsewhere must be inside one of the `roots`. In folders, reads
+    all text files that git does not ignore, without following links. Leaves out large files and files that are not
+    UTF-8 text, and adds a note.
 
-    Raises `InputError` for a path that does not exist, for a listed file that is not text or is larger than 200 kB, and
-    for more than 200 files or 2 MB in total."""
+    Raises `InputError` if a path does not exist, or if a listed file is not text or is larger than 200 kB. Raises
+    `InputError` for more than 200 files or 2 MB in total."""
     folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
     of_starter: dict[str, None] = {}
     texts: dict[str, str] = {}
@@ -119,7 +120,6 @@ def _of_file(place: Path, name: str) -> str:
 
 
 def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], int]:
-    """Returns a folder's texts, and the number of files left out."""
     checkout = read_folder(place, roots)
     small = [file.path for file in checkout.files if file.kind == "file" and (file.size or 0) <= MOST_FILE_BYTES]
     texts: dict[str, str] = {}
@@ -127,12 +127,12 @@ def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str
         if content is not None and is_inside(path) and path.isprintable() and (text := _text(content)) is not None:
             texts[path] = text
         if len(texts) > MOST_FILES or sum(map(len, texts.values())) > MOST_BYTES:
-            break  # the caller refuses this many files, so stop reading
+            break  # stop reading, because the caller refuses this many files
     return texts, len(checkout.files) - len(texts)
 
 
 def _text(data: bytes) -> str | None:
-    """Decodes UTF-8, and normalises line endings and control characters. None if the data is not text."""
+    """Decodes UTF-8 and normalises line endings and control characters. Returns None if the data is not text."""
     try:
         text = data.decode("utf-8").replace("\r\n", "\n").removeprefix("\ufeff")
     except UnicodeDecodeError:

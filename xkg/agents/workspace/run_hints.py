@@ -1,4 +1,4 @@
-"""Short hints for users about why a run failed."""
+"""Returns short hints for users about why a run failed."""
 
 import posixpath
 import re
@@ -35,8 +35,8 @@ def hint(
     cpu: bool,
 ) -> str:
     """Returns a hint about a failed run, or '' if no hint applies. `downloads` are the addresses that the run tried to
-    reach, and `refused` the hosts that the run was not allowed to reach. `cuda` means that the run failed because CUDA
-    is missing, and `cpu` that the run used the CPU instead."""
+    reach. `refused` are the hosts that it was not allowed to reach. `cuda` means that the run failed because CUDA is
+    missing. `cpu` means that the run used the CPU instead of CUDA."""
     if refused:
         return f"it is not allowed to reach {', '.join(refused)}; add --allow-host for each required host"
     if downloads:
@@ -77,7 +77,7 @@ def hint(
 
 
 def missing_output_folder(output: str, command: str, workspace: Workspace) -> str:
-    """The missing folder to which a failed run tried to write a file, or '' if no folder is missing."""
+    """Returns the missing folder in which a failed run tried to write a file, or '' if no folder is missing."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     absent, programs = _ABSENT.findall(traceback), started(command)
     if not absent or not programs or not _WRITES.search(traceback):
@@ -88,7 +88,7 @@ def missing_output_folder(output: str, command: str, workspace: Workspace) -> st
 
 
 def _without_line(path: str, number: int, workspace: Workspace) -> str:
-    """If a line is a call whose result is unused, returns the option that removes the line from the file. Otherwise,
+    """Returns the option that removes a line from the file if the line is a call whose result is unused. Otherwise,
     returns ''."""
     line = "".join(workspace.text(path).split("\n")[number - 1 : number])
     if not _CALL.fullmatch(line):
@@ -98,16 +98,16 @@ def _without_line(path: str, number: int, workspace: Workspace) -> str:
 
 
 def _elsewhere(module: str, workspace: Workspace) -> str:
-    """A hint about a repository file that has the name of a module that `python -m` did not find. '' if there is no
-    such file."""
+    """Returns a hint about a repository file that has the name of a module that `python -m` did not find. Returns '' if
+    there is no such file."""
     name = f"{module.rpartition('.')[2]}.py"
     places = sorted(path for path in workspace.files if posixpath.basename(path) == name)
     return printable_line(f"the repository has it as {places[0]}; use that file in --run") if places else ""
 
 
 def _in_other_case(module: str, workspace: Workspace) -> str:
-    """The option that provides a module whose file or folder name differs only in case, or '' if there is no such
-    module. Case-insensitive file systems allow this difference."""
+    """Returns the option that provides a module whose file or folder name differs only in case, or '' if there is none.
+    Case-insensitive file systems accept such a name."""
     for place in sorted({place for name in workspace.files for place in _down_to(name)}):
         folder, name = posixpath.split(place)
         stem, ending = posixpath.splitext(name)
@@ -118,13 +118,13 @@ def _in_other_case(module: str, workspace: Workspace) -> str:
 
 
 def _in_tree(path: str, folder: str) -> str:
-    """Converts a path used by a program that was started in `folder` to be relative to the tree."""
     tree = f"{HOME}/work"
     return posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
 
 
 def _given(path: str, folder: str, workspace: Workspace) -> str:
-    """The options that provide a file or folder that a run did not find in the tree; '' if the path exists."""
+    """Returns the options that provide a file or folder that a run did not find in the tree. Returns '' if the path
+    exists."""
     inside = _in_tree(path, folder)
     if inside.startswith(".."):
         return (
@@ -146,14 +146,13 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
 
 
 def _down_to(path: str) -> list[str]:
-    """A path's parent folders, from the top down, and the path itself."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:
-    """Describes a network request and its origin: `https://host/file (40 MB) for torchvision at train.py:8`, plus the
-    text of the line."""
+    """Describes a network request and its origin, as in `https://host/file (40 MB) for torchvision at train.py:8`. The
+    description includes the text of the line."""
     path, _, line = wanted.place.rpartition(":")
     lines = workspace.text(path).splitlines() if path in workspace.files else []
     code = lines[int(line) - 1].strip()[:120] if line.isdigit() and 0 < int(line) <= len(lines) else ""

@@ -13,8 +13,9 @@ _VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 class Started(NamedTuple):
-    """A program started by a shell command. `words` exclude variables and redirections. `folder` is the program's
-    working folder, relative to the shell command's folder; '' if both are the same."""
+    """Describes a program that a shell command starts. `words` contains no variables or redirections. `folder` is the
+    program's working folder, relative to the folder of the shell command. `folder` is '' if both folders are the
+    same."""
 
     folder: str
     words: tuple[str, ...]
@@ -24,8 +25,8 @@ class Started(NamedTuple):
         return posixpath.normpath(posixpath.join(self.folder, word))
 
     def script(self, paths: Container[str]) -> str | None:
-        """The first file in `paths` that one of the words refers to; None if there is no such file. The word after `-m`
-        is a module in the working folder or its `src`."""
+        """Returns the first file in `paths` to which one of the words refers, or None if there is none. The word after
+        `-m` is a module in the working folder or its `src`."""
         for number, word in enumerate(self.words):
             names = [word]
             if number and self.words[number - 1] == "-m":
@@ -38,8 +39,8 @@ class Started(NamedTuple):
 
 
 def started(line: str) -> list[Started]:
-    """Returns the programs in a shell line, in order, except `cd`. Raises `InputError` if there is no program or a
-    quote is not closed."""
+    """Returns the programs in a shell line in order. Leaves out `cd` commands. Raises `InputError` if there is no
+    program or a quote is not closed."""
     try:
         tokens = list(_lexer(line))
     except ValueError as error:

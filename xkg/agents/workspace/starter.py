@@ -1,5 +1,5 @@
-"""Reads the starter code for a run: the files in a repository at a given commit, or in a folder in its current
-state."""
+"""Reads the starter code for a run. Reads the files in a repository at a given commit, or the current files in a
+folder."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,10 +19,10 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 
 @dataclass(frozen=True)
 class Starter:
-    """The starter code. `files` maps paths to files; `identity` is a digest of their content. `base` is the files'
-    commit, or None if the files are not from a commit. `dirty` means that the files differ from `base`. `notes`
-    describe what was left out or chosen. `committed` is the day when the Python files were last changed (YYYY-MM-DD),
-    or None if the files are not from a commit."""
+    """Contains the starter code. `files` maps paths to files, and `identity` is a digest of their content. `base` is
+    the commit of the files, or None if they are not from a commit. `dirty` means that the files differ from `base`.
+    `notes` describe what was left out or chosen. `committed` is the day when the Python files were last changed
+    (YYYY-MM-DD), or None if the files are not from a commit."""
 
     spec: str
     identity: str
@@ -34,10 +34,11 @@ class Starter:
 
 
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
-    """Reads the starter code at `spec`, in any form accepted by `fetch_repository`, without running any of its code.
+    """Reads the starter code at `spec` without running any of it. `spec` may have any form that `fetch_repository`
+    accepts.
 
-    Links, submodules, files larger than 50 MB and, if the remaining files exceed 200 MB, the largest files are left out
-    with a note. Raises the same errors as `fetch_repository`."""
+    Leaves out links, submodules and files larger than 50 MB, and adds a note. If the remaining files exceed 200 MB,
+    also leaves out the largest files. Raises the same errors as `fetch_repository`."""
     checkout = fetch_repository(spec, cache, roots, LARGEST_BYTES)
     sizes = {file.path: file.size or 0 for file in checkout.files if file.kind == "file" and is_inside(file.path)}
     total, chosen = 0, set[str]()
@@ -60,13 +61,13 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path is a plain relative path, outside `.git`."""
+    """Returns whether a path is a plain relative path outside `.git`."""
     parts = path.split("/")
     return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
 
 
 def _absolute(spec: str) -> str:
-    """Makes a starter spec independent of the working folder."""
+    """Makes the path in a starter spec independent of the working folder."""
     for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
         if path and Path(path).expanduser().is_dir():
             return f"{Path(path).expanduser().resolve()}{mark}{commit}"

@@ -1,10 +1,10 @@
 """Finds the commands in a repository's READMEs and shell scripts, and checks commands against the repository's files.
 
-A command is included if it starts an existing file, or the only file with that name in a deeper folder. Lines of text
-are parsed like code blocks, but rank lower. In a block, `cd` and variables apply to the lines below; a missing folder
-is assumed to be the clone itself. Lines with placeholders or unknown variables are skipped, as are installations. If
-there are no commands, the Python files mentioned in the README are used. If the README starts a file that exists in
-several folders, there is one command for each of these folders."""
+Includes a command if it starts an existing file, or the only file with that name in a deeper folder. Parses lines of
+text like code blocks, but ranks them lower. In a block, `cd` and variables apply to the lines below. A missing folder
+is assumed to be the clone itself. Skips installations, and lines with placeholders or unknown variables. If there are
+no commands, uses the Python files that the README mentions. If the README starts a file that exists in several folders,
+returns one command for each of these folders."""
 
 import posixpath
 import re
@@ -42,8 +42,8 @@ _MOST_FILES, _MOST_FOLDERS, _LONGEST_FILE, _LONGEST_LINE = 50, 10, 100_000, 1_00
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
     """Returns shell commands for the repository's top folder, best first. Commands whose script contains one of the
-    texts in `keys` come first, then commands without absolute paths. Within each group, code comes before text, READMEs
-    come before scripts, and files near the top come first."""
+    texts in `keys` come first. Commands without absolute paths come next. Within each group, code comes before text,
+    READMEs before scripts, and files near the top before deeper files."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
     ranked: dict[str, tuple[bool, bool, bool]] = {}
@@ -52,7 +52,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
         for block, is_text in [(lines, False)] if path.endswith(".sh") else _blocks(lines):
             for command, script in _commands(block, paths):
                 if "python" not in command and script.endswith(".py") and not texts.get(script, "#!").startswith("#!"):
-                    continue  # the line mentions the file, but does not run it
+                    continue  # the line only mentions the file, and does not run it
                 measures = any(key in texts.get(script, "").lower() for key in keys)
                 absolute = any("/" in (word[:1], word.partition("=")[2][:1]) for word in command.split())
                 rank = (not measures, absolute, is_text)
@@ -66,7 +66,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
 
 
 def _in_each_folder(name: str, paths: Set[str]) -> list[str]:
-    """Returns commands that start a file, one command for each folder in which the file's path exists."""
+    """Returns commands that start a file. Returns one command for each folder in which the file's path exists."""
     ends = f"/{posixpath.normpath(name)}"
     folders = _near_top(f"/{path}".removesuffix(ends) for path in paths if f"/{path}".endswith(ends))[:_MOST_FOLDERS]
     starts = ([f"cd {folder.lstrip('/')}"] if folder else [] for folder in folders)
@@ -78,7 +78,8 @@ def _near_top(paths: Iterable[str]) -> list[str]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yields the code blocks, inline code and lines of text in a README, paired with a flag that is True for text."""
+    """Yields the code blocks, inline code and lines of text in a README. Pairs each item with a flag that is True for
+    text."""
     block: list[str] = []
     fenced = False
     for line in lines:
@@ -94,7 +95,6 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
 
 
 def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]]:
-    """Yields each command in a block, with the file that it starts."""
     folder = ""
     values: dict[str, str] = {}
     exports: dict[str, str] = {}
@@ -132,9 +132,9 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
 
 
 def require_script(line: str, paths: Set[str]) -> None:
-    """Raises `InputError` if the first program in a shell command is Python or a shell with a script that is not in
-    `paths`. The message lists files with similar names. Later programs are not checked, because they may start files
-    that the command creates."""
+    """Raises `InputError` if a shell command first runs Python or a shell with a script that is not in `paths`. The
+    message lists files with similar names. Does not check later programs, because they may start files that the command
+    creates."""
     first = started(line)[0]
     script = next((first.path(word) for word in first.words if word.endswith(_PROGRAMS)), None)
     if not _STARTS.fullmatch(first.words[0]) or script is None or script in paths or script.startswith(("/", "..")):
@@ -149,7 +149,7 @@ def require_script(line: str, paths: Set[str]) -> None:
 
 
 def _only_folder(programs: Sequence[Started], paths: Set[str]) -> Iterator[str]:
-    """Yields the folder below which the first script's path exists, if there is only one."""
+    """Yields the folder below which the first script's path exists, if there is exactly one."""
     names = [f"/{program.path(word)}" for program in programs for word in program.words if word.endswith(_PROGRAMS)]
     below = [path for path in paths if names and path.endswith(names[0])]
     if len(below) == 1:

@@ -29,7 +29,7 @@ def read_fields(file: Path) -> dict[str, Any]:
 
 
 def task_of(kind: type[V], fields: dict[str, Any]) -> V:
-    """Creates a task from its fields. Raises `InputError` with the first invalid field."""
+    """Creates a task from its fields. Raises `InputError` with the first invalid field in the message."""
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Stores the changes in each version of a set of files as zip files, named by their SHA-256."""
+"""Stores the changes in each version of a set of files. Each version is a zip file that is named by its SHA-256."""
 
 import hashlib
 import io
@@ -15,7 +15,7 @@ _EXECUTABLE, _PLAIN = 0o100755, 0o100644
 
 
 def write_files(folder: Path, files: Mapping[str, TreeFile]) -> str:
-    """Stores files and returns their digest. Raises `OSError`."""
+    """Stores files and returns their digest. Raises `OSError` if the files cannot be written."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, file in sorted(files.items()):
@@ -29,7 +29,7 @@ def write_files(folder: Path, files: Mapping[str, TreeFile]) -> str:
 
 
 def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
-    """Returns the files stored under a digest. Raises `CorruptStoreError`."""
+    """Returns the files stored under a digest. Raises `CorruptStoreError` if they are damaged or cannot be read."""
     place = _place(folder, digest)
     try:
         packed = place.read_bytes()
@@ -45,7 +45,7 @@ def read_files(folder: Path, digest: str) -> dict[str, TreeFile]:
 
 
 def copy_files(folder: Path, digest: str, target: Path) -> None:
-    """Copies the files stored under a digest to another folder. Raises `OSError`."""
+    """Copies the files stored under a digest to another folder. Raises `OSError` if they cannot be read or written."""
     write_whole(_place(target, digest), _place(folder, digest).read_bytes())
 
 

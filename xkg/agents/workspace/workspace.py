@@ -1,10 +1,10 @@
-"""A copy of starter code in a run's folder. Every accepted edit creates a version and can be undone.
+"""Manages a copy of starter code in a run's folder. Every accepted edit creates a version and can be undone.
 
     folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
     folder/workspace.json  the versions with their reasons, and the targets of undos
     folder/tree/           the files of the current version, for runs to read
 
-Version 0 is the starter. The user's repository is read once and never written to."""
+Version 0 is the starter. The user's repository is read once and never changed."""
 
 import difflib
 import shutil
@@ -29,8 +29,9 @@ _STATE, _VERSIONS = "workspace.json", "versions"
 
 
 class Version(Value):
-    """A version created at `when` (seconds since 1970). `digest` identifies the added or changed files, and `removed`
-    lists the removed files. `undo` is the stack of versions to restore by undoing, with the next version last."""
+    """Describes a version that was created at `when` (seconds since 1970). `digest` identifies the added or changed
+    files, and `removed` lists the removed files. `undo` is a stack of versions. Each undo restores the last version on
+    the stack."""
 
     number: int
     digest: str
@@ -54,11 +55,11 @@ class _State(Value):
 
 
 class Workspace:
-    """A workspace. `files` is the current version; `spec`, `identity`, `base`, `dirty` and `notes` describe the
-    starter, as in `xkg.agents.workspace.starter.Starter`. Not thread-safe.
+    """Manages the versions of a run's files. `files` contains the current version. `spec`, `identity`, `base`, `dirty`
+    and `notes` describe the starter, as in `xkg.agents.workspace.starter.Starter`. This class is not thread-safe.
 
-    `create` creates a new workspace, and `open` opens an existing one. Raises `UnsafeInputError` for a path outside the
-    tree."""
+    `create` creates a new workspace, and `open` opens an existing one. Methods raise `UnsafeInputError` if a path is
+    outside the tree."""
 
     def __init__(self, folder: Path, state: _State) -> None:
         self.folder = folder
@@ -97,8 +98,8 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """Opens the workspace in a folder, at its last version. Raises `InputError` if there is no workspace, and
-        `CorruptStoreError` if the workspace is damaged."""
+        """Opens the workspace in a folder at its last version. Raises `InputError` if there is no workspace, and
+        `CorruptStoreError` if it is damaged."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
@@ -128,7 +129,7 @@ class Workspace:
 
     @property
     def tree(self) -> Path:
-        """The folder with the files of the current version. Callers must not write to the folder."""
+        """Returns the folder with the files of the current version. Callers must not write to this folder."""
         return self.folder / "tree"
 
     @property
@@ -162,8 +163,9 @@ class Workspace:
         return texts
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Stores changes as a version: new content by path, or None to remove a file. Raises `InputError` if nothing
-        changes, and `UnsafeInputError` for a path that edits may not write or a file larger than 2 MB."""
+        """Stores changes as a version. `changes` maps paths to new content, or to None to remove a file. Raises
+        `InputError` if nothing changes. Raises `UnsafeInputError` if edits may not write a path, or if a file is larger
+        than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
             if why := refused_path(path, self.files):
@@ -197,22 +199,22 @@ class Workspace:
         return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1])
 
     def rewind(self, number: int) -> None:
-        """Deletes all versions after `number`, to resume a killed run."""
+        """Deletes all versions after `number`. Killed runs resume in this way."""
         self._enter(self._state.versions[: number + 1])
         del self._changes[number + 1 :]
         self.files = self.files_of(number)
         self._lay_out_tree()
 
     def files_of(self, number: int) -> dict[str, TreeFile]:
-        """All files in a version."""
+        """Returns all files in a version."""
         files: dict[str, TreeFile] = {}
         for changes in self._changes[: number + 1]:
             _change(files, changes)
         return files
 
     def patch(self, since: int = 0, paths: Sequence[str] = ()) -> bytes:
-        """Returns a patch for `git apply` that turns version `since` into the current version. If `paths` (files or
-        folders) are given, includes only these paths."""
+        """Returns a patch for `git apply` that turns version `since` into the current version. If `paths` is not empty,
+        includes only these files and folders."""
         old, new = self.files_of(since), self.files
         if paths:
             old, new = (
@@ -222,16 +224,16 @@ class Workspace:
         return patches.patch(old, new)
 
     def diff(self, since: int = 0, paths: Sequence[str] = ()) -> str:
-        """Like `patch`, but as text, with invalid UTF-8 replaced."""
+        """Returns the result of `patch` as text. Replaces invalid UTF-8."""
         return self.patch(since, paths).decode("utf-8", "replace")
 
     def changed(self) -> list[str]:
-        """The paths that differ from the starter."""
+        """Returns the paths that differ from the starter."""
         old = self.files_of(0)
         return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
     def changed_lines(self) -> dict[str, frozenset[int]]:
-        """The lines (1-based) that the starter does not contain, by file, except for removed files."""
+        """Returns the lines (1-based) that the starter does not contain, by file. Leaves out removed files."""
         old, absent = self.files_of(0), TreeFile(b"")
         return {
             path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
@@ -240,7 +242,7 @@ class Workspace:
         }
 
     def listing(self) -> list[str]:
-        """Returns a line for each file, with the file's size and a note if the file differs from the starter."""
+        """Returns a line for each file with its size, and a note if the file differs from the starter."""
         changed = set(self.changed())
         rows = [
             f"{path}  {len(file.content):,} bytes{'  changed' * (path in changed)}"
@@ -270,7 +272,7 @@ class Workspace:
         write_whole(self.folder / _STATE, self._state.model_dump_json().encode())
 
     def _lay_out_tree(self, changes: Mapping[str, TreeFile | None] | None = None) -> None:
-        """Writes the tree, or only the changed files, with permissions for the sandbox user to read them."""
+        """Writes the tree, or only the changed files. Sets permissions that let the sandbox user read them."""
         if changes is None:
             shutil.rmtree(self.tree, ignore_errors=True)
             changes = self.files

@@ -1,9 +1,9 @@
-"""Decides which paths an agent's edits may write: only files that the program itself uses.
+"""Decides which paths an agent's edits may write. Edits may write only files that the program itself uses.
 
 Names may contain only letters, digits and a few signs. Other characters could make a name an alias for a different file
-on Windows, on macOS or in git (`.git`, `GIT~1`, an NTFS stream, characters that HFS+ ignores). Hidden names are
-refused, because hidden files and folders control editors, forges, shells and git. A new file must have a suffix for
-source code, settings or text. Modules that Python and pytest load automatically cannot be written."""
+on Windows, on macOS or in git. Examples are `.git`, `GIT~1`, NTFS streams and characters that HFS+ ignores. Edits may
+not write hidden names, because hidden files and folders control editors, forges, shells and git. A new file must have a
+suffix for source code, settings or text. Edits may not write modules that Python and pytest load automatically."""
 
 import re
 from collections.abc import Container
@@ -18,7 +18,7 @@ _LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNOREC
 
 
 def refused_path(path: str, known: Container[str]) -> str | None:
-    """A short reason why edits may not write `path`, or None if edits may write `path`. `known` contains the existing
+    """Returns a short reason why edits may not write `path`, or None if they may. `known` contains the existing
     files."""
     if not is_inside(path):
         return "it is outside the workspace; use a path relative to its top, as listed"

@@ -1,3 +1,3 @@
-"""Output for people: results, tables, progress on stderr.
+"""Prints output for people: results, tables and progress on stderr.
 
 May import: commands, and the layers below them."""

@@ -25,7 +25,7 @@ HelpAll = Annotated[
 
 
 class FoldedCommand(TyperCommand):
-    """A command whose `--help` lists only its `common` parameters (`xkg.cli.command`)."""
+    """Lists only `common` parameters in the `--help` of a command (see `xkg.cli.command`)."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with _folded(self, ctx):
@@ -33,7 +33,7 @@ class FoldedCommand(TyperCommand):
 
 
 class FoldedGroup(TyperGroup):
-    """Like `FoldedCommand`, for a command that has subcommands."""
+    """Lists only `common` parameters in the `--help` of a command that has subcommands."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         with _folded(self, ctx):

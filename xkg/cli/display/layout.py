@@ -1,5 +1,5 @@
-"""Wraps text and tables to the width of the terminal. Lines written to a pipe are not wrapped, so that grep matches
-whole rows."""
+"""Wraps text and tables to the width of the terminal. Does not wrap lines that are written to a pipe, because grep
+should match whole rows."""
 
 import io
 import re
@@ -29,8 +29,8 @@ def width() -> int:
 
 
 def wrapped(text: str, columns: int) -> str:
-    """Wraps long lines between words, with a deeper indent for continuation lines. Leaves fenced code and overlong
-    words unchanged."""
+    """Wraps long lines between words, and indents the continuation lines. Leaves fenced code and overlong words
+    unchanged."""
     if columns >= UNBOUNDED:
         return text
     lines: list[str] = []
@@ -69,7 +69,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collec
 
 
 def fitting_table(columns: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str | None:
-    """Like `table`, but returns None if the columns do not fit."""
+    """Renders a table as `table` does, but returns None if the columns do not fit."""
     grid = _grid(show_header=True)
     for number, (name, *cells) in enumerate(zip(columns, *rows, strict=True)):
         is_prose = any(" " in cell for cell in cells)

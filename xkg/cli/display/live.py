@@ -1,4 +1,5 @@
-"""Progress of slow commands on stderr: one live line on a terminal, otherwise occasional lines."""
+"""Shows the progress of slow commands on stderr. On a terminal, shows one live line. Otherwise, prints occasional
+lines."""
 
 import sys
 import time
@@ -20,7 +21,7 @@ LINE_SECONDS = 5.0
 
 @contextmanager
 def steps() -> Iterator[Steps]:
-    """Shows a slow command's steps, with elapsed and estimated remaining time."""
+    """Shows a slow command's steps, with the elapsed time and an estimate of the remaining time."""
     console = stderr_console()
     step = _Step()
     printed = time.monotonic()
@@ -70,7 +71,7 @@ class _Step:
 
 
 def time_left(began: float, done: int, total: int) -> str:
-    """Returns the remaining time, estimated from the mean time so far."""
+    """Returns an estimate of the remaining time, based on the mean time so far."""
     if not 0 < done < total:
         return ""
     return f", about {_minutes((time.monotonic() - began) / done * (total - done))} left"

@@ -19,7 +19,8 @@ A = TypeVar("A", bound="BaseModel")
 
 
 def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
-    """Prints text without control sequences, because names and titles come from papers and repositories."""
+    """Prints text without control sequences. Names and titles come from papers and repositories, which are
+    untrusted."""
     from xkg.serve.answers.quoting import visible
 
     typer.echo(visible(text), err=err, nl=nl)
@@ -34,8 +35,8 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def print_result(result: "BaseModel", as_json: bool) -> None:
-    """Prints a result, wrapped to the terminal's width, and prints its notes and omissions on stderr. Then raises the
-    result's `failure`, if any."""
+    """Prints a result, wrapped to the terminal's width. Prints its notes and omissions on stderr. Then raises the
+    result's `failure`, if there is one."""
     from xkg.cli.display.layout import width, wrapped
 
     print_notes(getattr(result, "notes", ()))
@@ -48,7 +49,8 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
 
 
 def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
-    """Prints an answer as text (wrapped to the terminal's width, with short ids) or as JSON (with full ids)."""
+    """Prints an answer as text or JSON. Text has short ids and is wrapped to the terminal's width. JSON has full
+    ids."""
     from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import AnyAnswer, text
     from xkg.serve.answers.budget import readable
@@ -63,7 +65,7 @@ def print_answer(answer: Any, as_json: bool, service: "Service") -> None:
 
 
 def in_commands(answer: A) -> A:
-    """Returns the answer with notes that mention commands instead of tools."""
+    """Returns the answer, with notes that mention commands instead of tools."""
     from xkg.cli.display.wording import for_people
     from xkg.serve.answers.notes import reworded
 
@@ -71,7 +73,7 @@ def in_commands(answer: A) -> A:
 
 
 def json_of(value: object) -> str:
-    """Returns ASCII-only JSON, because lone surrogates in papers can be escaped, but not encoded as UTF-8."""
+    """Returns ASCII-only JSON. Papers may contain lone surrogates, which can be escaped but not encoded as UTF-8."""
     return json.dumps(value, indent=2)
 
 

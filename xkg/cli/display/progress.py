@@ -1,4 +1,5 @@
-"""Progress on stderr: one live line or table on a terminal, otherwise plain lines or JSON lines."""
+"""Shows progress on stderr. On a terminal, shows one live line or table. Otherwise, prints plain lines or JSON
+lines."""
 
 import json
 import sys
@@ -37,8 +38,8 @@ _EVENTS = {
 
 @contextmanager
 def text_lines() -> Iterator[Notify]:
-    """Shows events from a build or an implementation. Prints one line for each step and finished stage. If there is no
-    terminal, also prints one for each technique. On a terminal, also shows the current state below these lines."""
+    """Shows events from a build or an implementation. Prints one line for each step and finished stage. Without a
+    terminal, also prints one line for each technique. On a terminal, also shows the current state below these lines."""
     console = stderr_console()
     display = _Build(console)
     with shown(console, display.line, display.live, display.plain) as notify:
@@ -47,7 +48,7 @@ def text_lines() -> Iterator[Notify]:
 
 @contextmanager
 def lines_of_papers(papers: int) -> Iterator[Notify]:
-    """Shows the builds of several papers, with one line for each finished paper. On a terminal, also shows the papers
+    """Shows the builds of several papers. Prints one line for each finished paper. On a terminal, also shows the papers
     in progress and a summary below these lines."""
     console = stderr_console()
     display = _Papers(console, papers)
@@ -57,15 +58,15 @@ def lines_of_papers(papers: int) -> Iterator[Notify]:
 
 @contextmanager
 def json_lines() -> Iterator[Notify]:
-    """Writes events for programs, one JSON object per line, with the calls, tokens and dollars so far (null if a price
-    is unknown): `begin`, `stage`, `progress`, `installing`, `step`, and `calls` after each language model call. If
-    there are several papers, each line contains the `paper` as specified by the user. At the end of each build, a
-    `paper` event with the paper's row is written."""
+    """Writes events for programs, with one JSON object per line. Each object contains the calls, tokens and dollars so
+    far (null if a price is unknown). The events are `begin`, `stage`, `progress`, `installing`, `step`, and `calls`
+    after each language model call. If there are several papers, each line contains the `paper` as the user specified
+    it. At the end of each build, writes a `paper` event with the paper's row."""
     bill = _Bill()
 
     def notify(event: Any) -> None:
         about: dict[str, object] = {}
-        if isinstance(event, tuple) and not hasattr(event, "_asdict"):  # an event from one of several papers
+        if isinstance(event, tuple) and not hasattr(event, "_asdict"):  # this event comes from one of several papers
             listed, event = event
             about["paper"] = listed.paper
         bill.take(event)
@@ -80,14 +81,14 @@ def json_lines() -> Iterator[Notify]:
             cost = {"calls": bill.calls, "tokens": bill.tokens, "dollars": dollars}
             sys.stderr.write(
                 json.dumps({"event": name, **cost, **fields, **about}) + "\n"
-            )  # a single write, because several threads call this method
+            )  # one write, because several threads call this function
             sys.stderr.flush()
 
     yield notify
 
 
 class _Bill:
-    """The language model calls so far, as reported by the threads that made them."""
+    """Sums up the language model calls so far. Several threads report their calls."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -96,7 +97,7 @@ class _Bill:
 
     def take(self, event: Any) -> None:
         if type(event).__name__ == "StepTaken":
-            self.dollars = event.dollars  # includes earlier sessions of the run
+            self.dollars = event.dollars  # this sum includes earlier sessions of the run
         if not isinstance(event, Call):
             return
         with self._lock:
@@ -145,8 +146,8 @@ class _Build:
             self._console.print(f"  {event.number:>3}  {event.action:<24}{outcome}{dollars}{metric}")
 
     def line(self) -> Text:
-        """Returns the stage, the techniques in progress, the stage's estimated remaining time (if known), the cost, and
-        the elapsed time."""
+        """Returns the stage, the techniques in progress, the cost and the elapsed time. Includes an estimate of the
+        stage's remaining time if it is known."""
         with self._lock:
             names = [printable_line(name) for name in self._working]
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

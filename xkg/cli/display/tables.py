@@ -1,4 +1,4 @@
-"""Renders lists of papers, and query results as tables, JSON or CSV."""
+"""Renders lists of papers. Also renders query results as tables, JSON or CSV."""
 
 import csv
 import io
@@ -31,8 +31,8 @@ Format = Literal["table", "json", "csv"]
 
 
 def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Renders rows as a table with `short` forms of ids, as a JSON list of objects (repeated column names get _2, _3),
-    or as CSV with a header."""
+    """Renders rows as a table with `short` forms of ids, as a JSON list of objects, or as CSV with a header. In JSON,
+    repeated column names get the suffixes _2, _3 and so on."""
     if format == "json":
         names = _unique(table.columns)
         return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
@@ -46,8 +46,8 @@ def render(table: Table, format: Format, short: Mapping[str, str] = MappingProxy
 
 
 def query_list(queries: "Sequence[NamedQuery]", format: Format) -> str:
-    """Renders the named queries by group with name, summary and parameters, as CSV with one row per query, or as JSON
-    with all fields."""
+    """Renders the named queries. Text lists them by group with name, summary and parameters. CSV has one row per query,
+    and JSON has all fields."""
     if format == "csv":
         rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
         return render(Table(columns=("name", "group", "summary", "parameters"), rows=tuple(rows)), format)
@@ -105,8 +105,8 @@ def _unique(columns: tuple[str, ...]) -> list[str]:
 
 
 def paper_table(answer: "PapersAnswer", short: Mapping[str, str]) -> str:
-    """Renders one row per paper, or one record if the rows are too wide. The last line contains the numbers of listed
-    and omitted papers."""
+    """Renders one row per paper, or one record per paper if the rows are too wide. The last line states how many papers
+    are listed and how many are left out."""
     rows = [
         (
             one_line(short.get(row.id, row.id)),

@@ -1,4 +1,4 @@
-"""Rewords notes and errors for terminal users: commands instead of MCP tools and arguments."""
+"""Rewords notes and errors for terminal users. Mentions commands instead of MCP tools and arguments."""
 
 import re
 

@@ -1,3 +1,3 @@
-"""`xkg mcp`: entries for MCP clients, and the clients' configuration files.
+"""Implements `xkg mcp`, which writes entries to the configuration files of MCP clients.
 
 May import: commands, and the layers below them."""

@@ -1,11 +1,10 @@
-"""The configuration of MCP clients: the entry for each client, the client's file, and how to check that the entry
-works.
+"""Describes the configuration of MCP clients: the entry for each client, the client's file, and how to check the entry.
 
-Formats as of November 2026: code.claude.com/docs/en/mcp, modelcontextprotocol.io/docs/develop/connect-local-servers
-(Claude Desktop), docs.cline.bot/mcp, Codex's `config.toml` (`[mcp_servers.NAME]`), cursor.com/docs/mcp,
-geminicli.com/docs/tools/mcp-server, opencode.ai/docs/mcp-servers (OpenCode 2 reads the form of 1),
-code.visualstudio.com/docs/agents/reference/mcp-configuration, docs.windsurf.com/windsurf/cascade/mcp, and
-zed.dev/docs/ai/mcp.
+The formats are those of November 2026. Sources: code.claude.com/docs/en/mcp,
+modelcontextprotocol.io/docs/develop/connect-local-servers (Claude Desktop), docs.cline.bot/mcp, Codex's `config.toml`
+(`[mcp_servers.NAME]`), cursor.com/docs/mcp, geminicli.com/docs/tools/mcp-server, opencode.ai/docs/mcp-servers (OpenCode
+2 reads the form of 1), code.visualstudio.com/docs/agents/reference/mcp-configuration,
+docs.windsurf.com/windsurf/cascade/mcp, and zed.dev/docs/ai/mcp.
 """
 
 import json
@@ -35,11 +34,11 @@ _TOKEN_INPUT = "xkg-token"
 
 @dataclass(frozen=True)
 class _Format:
-    """How a client is configured. `servers` is the name of the table of servers. `project` and `user` are the client's
-    files, or None if there is no such file or only the client may write it. `local` and `remote` are extra fields for
-    each kind of server. `url` is the field for an address (None: the file does not support addresses). `variable` is
-    how a header refers to an environment variable (None: not supported). `check` tells the user how to check that the
-    server works."""
+    """Describes how a client is configured. `servers` is the name of the table of servers. `project` and `user` are the
+    client's files. Both are None if there is no file, or if only the client may write it. `local` and `remote` are
+    extra fields for each kind of server. `url` is the field for an address, or None if the file does not support
+    addresses. `variable` is how a header refers to an environment variable, or None if headers cannot refer to
+    variables. `check` tells the user how to check that the server works."""
 
     name: str
     servers: str
@@ -57,7 +56,6 @@ def _variable_or_home(variable: str, *otherwise: str) -> Path:
 
 
 def _application_data() -> Path:
-    """Returns this system's folder for applications' user settings."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support"
     if sys.platform == "win32":
@@ -66,7 +64,7 @@ def _application_data() -> Path:
 
 
 def _zed() -> Path:
-    """Returns Zed's own folder, which is the same on macOS and Linux."""
+    """Returns Zed's settings folder, which is the same on macOS and Linux."""
     if sys.platform == "darwin":
         return Path.home() / ".config" / "zed"
     return _application_data() / ("Zed" if sys.platform == "win32" else "zed")
@@ -141,7 +139,8 @@ _FORMATS: Mapping[Client, _Format] = {
         "run `MCP: List Servers` in the command palette, and start {name}",
         local={"type": "stdio"},
         remote={"type": "http"},
-        # VS Code does not expand environment variables in headers (microsoft/vscode#336232), so the user is asked.
+        # VS Code does not expand environment variables in headers (microsoft/vscode#336232). VS Code asks the user for
+        # the token instead.
         variable=f"${{{{input:{_TOKEN_INPUT}}}}}",
     ),
     "windsurf": _Format(
@@ -166,15 +165,15 @@ _FORMATS: Mapping[Client, _Format] = {
 
 @dataclass(frozen=True)
 class Local:
-    """A server that the client starts itself, over stdio."""
+    """Describes a server that the client starts itself, over stdio."""
 
     command: Sequence[str]
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A server at an address. `token` is the name of the environment variable that contains the caller's token, or None
-    if no token is needed. The token itself is never written to a file."""
+    """Describes a server at an address. `token` is the name of the environment variable that contains the caller's
+    token, or None if no token is needed. No file contains the token itself."""
 
     url: str
     token: str | None
@@ -182,8 +181,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry in a client's file: `server` under `name` in the table `servers`, and the `inputs` that VS Code asks the
-    user for."""
+    """Describes an entry in a client's file. The table `servers` contains `server` under `name`. VS Code asks the user
+    for the `inputs`."""
 
     servers: str
     name: str
@@ -192,8 +191,8 @@ class Entry:
 
 
 def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
-    """Returns a server that runs this installation on the graph in `kg`, with absolute paths. `allowed` are options for
-    `xkg serve`. Raises `InputError` if clients would interpret the path as something else."""
+    """Returns a server that runs this installation on the graph in `kg`. All paths are absolute. `allowed` are options
+    for `xkg serve`. Raises `InputError` if a path has a special meaning for clients."""
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
         if "$" in part or "{" in part or not part.isprintable():
@@ -202,8 +201,8 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
 
 
 def remote(url: str, token: str | None) -> Remote:
-    """Returns a server at `url`. `token` defaults to XKG_TOKEN if the address is on another machine. If the address is
-    on this machine, no token is used by default. Raises `InputError`."""
+    """Returns a server at `url`. If the address is on another machine, `token` defaults to XKG_TOKEN. If it is on this
+    machine, the default is to use no token. Raises `InputError` if the address or the token's name is invalid."""
     try:
         place = address(plain_url(url))
     except ValueError:
@@ -223,7 +222,7 @@ def own_command() -> list[str]:
     script = Path(sysconfig.get_path("scripts")) / "xkg"
     if os.access(script, os.X_OK):
         return [str(script)]
-    # -P: do not import modules from the folder in which a client starts servers.
+    # The option -P keeps Python from importing modules in the folder where a client starts servers.
     root = str(Path(__file__).resolve().parents[3])
     return [sys.executable, "-P", "-c", f"import sys; sys.path.append({root!r}); from xkg.cli.main import main; main()"]
 
@@ -261,7 +260,7 @@ def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
 
 
 def default_scope(client: Client) -> Scope:
-    """Returns `project` if the client has project files, or else `user`."""
+    """Returns `project` if the client has project files, and `user` otherwise."""
     return "user" if _FORMATS[client].project is None else "project"
 
 
@@ -282,21 +281,21 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
 
 
 def skill_of(client: Client, scope: Scope, project: Path) -> Path:
-    """Returns the path for the skill that explains builds. Claude Code has a separate folder; all other clients share
-    one."""
+    """Returns the path for the skill that explains builds. Claude Code has a separate folder, and all other clients
+    share one."""
     root = project if scope == "project" else Path.home()
     return root / (".claude" if client == "claude-code" else ".agents") / "skills" / "xkg-build" / "SKILL.md"
 
 
 def add_command(client: Client, wanted: Entry) -> str | None:
-    """Returns the client's own command that adds the entry for a user, or None if there is no such command."""
+    """Returns the client's command that adds the entry for a user, or None if the client has none."""
     if client != "claude-code":
         return None
     return shlex.join(["claude", "mcp", "add-json", "--scope", "user", wanted.name, json.dumps(wanted.server)])
 
 
 def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> list[str]:
-    """Returns lines with the user's next steps and how to check that the server works."""
+    """Returns lines that tell the user the next steps, and how to check that the server works."""
     lines = []
     if isinstance(server, Remote) and server.token is not None:
         if client == "vscode":

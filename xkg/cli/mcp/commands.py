@@ -1,4 +1,4 @@
-"""`xkg mcp`: configures MCP clients for this server."""
+"""Implements `xkg mcp`, which configures MCP clients for this server."""
 
 import os
 from pathlib import Path
@@ -129,8 +129,7 @@ _OUTCOMES = {
 
 
 def _left_behind(settings: "Settings") -> list[str]:
-    """Returns notes about possible differences between this environment and the one in which a client starts the
-    server."""
+    """Returns notes about how the environment in which a client starts the server may differ from this one."""
     lines = []
     if not settings.kg.is_dir():
         lines.append(f"note: there is no graph in {settings.kg.absolute()} yet")

@@ -1,4 +1,4 @@
-"""Writes an entry into a client's configuration file without changing anything else in the file."""
+"""Writes an entry into a client's configuration file. Changes nothing else in the file."""
 
 import json
 import re
@@ -24,12 +24,12 @@ def rendered(wanted: Entry, suffix: str) -> str:
 
 
 def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Path | None]:
-    """Writes the entry into the file at `path`, which is created if missing. If an entry with that name is replaced,
-    also returns the path to a backup of the file. `within` is a folder that must contain the file after links are
-    resolved.
+    """Writes the entry into the file at `path`. Creates the file if it is missing. If this replaces an entry with the
+    same name, also returns the path to a backup of the file. After links are resolved, the file must be in the folder
+    `within`.
 
-    Raises `InputError` if the file is malformed, or if anything else in the file would change. In this case, the file
-    is left unchanged, and the message says how to edit the file by hand."""
+    Raises `InputError` if the file is malformed, or if anything else in the file would change. The file then stays
+    unchanged, and the message says how to edit it by hand."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link to a file outside {within}; write {target} yourself, if that is intended")
@@ -58,8 +58,8 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
 
 
 def put_skill(path: Path, text: str, within: Path | None) -> bool:
-    """Writes xkg's skill file. Returns False if the file already exists. Raises `InputError` if the path is a link that
-    leads outside `within`, or if the file cannot be written."""
+    """Writes xkg's skill file. Returns False if the file already contains this text. Raises `InputError` if the path is
+    a link that leads outside `within`, or if the file cannot be written."""
     target = path.resolve()
     if within is not None and not target.is_relative_to(within.resolve()):
         raise InputError(f"{path} is a link to a file outside {within}; remove it, then run this again")
@@ -98,7 +98,7 @@ def _decoded(data: bytes, path: Path, wanted: Entry) -> str:
 
 
 def _parsed(text: str, path: Path, wanted: Entry) -> dict[str, Any]:
-    """Parses the file with numbers as text, so that any change to a number is detected."""
+    """Parses the file and keeps numbers as text, to detect any change to a number."""
     try:
         if path.suffix == ".toml":
             value: Any = tomllib.loads(text, parse_float=str)
@@ -131,7 +131,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _UnfitError(Exception):
-    """Raised, with the reason, if an entry cannot be added to a file."""
+    """Gives the reason why an entry cannot be added to a file."""
 
 
 def _json(old: str, wanted: Entry) -> str:
@@ -184,7 +184,7 @@ def _toml(old: str, wanted: Entry) -> str:
 
 
 def _merged(known: object, server: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the entry with the fields that the user added to the existing entry."""
+    """Returns the entry, including fields that the user added to the existing entry."""
     added = {key: value for key, value in known.items() if key not in _OWN} if isinstance(known, dict) else {}
     return {**server, **added}
 

@@ -1,4 +1,4 @@
-"""Uses an engine to build the papers in a list, on the graph's machine or on other machines."""
+"""Builds the papers in a list with an engine, on the graph's machine or on other machines."""
 
 import hashlib
 import pickle
@@ -39,13 +39,13 @@ _IMPORTED = (
 
 @dataclass(frozen=True)
 class BuildPapers:
-    """Builds papers one after another. `blacklisted` contains the bytes of the file `blacklist`, and `paths` is the
-    result of `local_paths`.
+    """Builds papers one after another. `blacklisted` contains the bytes of the file `blacklist`. `paths` is the result
+    of `local_paths`.
 
-    If the graph is in a folder, built papers are returned unpublished. If the graph is on Neo4j, each paper is
-    published by the machine that built the paper. On other machines, a build keeps its files in a local folder. The
-    graph's machine stores the model's answers and costs, enforces a shared budget and call limit for all builds, and
-    schedules requests to arXiv."""
+    If the graph is in a folder, built papers are returned unpublished. If the graph is on Neo4j, the machine that built
+    a paper also publishes it. On other machines, a build keeps its files in a local folder. The graph's machine stores
+    the model's answers and costs, enforces a shared budget and call limit for all builds, and schedules requests to
+    arXiv."""
 
     settings: Settings
     blacklist: Path | None = None
@@ -64,7 +64,7 @@ class BuildPapers:
         first: bool = False,
         clock: Clock = CLOCK,
     ) -> Self:
-        """Raises `InputError` if the blacklist cannot be read."""
+        """Creates the task for a list of papers. Raises `InputError` if the blacklist cannot be read."""
         blacklisted = b""
         if blacklist is not None:
             read_blacklist(blacklist)
@@ -82,7 +82,7 @@ class BuildPapers:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """Returns the modules that builds import, so that processes can import them at startup."""
+        """Returns the modules that builds import. Processes can import them at startup."""
         return _IMPORTED
 
     @property
@@ -104,8 +104,8 @@ class BuildPapers:
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult | Unpublished]]:
         """Yields a function that builds a paper. If the graph is on a server, the function also publishes the paper,
-        but does not call `GraphStore.connect`. Raises the same errors as `Builder`. Other machines must have a sandbox,
-        so that results do not depend on the machine. Otherwise, `SandboxUnavailableError` is raised."""
+        but does not call `GraphStore.connect`. Raises the same errors as `Builder`. Raises `SandboxUnavailableError` if
+        another machine has no sandbox, because results must not depend on the machine."""
         remote = None if site.home is None or site.folder is None else (site.home, site.folder)
         carried = remote and Carried(*remote)
         with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:

@@ -1,4 +1,4 @@
-"""Copies local papers and repositories from the graph's machine to the building machine."""
+"""Copies local papers and repositories from the graph's machine to the machine that builds them."""
 
 import hashlib
 import io
@@ -22,8 +22,8 @@ _INCLUDED = _INCLUDING | set(".bbl .bib .bst .cfg .cls .clo .def .inc .pgf .sty 
 
 
 def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
-    """Maps names in the list (without `@commit`) to absolute paths, for papers and repositories that are local files or
-    folders."""
+    """Maps names in the list (without `@commit`) to absolute paths. Includes papers and repositories that are local
+    files or folders."""
     found: dict[str, str] = {}
     for listed in papers:
         for name in filter(None, (listed.paper, listed.repository)):
@@ -38,7 +38,7 @@ def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
 
 
 class Packed(NamedTuple):
-    """A tar archive, and the path of the requested file inside the archive."""
+    """Contains a tar archive, and the path of the requested file inside it."""
 
     archive: bytes
     path: str
@@ -49,15 +49,15 @@ class Packed(NamedTuple):
 
 
 class Files:
-    """A service on the graph's machine that serves the listed files and no others."""
+    """Serves the listed files, and no others, from the graph's machine."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
         self._hashes: dict[tuple[Path, bool], str] = {}
 
     def described(self, name: str) -> tuple[str, str] | None:
-        """Returns the hash of the archive from `packed` (computed on the first call) and the file's path in the
-        archive. All papers in a folder are packed together, only once. Raises the same errors as `packed`."""
+        """Returns the hash of the archive from `packed` and the file's path in the archive. The first call computes the
+        hash. Packs all papers in a folder together, and only once. Raises the same errors as `packed`."""
         if (found := self._paths.get(name)) is None:
             return None
         path = Path(found)
@@ -67,7 +67,8 @@ class Files:
         return self._hashes[root, text], _path_in(root, path)
 
     def packed(self, name: str) -> Packed | None:
-        """Returns the archive for a name, or None if the list has no path for it. Raises `InputError`."""
+        """Returns the archive for a name, or None if the list has no path for it. Raises `InputError` if files cannot
+        be read or are too large to send."""
         path = self._paths.get(name)
         return None if path is None else pack(Path(path))
 
@@ -95,7 +96,7 @@ def pack(path: Path) -> Packed:
 
 
 def _root(path: Path) -> tuple[Path, bool]:
-    """Returns the path to pack (the path itself or its folder), and whether to pack only text files."""
+    """Returns the path to pack (the path itself or its folder). Also returns whether to pack only text files."""
     text = path.suffix.lower() in _INCLUDING and path.is_file()
     return (path.parent if text else path), text
 
@@ -105,8 +106,8 @@ def _path_in(root: Path, path: Path) -> str:
 
 
 def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:
-    """Yields folders and files below a folder, ordered by name. If `suffixes` is set, yields only files that are not
-    hidden and have one of these suffixes."""
+    """Yields folders and files below a folder, ordered by name. If `suffixes` is set, yields only files that have one
+    of these suffixes and are not hidden."""
     yield root
     for folder, folders, names in os.walk(root):
         if suffixes is not None:
@@ -128,14 +129,15 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 
 class Carried:
-    """The files in a list, copied to this machine under `folder`."""
+    """Copies the files in a list to this machine, under `folder`."""
 
     def __init__(self, home: Home, folder: Path) -> None:
         self._home, self._folder = home, folder / "carried"
 
     def place(self, name: str) -> str:
-        """Returns the local path of a listed paper or repository, or the name itself if it is not a file on the graph's
-        machine. Raises `InputError`, and `StoreError` if the file cannot be written."""
+        """Returns the local path of a listed paper or repository. Returns the name itself if it is not a file on the
+        graph's machine. Raises `InputError` if the graph's machine cannot send the file, and `StoreError` if it cannot
+        be written."""
         if (path := self._brought(name)) is not None:
             return path
         bare, at, commit = name.rpartition("@")

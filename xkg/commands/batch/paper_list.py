@@ -1,5 +1,5 @@
-"""A list of papers to build, from a file with one paper per line (text, tab-separated columns, or JSON lines) or from a
-bibliography."""
+"""Reads lists of papers to build. A list is a file with one paper per line (text, tab-separated columns, or JSON lines)
+or a bibliography."""
 
 import json
 import re
@@ -24,9 +24,10 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 
 class ListedPaper(Value):
-    """A paper in a list (a path, an arXiv id, an address or a title), with its repository and id if specified. `line`
-    is 1-based. `record` contains facts about the repository from a curation. See `xkg.commands.published.Unpublished`
-    for `keep_proven`, and `xkg.model.Paper` for `packages` and `cpu`."""
+    """Describes a paper in a list. `paper` is a path, an arXiv id, an address or a title. `repository` and `paper_id`
+    are None if the list does not specify them. `line` is 1-based. `record` contains facts about the repository from a
+    curation. See `xkg.commands.published.Unpublished` for `keep_proven`, and `xkg.model.Paper` for `packages` and
+    `cpu`."""
 
     line: int
     paper: str
@@ -39,7 +40,7 @@ class ListedPaper(Value):
 
 
 class BrokenLine(Value):
-    """A line in a list that does not specify a paper, with the reason."""
+    """Describes a line in a list that does not specify a paper, with the reason."""
 
     line: int
     text: str
@@ -47,8 +48,8 @@ class BrokenLine(Value):
 
 
 class PaperList(Value):
-    """The unique papers in a list, in order. `repeated` maps each duplicate line to the line with the same paper. A
-    line with less information about a paper (no repository or version) is also a duplicate."""
+    """Contains the unique papers in a list, in order. `repeated` maps each duplicate line to the line with the same
+    paper. A line that says less about a paper (no repository or version) is also a duplicate."""
 
     papers: tuple[ListedPaper, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
@@ -56,8 +57,6 @@ class PaperList(Value):
 
 
 class _Fields(Value):
-    """A paper in a list in JSON Lines format."""
-
     paper: str = Field(min_length=1)
     repository: str | None = None
     id: str | None = None
@@ -86,7 +85,7 @@ def read_list(path: Path) -> PaperList:
     papers: list[ListedPaper] = []
     broken: list[BrokenLine] = []
     repeated: dict[int, int] = {}
-    first: dict[tuple[str, str | None], int] = {}  # the values are indexes in `papers`
+    first: dict[tuple[str, str | None], int] = {}  # maps to indexes in `papers`
     for number, line in enumerate(lines, start=1):
         bare = line.strip()
         if not bare or bare.startswith("#") or (not papers and not broken and _is_head(bare)):
@@ -123,8 +122,8 @@ NamedPaper = tuple[str, str | None, str | None, RepositoryRecord | None]
 
 
 def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
-    """Returns a list of unique papers that were not read from a file. If the user also specified a curated paper (one
-    with a record), the user's entry takes precedence. Raises `InputError` if a paper has two repositories."""
+    """Returns a list of unique papers that do not come from a file. If the user also listed a curated paper (with a
+    record), the user's entry takes precedence. Raises `InputError` if a paper has two repositories."""
     listed: dict[str, ListedPaper] = {}
     for paper, repository, paper_id, record in papers:
         line = len(listed) + 1
@@ -136,20 +135,20 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
 
 
 def _work(paper: str) -> tuple[str, str]:
-    """Returns a key for a paper, independent of its version, and the version ('' if there is none)."""
+    """Returns a key for a paper, and its version ('' if there is none). The key does not depend on the version."""
     known = None if Path(paper).exists() else arxiv_id(paper)
     return (paper, "") if known is None else (f"arxiv:{known.number}", known.version)
 
 
 def _source(repository: str | None) -> tuple[str, str]:
-    """Returns a key for a repository, independent of the form of its address, and the commit, branch or tag ('' if
-    there is none)."""
+    """Returns a key for a repository, and its commit, branch or tag ('' if there is none). The key does not depend on
+    the form of the address."""
     known = None if repository is None or Path(repository).exists() else repository_address(repository)
     return (repository or "", "") if known is None else (known.name, known.reference)
 
 
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
-    """Whether one line about a paper contains all the information in the other line."""
+    """Returns whether one line about a paper contains all the information in another line."""
     same = other.repository is None or _source(one.repository) == _source(other.repository)
     return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 
@@ -172,7 +171,7 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) > 3:
             raise InputError(f"{len(columns)} columns, but only three are allowed: paper, repository and id")
-        # A comment after text must be preceded by a space, since an address may contain "#".
+        # A space must precede a comment after text, because an address may contain "#".
         columns[-1] = columns[-1].partition(" #")[0].strip()
     paper, repository, paper_id = [*columns, "", ""][:3]
     if not paper:
@@ -190,8 +189,8 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
 
 
 def _other_separator(line: str, folder: Path) -> str:
-    """Returns the separator used instead of a tab between a paper and its repository, or '' if the line is a single
-    paper."""
+    """Returns the separator that a line uses instead of a tab between a paper and its repository. Returns '' if the
+    line is a single paper."""
     first, *rest = re.split(r"\s*[,;]\s*|\s+", line)
     others = [word for word in rest if "://" in word or _from(folder, word) != word]
     is_head = {first.casefold(), *(word.casefold() for word in rest)} <= _HEADS
@@ -209,7 +208,7 @@ def _json_reason(error: Exception) -> str:
 
 
 def _from(folder: Path, name: str) -> str:
-    """Resolves a path relative to the list's folder. Returns any other text unchanged."""
+    """Resolves a path that is relative to the list's folder. Returns any other text unchanged."""
     path, at, commit = name.rpartition("@")
     for candidate, suffix in ((name, ""), (path, f"{at}{commit}")):
         try:

@@ -1,4 +1,4 @@
-"""Publishes built papers while other papers are being built. All papers that are ready are published in one step."""
+"""Publishes built papers while other papers are being built. Publishes all papers that are ready in one step."""
 
 import threading
 import time
@@ -30,7 +30,7 @@ class _Waiting(NamedTuple):
 
 class Publisher:
     """Publishes papers from a separate thread, one step at a time. Papers with the same id or title go into different
-    steps, so that a later form of a paper finds the earlier form in the graph."""
+    steps. A later form of a paper then finds the earlier form in the graph."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -59,7 +59,7 @@ class Publisher:
             self._turn.notify_all()
 
     def hurry(self) -> None:
-        """Publishes waiting papers without pausing. In effect until `finish` is called."""
+        """Publishes waiting papers without pausing, until `finish` is called."""
         with self._turn:
             self._hurried = True
             self._turn.notify_all()
@@ -107,7 +107,6 @@ class Publisher:
                 waiting.ended(outcome)
 
     def _published(self, papers: Sequence[Unpublished]) -> list[Outcome]:
-        """Publishes the papers, adds the edges between papers, and returns the outcome for each paper."""
         outcomes: list[Outcome] = []
         try:
             self._store_embedded(papers)
@@ -122,7 +121,6 @@ class Publisher:
         return outcomes
 
     def _store_embedded(self, papers: Sequence[Unpublished]) -> None:
-        """Adds embeddings from other machines to this machine's cache."""
         if any(paper.embedded is not None for paper in papers):
             with embedder(self._settings) as cache:
                 for paper in papers:
@@ -131,7 +129,7 @@ class Publisher:
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
-    """Splits waiting papers into papers for the next step and papers for later steps."""
+    """Splits waiting papers into those for the next step and those for later steps."""
     group: list[_Waiting] = []
     others: list[_Waiting] = []
     known: set[str] = set()
@@ -144,6 +142,6 @@ def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]
 
 
 def _title_of(paper: Unpublished) -> str:
-    """Returns a key that all forms of the paper share: the letters of its title, or its id if the title contains no
-    letters."""
+    """Returns a key that all forms of the paper share. The key consists of the letters of its title, or is its id if
+    the title contains no letters."""
     return same_title(paper.built.bundle.paper.title) or paper.id

@@ -1,4 +1,4 @@
-"""Records of earlier batches, stored in the graph's folder, so that a batch builds only missing or changed papers."""
+"""Stores records of earlier batches in the graph's folder. A later batch builds only missing or changed papers."""
 
 import hashlib
 import json
@@ -25,10 +25,10 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 
 class Row(Value):
-    """The outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before the id was
-    known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper. `hidden`
-    counts techniques by the reason for hiding them, and `levels` counts code nodes by level. `reason` says why the
-    state is `partial` or `failed`. `notes` are for the user."""
+    """Describes the outcome for one listed paper. `paper` is its id in the graph, or None if the build failed before
+    the id was known. `seconds` is the time spent in this batch, and `cost_usd` is the cost of all builds of the paper.
+    `hidden` counts techniques by the reason for hiding them, and `levels` counts code nodes by level. `reason` says why
+    the state is `partial` or `failed`. `notes` are shown to the user."""
 
     line: int
     name: str
@@ -61,8 +61,8 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
 
 
 class Record(Value):
-    """A row with the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would fail
-    again."""
+    """Contains a row, the listed paper's key and a digest of all its inputs. `lasting` is True if the same inputs would
+    fail again."""
 
     key: str
     inputs: str
@@ -71,11 +71,11 @@ class Record(Value):
 
 
 class Records:
-    """The latest record for each listed paper, in the graph's `batch.jsonl`. A damaged line is skipped, so its paper is
-    built again."""
+    """Contains the latest record for each listed paper, from the graph's `batch.jsonl`. Skips damaged lines, whose
+    papers are then built again."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises `StoreError` if the folder cannot be created."""
+        """Reads the records. Raises `StoreError` if the folder cannot be created or the file cannot be read."""
         self._path = folder / FILE
         try:
             private_folder(folder)
@@ -87,7 +87,7 @@ class Records:
         return self._records.get(key(listed))
 
     def enter(self, records: Iterable[Record]) -> None:
-        """Stores records durably. Raises `StoreError`."""
+        """Stores records durably. Raises `StoreError` if they cannot be written."""
         new = {record.key: record for record in records}
         self._records |= new
         try:
@@ -98,7 +98,7 @@ class Records:
             raise self._unwritten(error) from error
 
     def compact(self) -> None:
-        """Rewrites the file without records that have been replaced."""
+        """Rewrites the file without the records that newer ones have replaced."""
         lines = (f"{encodable(record.model_dump_json())}\n" for record in self._records.values())
         try:
             write_whole(self._path, "".join(lines).encode(), 0o600)
@@ -124,7 +124,7 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 def key(listed: ListedPaper) -> str:
-    """Returns a key for a listed paper, independent of its line."""
+    """Returns a key for a listed paper. The key does not depend on the paper's line."""
     return _digest([listed.paper, listed.repository, listed.paper_id])
 
 
@@ -138,8 +138,8 @@ def inputs(listed: ListedPaper, decided: str) -> str:
 
 
 def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
-    """Like `inputs`, but equal on all machines that build into the same graph. `decided` comes from `shared_settings`.
-    Returns None for a paper from local files."""
+    """Returns a digest like that of `inputs`, which is equal on all machines that build into the same graph. `decided`
+    comes from `shared_settings`. Returns None if the paper comes from local files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
@@ -148,8 +148,8 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
-    """Like `deciding_settings`, but equal on all machines that build into the same graph, because the blacklist's text
-    is used instead of its path."""
+    """Returns a digest like that of `deciding_settings`, which is equal on all machines that build into the same graph.
+    The digest covers the blacklist's text instead of its path."""
     excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
     return _digest([*_deciding(settings), excluded, first])
 
@@ -179,7 +179,6 @@ def _prompts() -> Path:
 
 
 def _files(name: str) -> object:
-    """Returns the state of the local files that a name refers to."""
     place = _place(name)
     if place is None:
         return name
@@ -190,13 +189,13 @@ def _files(name: str) -> object:
         folders[:] = sorted(f for f in folders if f not in ("objects", "__pycache__"))
         states.extend([f"{folder}/{file}", _state(Path(folder, file))] for file in sorted(files))
         if len(states) > _MOST_FILES:
-            # There are too many files to check each time, so always treat the folder as changed.
+            # There are too many files to check each time, so the folder always counts as changed.
             return [name, os.urandom(8).hex()]
     return [name, states]
 
 
 def _place(name: str) -> Path | None:
-    """Returns the file or folder that a name refers to, with or without a commit."""
+    """Returns the file or folder that a name refers to. The name may end with a commit."""
     path, _, _ = name.rpartition("@")
     return next((Path(each) for each in (name, path) if each and Path(each).exists()), None)
 

@@ -1,4 +1,4 @@
-"""Services that the graph's machine provides for builds on other machines: claims, the ledger of model calls, and the
+"""Provides services on the graph's machine for builds on other machines: claims, the ledger of model calls, and the
 outbox."""
 
 from collections.abc import Callable, Iterator
@@ -26,14 +26,14 @@ class Outbox:
         self._settings = settings
 
     def keep(self, bundle: PaperBundle, reason: str) -> None:
-        """Raises `StoreUnreachableError`, whose message says where the paper is."""
+        """Stores a paper. Raises `StoreUnreachableError`, whose message says where the paper is."""
         with outbox_when_unreachable(self._settings, [bundle]):
             raise StoreUnreachableError(reason)
 
 
 class NodeGraph(OwnGraph):
-    """A graph on Neo4j that this machine connects to directly. If the server is unreachable, papers are stored on the
-    graph's machine."""
+    """Represents a graph on Neo4j to which this machine connects directly. If the server is unreachable, the graph's
+    machine stores the papers."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         super().__init__(settings)
@@ -48,7 +48,7 @@ class NodeGraph(OwnGraph):
 
 
 class GraphAtHome:
-    """A graph in a folder on the graph's machine (`BuildGraph`)."""
+    """Represents a graph in a folder on the graph's machine (`BuildGraph`)."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         self._settings, self._home = settings, home
@@ -65,14 +65,14 @@ class GraphAtHome:
 
 
 class _ClaimsAtHome(Claims):
-    """Asks the graph's machine for the id to build the paper under. A graph in a folder has no leases."""
+    """Asks the graph's machine for the id under which to build a paper. A graph in a folder has no leases."""
 
     def __init__(self, settings: Settings, home: Home) -> None:
         super().__init__(settings)
         self._home = home
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str:
-        if chosen:  # no need to ask: an id chosen by the user never changes
+        if chosen:  # an id that the user chose never changes
             return identity
         kept = ("title", "authors", "arxiv_id", "arxiv_version", "format")
         head = type(document)(text="", abstract="", **{name: getattr(document, name) for name in kept})
@@ -86,22 +86,21 @@ def open_ledger(settings: Settings) -> Ledger:
 
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> LanguageModel:
-    """Opens a model with this machine's key. Calls to the model are counted, billed and stored on the graph's
-    machine."""
+    """Opens a model with this machine's key. The graph's machine counts, bills and stores the calls to the model."""
     return LanguageModel(
         settings.llm,
         settings.kg,
         notify,
         ledger=cast(Ledger, _LedgerAtHome(home)),
         turn=partial(home.turn, "model"),
-        # Papers in one list share questions, and two machines may reach the same question at the same moment.
+        # Papers in one list share questions. Two machines may reach the same question at the same moment.
         once=lambda key: home.paced(f"question {key.hex()}", 0.0),
         without_key=BUILD_WITHOUT_KEY,
     )
 
 
 class _LedgerAtHome:
-    """The graph's `Ledger`. Method calls are forwarded to the graph's machine."""
+    """Forwards method calls of the graph's `Ledger` to the graph's machine."""
 
     def __init__(self, home: Home) -> None:
         self._home = home

@@ -1,4 +1,5 @@
-"""`xkg build --papers`: builds the papers in a list in parallel. If one paper fails, the other builds continue."""
+"""Implements `xkg build --papers`, which builds the papers in a list in parallel. If one paper fails, the other builds
+continue."""
 
 import threading
 import time
@@ -23,7 +24,7 @@ from xkg.value import Value
 
 
 class BatchReport(Value):
-    """The outcome of a batch, with a row for each paper in the list. `notes` mentions repeated papers."""
+    """Describes the outcome of a batch. There is a row for each paper in the list. `notes` mentions repeated papers."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -35,7 +36,7 @@ class BatchReport(Value):
 
     @property
     def failed(self) -> int:
-        """Number of papers that are missing or incomplete."""
+        """Returns the number of papers that failed or were only partly built."""
         return self.count("failed") + self.count("partial")
 
     def __str__(self) -> str:
@@ -56,12 +57,12 @@ def run(
     notify: Callable[[Event], None] = lambda _: None,
     clock: Clock = CLOCK,
 ) -> BatchReport:
-    """Builds missing or changed papers (`build_side_by_side`). Skips papers that failed before with the same inputs,
-    unless `retry_failed` is set or a server or process caused the failure. If `again` is set, builds all papers, using
-    cached stages. Papers in `blacklist` are refused. `first` has the same meaning as in `Builder`. `notify` receives
-    each listed paper with its events and its final row, and is called from several threads. Raises `StoreError` if the
-    graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt ends all builds, which
-    the next run resumes."""
+    """Builds missing or changed papers (see `build_side_by_side`). Skips papers that failed before with the same
+    inputs, unless `retry_failed` is set or a server or process caused the failure. If `again` is set, builds all
+    papers, and reuses cached stages. Refuses papers in `blacklist`. `first` has the same meaning as in `Builder`.
+    `notify` receives each listed paper with its events and its final row. Several threads call `notify`. Raises
+    `StoreError` if the graph's folder cannot be written, and `NoWorkerError` if no paper can be built. An interrupt
+    ends all builds. The next run resumes these builds."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
@@ -118,7 +119,7 @@ def run(
 
 
 def _absent(listed: ListedPaper) -> WorkFailed | None:
-    """Returns the failure if the paper's file or its repository's folder does not exist, otherwise None."""
+    """Returns a failure if the paper's file or its repository's folder does not exist, and None otherwise."""
     try:
         require_inputs(listed.paper, listed.repository)
     except InputError as error:
@@ -127,13 +128,12 @@ def _absent(listed: ListedPaper) -> WorkFailed | None:
 
 
 def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
-    """Returns the ids of the recorded papers that are in the graph."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         return frozenset(snapshot.headings([record.row.paper for record in records if record.row.paper]))
 
 
 def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
-    """Returns the paper's row if the paper does not need to be built, otherwise None."""
+    """Returns the paper's row if the paper need not be built, and None otherwise."""
     if record is None or record.inputs != digest:
         return None
     if record.row.state == "failed":

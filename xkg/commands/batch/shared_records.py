@@ -1,4 +1,4 @@
-"""Results from other machines that build a list into the same Neo4j database, so that the machines can share the
+"""Shares results between machines that build a list into the same Neo4j database. The machines can then share the
 work."""
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ _NOTE = "another machine built it"
 
 
 class SharedRecords(AbstractContextManager["SharedRecords"]):
-    """The rows of papers that any machine has completely built into the configured Neo4j database. There are no rows if
-    the graph is in a folder, or for papers from local files, which may differ between machines. If the server is
-    unreachable, papers are built anyway. Thread-safe."""
+    """Stores the rows of papers that any machine has completely built into the configured Neo4j database. There are no
+    rows if the graph is in a folder. There are also no rows for papers from local files, which may differ between
+    machines. If the server is unreachable, papers are built anyway. This class is thread-safe."""
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings
@@ -43,9 +43,9 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
     @contextmanager
     def turn(self, listed: ListedPaper) -> Iterator[Row | None]:
-        """Context manager that keeps other machines from building the paper while it is active. Yields the paper's row
-        if another machine has built the paper from the same inputs and the graph contains the paper. Raises
-        `LeaseHeldError` if another machine is building the paper."""
+        """Keeps other machines from building the paper until the context manager exits. Yields the paper's row if
+        another machine has built it from the same inputs and the graph contains it. Raises `LeaseHeldError` if another
+        machine is building the paper."""
         with ExitStack() as held:
             row = self._row_in_turn(listed, held)
             yield None if row is None else _unchanged(row, listed)
@@ -65,7 +65,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
             return None  # the build reports the server's error
 
     def enter(self, listed: ListedPaper, row: Row) -> None:
-        """Stores the row of a complete paper, under its lease."""
+        """Stores the row of a complete paper while its lease is active."""
         from xkg.store.neo4j import batch_rows
 
         digest = self._digest(listed)

@@ -30,7 +30,7 @@ Raises `LeaseHeldError` if another machine is building it."""
 
 
 class Ended(NamedTuple):
-    """The outcome for a paper, and the duration of its build in seconds."""
+    """Contains the outcome for a paper, and the duration of its build in seconds."""
 
     outcome: BuildResult | WorkFailed
     seconds: float
@@ -45,11 +45,11 @@ def build_side_by_side(
     turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time, and publishes finished papers together while others are being built.
-    `ended` is called when a paper has been published or has failed, and `notify` for each of the paper's events. Both
-    functions are called from several threads, but `ended` by only one thread at a time. If builds write directly to the
-    graph, `ended` is called within the paper's `turn`. If another machine is building a paper, the paper is retried
-    after all other papers. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises
-    errors from `ended`. An interrupt ends all builds, and finished papers are published."""
+    Calls `ended` when a paper has been published or has failed, and `notify` for each of the paper's events. Several
+    threads call these functions, but only one thread at a time calls `ended`. If builds write directly to the graph,
+    `ended` is called within the paper's `turn`. If another machine is building a paper, retries it after all other
+    papers. Returns notes for the user. Raises `NoWorkerError` if no paper can be built, and re-raises errors from
+    `ended`. An interrupt ends all builds. Finished papers are still published after an interrupt."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -81,8 +81,8 @@ def _round(
     turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
-    """Builds and publishes papers. Returns the papers to retry as keys. The value is True if another machine holds the
-    paper's lease."""
+    """Builds and publishes papers. Returns a dictionary with the papers to retry. The value is True if another machine
+    has a lease on the paper."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
@@ -116,7 +116,7 @@ def _round(
                 except LeaseHeldError as error:
                     held(listed, WorkFailed(str(error), held=True), 0.0)
                 if next(built_count) == len(papers):
-                    publisher.hurry()  # publishes while the processes are ending
+                    publisher.hurry()  # starts publishing while the processes end
 
     def build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
         started = time.monotonic()
@@ -165,7 +165,7 @@ def _since(started: float) -> float:
 
 @contextmanager
 def _collected(errors: list[BaseException], stopped: threading.Event) -> Iterator[None]:
-    """Context manager that collects an error from one thread for the caller, and stops the other threads."""
+    """Collects an error from one thread for the caller, and stops the other threads."""
     try:
         yield
     except BaseException as error:

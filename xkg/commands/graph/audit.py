@@ -1,4 +1,5 @@
-"""`xkg check-blacklist`: checks whether a graph or a log of answers contains anything on a blacklist."""
+"""Implements `xkg check-blacklist`, which checks whether a graph or a log of answers contains anything on a
+blacklist."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -24,8 +25,9 @@ _LEAST_TITLE = 24
 
 
 class Finding(Value):
-    """An occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. `kind` is `paper`,
-    `repository` or `copy` (of a repository) if the graph contains the entry, or `text` if a text mentions the entry."""
+    """Describes an occurrence of a blacklist entry. `where` is a paper, a node or a line in a log. If the graph
+    contains the entry, `kind` is `paper`, `repository` or `copy` (of a repository). If a text mentions the entry,
+    `kind` is `text`."""
 
     where: str
     kind: Literal["paper", "repository", "copy", "text"]
@@ -33,8 +35,8 @@ class Finding(Value):
 
 
 class AuditResult(Value):
-    """The findings of an audit, and how much was covered. `unchecked` lists entries that could not be compared, one per
-    line. For these entries, the absence of findings proves nothing."""
+    """Contains the findings of an audit, and how much it covered. `unchecked` lists entries that could not be compared,
+    with one line for each. A lack of findings for these entries proves nothing."""
 
     findings: tuple[Finding, ...]
     papers: int
@@ -49,7 +51,7 @@ class AuditResult(Value):
 
     @property
     def failure(self) -> XkgError | None:
-        """The error to raise if there are findings or unchecked entries, otherwise None."""
+        """Returns an error if there are findings or unchecked entries, and None otherwise."""
         if self.clean:
             return None
         found = plural(len(self.findings), "finding") if self.findings else "nothing was found"
@@ -74,9 +76,9 @@ def audit(
     blacklist: Path,
     logs: Sequence[Path] = (),
 ) -> AuditResult:
-    """Compares every paper, repository and text in the graph, and every line in `logs`, with a blacklist. Repositories
-    are compared with blacklisted repositories by content, if both can be read from the graph's folder or fetched.
-    Raises `InputError` if the blacklist or a log cannot be read, and any error from reading the graph."""
+    """Compares every paper, repository and text in the graph, and every line in `logs`, with a blacklist. Compares the
+    content of repositories with that of blacklisted repositories, if both can be fetched or read from the graph's
+    folder. Raises `InputError` if the blacklist or a log cannot be read. Also raises errors from reading the graph."""
     unchecked: list[str] = []
     guard = blacklist_guard(settings, blacklist, unchecked.append)
     assert guard is not None
@@ -142,12 +144,12 @@ def _in_repository(
 
 
 class NamedInTexts:
-    """Finds blacklist entries in texts. Addresses and ids must match exactly. Spaces and case in titles are ignored."""
+    """Finds blacklist entries in texts. Addresses and ids must match exactly. Ignores spaces and case in titles."""
 
     def __init__(self, blacklist: Blacklist) -> None:
         self._blacklist = blacklist
         words = [re.escape(name) for name in (*blacklist.repositories, *blacklist.dois)]
-        # owner/name alone, as in a short `git clone` or a code citation
+        # Matches owner/name alone, as in a short `git clone` command or a code citation.
         words += [re.escape(name.partition("/")[2]) for name in blacklist.repositories]
         words += [rf"(?:arxiv\.)?{re.escape(number)}(?:v\d{{1,4}})?" for number in blacklist.arxiv_ids]
         self._named = re.compile(rf"(?i)(?<![\w.-])(?:{'|'.join(words)})(?![\w-])") if words else None
@@ -155,7 +157,7 @@ class NamedInTexts:
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
 
     def named_in(self, text: str) -> list[str]:
-        """Returns up to 20 entries that the text mentions, one line each, with the surrounding text."""
+        """Returns up to 20 entries that the text mentions. Each entry is a line that contains the surrounding text."""
         found: dict[str, None] = {}
         if self._named is not None:
             for match in self._named.finditer(text):

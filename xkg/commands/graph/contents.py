@@ -1,4 +1,4 @@
-"""`xkg import`, `export`, `store push`, `index check` and `show`."""
+"""Implements `xkg import`, `export`, `remove`, `store push`, `index check` and `show`."""
 
 import contextlib
 import re
@@ -33,8 +33,8 @@ _ABSTRACT = 600
 
 
 class ImportResult(Value):
-    """The imported papers, and one line for each skipped file. `generation` is 0 if nothing was imported. `published`
-    is False if the graph already contained all imported data."""
+    """Lists the imported papers, and contains one line for each skipped file. `generation` is 0 if nothing was
+    imported. `published` is False if the graph already contained all imported data."""
 
     papers: tuple[str, ...]
     problems: tuple[str, ...]
@@ -61,7 +61,8 @@ class ImportResult(Value):
 
 
 class PushResult(Value):
-    """Papers from the outbox that are now in the graph, and one line for each remaining paper."""
+    """Lists papers from the outbox that are now in the graph. Contains one line for each paper that remains in the
+    outbox."""
 
     sent: tuple[str, ...]
     problems: tuple[str, ...]
@@ -84,7 +85,7 @@ class PushResult(Value):
 
 
 class ExportResult(Value):
-    """The files written by an export."""
+    """Lists the files that an export wrote."""
 
     files: tuple[str, ...]
 
@@ -93,7 +94,7 @@ class ExportResult(Value):
 
 
 class RemoveResult(Value):
-    """The removed paper, and the first generation without it."""
+    """Contains the removed paper, and the first generation without it."""
 
     paper: str
     generation: int
@@ -103,8 +104,8 @@ class RemoveResult(Value):
 
 
 class IndexReport(Value):
-    """Problems in the stored graph, one line each. Empty if all files match their checksums. `generation` is the
-    generation that was checked, 0 if the graph is empty, or None if there are problems."""
+    """Lists problems in the stored graph, one per line. There are no problems if all files match their checksums.
+    `generation` is the generation that was checked, 0 if the graph is empty, or None if there are problems."""
 
     generation: int | None
     problems: tuple[str, ...]
@@ -128,14 +129,14 @@ def import_graphs(
     own: bool = False,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> ImportResult:
-    """Publishes every readable graph file in `places` (files, or folders of files) in one step: the peer's JSON,
-    bundles, and exported ablations. Levels in bundles become claims, unless the bundles are the user's `own`. Levels
-    that the graph has already proven for the same code are kept. For each step, `notify` is called with the step's
-    name, the number done, the total, and the current item. Raises the same errors as `GraphStore.publish`, and
-    `InputError` if a place has no graph file."""
+    """Publishes all readable graph files in `places` (files, or folders of files) in one step. Graph files are the
+    peer's JSON, bundles and exported ablations. Levels in bundles become claims, unless the bundles are the user's
+    `own`. Keeps levels that the graph has already proven for the same code. Calls `notify` in each step with the step's
+    name, the number done, the total, and the current item. Raises `InputError` if a place has no graph file. Also
+    raises the errors of `GraphStore.publish`."""
     from xkg.sandbox.evidence.static_checks import check_parsed
 
-    # The shell's expansion of `*.json` also includes an export's list of ablations.
+    # If the shell expands `*.json`, the files include an export's list of ablations.
     lists = [place for place in places if place.name == EXPORTED and place.is_file()]
     folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
     files = [file for place in places if place not in lists for file in graph_files(place)]
@@ -169,8 +170,8 @@ def import_graphs(
 
 
 def push(settings: Settings) -> PushResult:
-    """Sends the papers in the outbox to the graph's server, and reads the papers back. If a paper arrived unchanged,
-    deletes its file. Keeps newer verification results on the server. Raises `StoreUnreachableError` if the server is
+    """Sends the papers in the outbox to the graph's server, and reads them back. Deletes a paper's file if the paper
+    arrived unchanged. Keeps newer verification results on the server. Raises `StoreUnreachableError` if the server is
     unreachable."""
     from xkg.build.verify import apply, newer_evidence
 
@@ -217,10 +218,10 @@ def export_graphs(
     to: Path,
     form: ExportFormat,
 ) -> ExportResult:
-    """Writes the named papers (default: all) to separate files in a folder, and the measurements for the papers'
-    techniques to another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError`,
-    `InputError` if the format is unknown or the folder is not writable, and `ConfigError` for HTML if the `web` extra
-    is not installed."""
+    """Writes the named papers (default: all) to separate files in a folder. Writes the measurements of their techniques
+    to another file. BibTeX, CSL-JSON and GraphML produce a single file. Raises `UnknownIdError` if a paper is unknown,
+    and `InputError` if the format is unknown or the folder is not writable. For HTML, raises `ConfigError` if the `web`
+    extra is not installed."""
     if form not in get_args(ExportFormat):
         raise InputError(f"{form!r} is not a format; choose from {', '.join(get_args(ExportFormat))}")
     if form == "html":
@@ -266,7 +267,7 @@ def _pages(settings: Settings, papers: Sequence[str], to: Path) -> Iterator[str]
 
 
 def write_page(path: Path, text: str) -> None:
-    """Writes a page, and creates its folder if missing. Raises `InputError`."""
+    """Writes a page, and creates its folder if it is missing. Raises `InputError` if the page cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")
@@ -275,7 +276,7 @@ def write_page(path: Path, text: str) -> None:
 
 
 def remove(settings: Settings, paper: str) -> RemoveResult:
-    """Removes a paper from the graph. Raises `UnknownIdError`."""
+    """Removes a paper from the graph. Raises `UnknownIdError` if the graph does not contain it."""
     with open_store(settings) as store:
         with store.snapshot() as snapshot:
             [removed] = chosen_papers(store, snapshot, [paper])
@@ -283,9 +284,9 @@ def remove(settings: Settings, paper: str) -> RemoveResult:
 
 
 def show(service: Service, node_id: str, *, everything: bool = True) -> Answer:
-    """Returns a paper, technique or code node in full. The reference (`xkg.serve.answers.references`) is looked up as a
-    paper id (with or without `title:`), then as a technique, then as any reference to a paper. Unless `everything` is
-    set, a paper is shortened to fit on a screen. Raises `UnknownIdError`, which lists the nearest ids."""
+    """Returns a paper, technique or code node in full. Looks up the reference (`xkg.serve.answers.references`) as a
+    paper id (with or without `title:`), then as a technique, then as any reference to a paper. Shortens a paper to fit
+    on a screen, unless `everything` is set. Raises `UnknownIdError`, which lists the nearest ids."""
     if is_code(node_id):
         return service.code(node_id, full=True)
     if "#" in node_id:
@@ -310,7 +311,6 @@ def show(service: Service, node_id: str, *, everything: bool = True) -> Answer:
 
 
 def _shown(paper: PaperAnswer, everything: bool) -> PaperAnswer:
-    """Returns the paper, shortened to fit on a screen unless `everything` is set."""
     if everything:
         return paper
     brief, left_out = without_details(paper)

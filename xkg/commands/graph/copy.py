@@ -1,4 +1,4 @@
-"""`xkg store copy`: copies a graph from one store to another, and compares the copies."""
+"""Implements `xkg store copy`, which copies a graph from one store to another and compares the copies."""
 
 import hashlib
 from collections import Counter
@@ -15,8 +15,8 @@ from xkg.value import Value
 
 
 class CopyResult(Value):
-    """The result of a copy: node counts by kind, the hash of all copied papers, and the number of other papers in the
-    target. The hash is the same for both stores."""
+    """Describes the result of a copy. The result contains node counts by kind, the hash of all copied papers, and the
+    number of other papers in the target. The hash is the same for both stores."""
 
     source: str
     target: str
@@ -35,7 +35,8 @@ class CopyResult(Value):
 
 
 def at(settings: Settings, place: str) -> Settings:
-    """Returns settings for the graph at `place`: a folder, or a Neo4j address. Raises `ConfigError`."""
+    """Returns settings for the graph at `place`, which is a folder or a Neo4j address. Raises `ConfigError` if `place`
+    is neither."""
     if place.partition("://")[0] in NEO4J_SCHEMES:
         try:
             neo4j_url(place)
@@ -48,11 +49,11 @@ def at(settings: Settings, place: str) -> Settings:
 
 
 def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] = lambda _: None) -> CopyResult:
-    """Copies every paper, the decisions about pairs, and the ablations from `source` to `target`, and reads the papers
+    """Copies all papers, the decisions about pairs, and the ablations from `source` to `target`. Then reads the papers
     back. `notify` receives the number of papers copied so far.
 
-    Raises `UnknownIdError` if the source has no papers, `StoreError` if the target's papers differ from the papers that
-    were sent, and any error from reading or publishing."""
+    Raises `UnknownIdError` if the source has no papers, and `StoreError` if the target's papers differ from those that
+    were sent. Also raises errors from reading or publishing."""
     sent, papers = _Tally(), source.bundles()
     first = next(papers, None)
     if first is None:
@@ -94,8 +95,6 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
 
 
 class _Tally:
-    """Digests of papers, and counts of nodes by kind."""
-
     def __init__(self) -> None:
         self.digests: dict[str, str] = {}
         self.counts: Counter[str] = Counter()

@@ -1,4 +1,5 @@
-"""`xkg diff`: compares two generations, folders of exported bundles, papers, or a library with the graph."""
+"""Implements `xkg diff`, which compares two generations, folders of exported bundles, papers, or a library with the
+graph."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ Pair = tuple[PaperBundle | None, PaperBundle | None]
 
 
 class DiffResult(Value):
-    """The papers that differ between two states. `first` and `second` describe the states."""
+    """Lists the papers that differ between two states. `first` and `second` describe the states."""
 
     first: str
     second: str
@@ -35,13 +36,13 @@ class DiffResult(Value):
 def diff(
     settings: Settings, first: str | None = None, second: str | None = None, *, library: str | None = None
 ) -> DiffResult:
-    """Compares two states: generation numbers, folders or files of exported bundles, or ids or titles of papers in the
-    graph. `second` is the newer state, by default the current graph. If neither state is given, compares the current
-    generation with the previous one. If `library` is given, compares the library's version of the paper `first` with
-    the graph's version.
+    """Compares two states. A state is a generation number, a folder or file of exported bundles, or the id or title of
+    a paper in the graph. `second` is the newer state, by default the current graph. Without any state, compares the
+    current generation with the previous one. If `library` is not None, compares the library's version of the paper
+    `first` with the graph's version.
 
     Raises `InputError` if the two states cannot be compared, `StoreError` if a generation is no longer stored, and
-    `UnknownIdError`."""
+    `UnknownIdError` if a paper is unknown."""
     if library is not None and (first is None or second is not None):
         raise InputError("specify the paper to compare with the library's version: xkg diff PAPER --library PLACE")
     with open_store(settings) as store:

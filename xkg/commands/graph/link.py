@@ -1,4 +1,5 @@
-"""`xkg concepts`: links the papers in a graph. A language model decides pairs that names and vectors leave open."""
+"""Implements `xkg concepts`, which links the papers in a graph. If names and vectors do not decide a pair, a language
+model decides it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +16,8 @@ from xkg.value import Value
 
 
 class LinkResult(Value):
-    """The result of linking. `linked` counts `SAME_CONCEPT` edges by reason, and `decided` counts the model's new
-    decisions by relation. `open` is the number of pairs without a decision. `notes` are for the user, one line each."""
+    """Describes the result of linking. `linked` counts `SAME_CONCEPT` edges by reason, and `decided` counts the model's
+    new decisions by relation. `open` is the number of pairs without a decision. `notes` are lines for the user."""
 
     generation: int
     linked: dict[str, int]
@@ -36,7 +37,7 @@ class LinkResult(Value):
 @contextmanager
 def model(settings: Settings) -> "Iterator[Ask]":
     """Opens the configured language model. Raises `ModelUnavailableError` if a required key is not set, and
-    `ConfigError`."""
+    `ConfigError` if a setting is invalid."""
     with LanguageModel(settings.llm, settings.kg) as language_model:
         yield language_model.for_paper("link")
 
@@ -46,7 +47,7 @@ def link(settings: Settings, asking: "Callable[[Settings], AbstractContextManage
     is not set, the pairs stay open.
 
     Raises `ModelUnavailableError` or `BudgetError` if the model fails midway, `UnknownIdError` if the graph is empty,
-    and the same errors as `GraphStore.decide`. Decisions are published before an error is raised."""
+    and the same errors as `GraphStore.decide`. Publishes the decisions before it raises an error."""
     notes: list[str] = []
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
@@ -91,8 +92,8 @@ def _linked(store: GraphStore) -> tuple[int, Sequence[Link], list[Pair]]:
 def _decided(
     pairs: Sequence[Pair], ask: Ask, concurrency: int, notes: list[str]
 ) -> "tuple[list[Decision], LanguageModelError | None]":
-    """Returns the decisions, in the order of the pairs, and the error that stopped the loop, if any. Adds a note for
-    each failed question."""
+    """Returns the decisions in the order of the pairs. Also returns the error that stopped the loop, or None. Adds a
+    note for each failed question."""
     decisions: list[Decision] = []
     failure: LanguageModelError | None = None
     with ThreadPoolExecutor(concurrency) as pool:

@@ -17,7 +17,7 @@ from xkg.errors import (
 )
 from xkg.files import private_folder
 
-if TYPE_CHECKING:  # heavy modules are imported in the functions that use them
+if TYPE_CHECKING:  # functions import heavy modules when they need them
     from xkg.build.curation.blacklist_guard import BlacklistGuard
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.sources.paper_source import Source
@@ -34,8 +34,8 @@ BUILD_WITHOUT_KEY = "to build without a model, pass `--llm none`"
 
 
 def embedder(settings: Settings) -> "CachedEmbedder":
-    """Returns the configured embedder behind the graph's cache. The model is loaded for the first text that is not
-    cached."""
+    """Returns the configured embedder, which uses the graph's cache. Loads the model only for texts that are not in the
+    cache."""
     from xkg.embeddings.cache import CachedEmbedder
 
     def make() -> "Embedder":
@@ -48,8 +48,7 @@ def embedder(settings: Settings) -> "CachedEmbedder":
 
 @contextmanager
 def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphStore]":
-    """Context manager that opens and closes the configured graph's store. `connect` is passed to `open_graph`. Nothing
-    is read on opening."""
+    """Opens and closes the configured graph's store. Passes `connect` to `open_graph`. Reads nothing on opening."""
     from xkg.store.open import open_graph
 
     with ExitStack() as opened:
@@ -60,7 +59,7 @@ def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphSt
 
 @contextmanager
 def open_service(settings: Settings) -> "Iterator[Service]":
-    """Context manager that opens and closes a service for the configured graph. Nothing is read on opening."""
+    """Opens and closes a service for the configured graph. Reads nothing on opening."""
     from xkg.serve.service import Service
 
     with closing(Service(settings)) as service:
@@ -68,8 +67,8 @@ def open_service(settings: Settings) -> "Iterator[Service]":
 
 
 def language_model(settings: Settings, notify: "Callable[[object], None]", without_key: str) -> "LanguageModel":
-    """Opens the configured model. `without_key` is appended to the error for a missing key and says what works without
-    a key."""
+    """Opens the configured model. If the key is missing, the error ends with `without_key`, which explains how to work
+    without a key."""
     from xkg.llm.client import LanguageModel
     from xkg.llm.programs.known import suggestion
 
@@ -80,7 +79,7 @@ def language_model(settings: Settings, notify: "Callable[[object], None]", witho
 def blacklist_guard(
     settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
 ) -> "BlacklistGuard | None":
-    """Returns the guard for a blacklist file, or None if there is no file. Raises `InputError` if the file cannot be
+    """Returns the guard for a blacklist file, or None if `path` is None. Raises `InputError` if the file cannot be
     read."""
     if path is None:
         return None
@@ -94,8 +93,8 @@ def blacklist_guard(
 def paper_sources(
     settings: Settings, parsers: "Parsers", *, first: bool = False, clock: Clock = CLOCK
 ) -> "tuple[Source, ...]":
-    """Returns the sources for papers that are not files: arXiv ids and addresses first, then titles. `first` is passed
-    to `TitleSource`."""
+    """Returns the sources for papers that are not files. The source for arXiv ids and addresses comes first, then the
+    source for titles. Passes `first` to `TitleSource`."""
     from xkg.build.sources.arxiv import ArxivSource
     from xkg.build.sources.arxiv_index import ArxivIndex
     from xkg.build.sources.title_source import TitleSource
@@ -118,7 +117,7 @@ def share_pace(settings: Settings) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Raises `StoreError` before any work is done if the folder cannot be written."""
+    """Raises `StoreError` if the folder cannot be written. Commands call this function before they start to work."""
     try:
         private_folder(folder)
     except OSError as error:
@@ -126,8 +125,7 @@ def require_folder(folder: Path) -> None:
 
 
 def runner_in_force(settings: Settings) -> "Runner | None":
-    """Returns the sandbox, or None if this machine does not have one. Raises an error if the configured runner is
-    missing."""
+    """Returns the sandbox, or None if this machine has none. Raises an error if the configured runner is missing."""
     from xkg.sandbox.select import runner_for
 
     try:
@@ -149,8 +147,8 @@ def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[st
 
 
 def ids_where_known(settings: Settings, papers: Sequence[str]) -> tuple[str, ...]:
-    """Resolves references to paper ids in the graph. Unknown references are returned unchanged. Raises
-    `AmbiguousIdError`."""
+    """Resolves references to paper ids in the graph. Returns unknown references unchanged. Raises `AmbiguousIdError` if
+    several papers match a reference."""
     from xkg.serve.answers.references import paper_id
 
     if not papers:

@@ -1,3 +1,3 @@
-"""Commands that push papers to a library and pull papers from it.
+"""Implements the commands that push papers to a library and pull papers from it.
 
 May import: `commands.graph`, and the layers below the commands."""

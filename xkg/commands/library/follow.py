@@ -1,5 +1,5 @@
-"""Keeps a graph up to date with libraries: for `xkg serve --library`, and for `xkg update`, which checks libraries
-before it builds."""
+"""Keeps a graph up to date with libraries. `xkg serve --library` pulls from them regularly, and `xkg update` checks
+them before it builds."""
 
 import logging
 import threading
@@ -21,8 +21,8 @@ log = logging.getLogger(__name__)
 
 
 class Wanted(NamedTuple):
-    """The sources that a paper should be built from: an arXiv version, such as `v2`, and a commit. None means that any
-    version or commit will do."""
+    """Describes the sources from which to build a paper: an arXiv version, such as `v2`, and a commit. None means that
+    any version or commit is fine."""
 
     arxiv_version: str | None
     commit: str | None
@@ -33,8 +33,8 @@ class Wanted(NamedTuple):
 
 
 def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, str]:
-    """Maps each wanted paper to a library that contains the paper. Searches only libraries from which papers have been
-    pulled, and skips unreachable ones."""
+    """Maps each wanted paper to a library that contains it. Searches only libraries from which papers have been pulled,
+    and skips unreachable libraries."""
     found: dict[str, str] = {}
     for place in known_libraries(settings.kg) if wanted else ():
         try:
@@ -52,7 +52,7 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
 @contextmanager
 def following(settings: Settings, places: Sequence[str], minutes: float) -> Iterator[None]:
     """Pulls new papers from these libraries immediately and then every `minutes` minutes, until the context manager
-    exits. Failed pulls are logged and retried the next time."""
+    exits. Logs failed pulls, and retries them the next time."""
     ended = threading.Event()
 
     def follow() -> None:

@@ -1,4 +1,4 @@
-"""`xkg pull`: pulls papers from a library into the graph."""
+"""Implements `xkg pull`, which pulls papers from a library into the graph."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,10 +36,10 @@ _LISTED = 20
 
 
 class PulledPapers(Value):
-    """The result of a pull. `papers` are the papers for which the graph now shows the library's version. `kept` has a
-    line for each paper for which the graph still shows its own version. `problems` has a line with the reason for each
-    paper that was not pulled. `signer` is the fingerprint of the key that signed the library's head. `sample` describes
-    the results of the code that was run first."""
+    """Describes the result of a pull. The graph now shows the library's version of each paper in `papers`. `kept` has a
+    line for each version that was kept in a file. `problems` has a line with the reason for each paper that was not
+    pulled. `signer` is the fingerprint of the key that signed the library's head. `sample` describes the results of the
+    code that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class PulledPapers(Value):
 
 
 class _Fetched(NamedTuple):
-    """A paper's packages. `is_later` is True if these packages are newer than the graph's packages for the same
+    """Contains a paper's packages. `is_later` is True if they are newer than the graph's packages for the same
     version."""
 
     row: Row
@@ -77,8 +77,8 @@ class _Fetched(NamedTuple):
 
 
 class _Taken(NamedTuple):
-    """`show` is the bundle for the graph. If the graph keeps its own bundle, `show` is None and `kept` is the
-    reason."""
+    """Contains a bundle to publish in `show`. If the graph keeps its own bundle, `show` is None. `kept` describes the
+    version that was kept in a file, if any."""
 
     contents: Contents
     state: SeenPaper
@@ -98,16 +98,16 @@ def pull(
     prefer: bool = False,
     notify: Notify = lambda *_: None,
 ) -> PulledPapers:
-    """Pulls new papers from the library at `place`. The default is all papers. `papers` selects papers by name, and
-    `topic` selects papers with each of these words in the title or technique names. `level` selects papers whose code
-    is claimed to be at this level or above. Levels are claims until a trusted key attests them or until they are
-    verified here. `verify` is the number of new code nodes to run first. If any of them fails, nothing is pulled. If
-    the graph already contains a paper, the graph shows the version with more proven code, or the library's version if
-    `prefer` is set. The other version is kept in a file. Nothing on the `blacklist` is pulled. To continue an
-    interrupted pull, call this function again.
+    """Pulls new papers from the library at `place`. The default is all papers. `papers` selects papers by name. `topic`
+    selects papers with each of these words in the title or technique names. `level` selects papers whose code is
+    claimed to be at this level or above. Levels are claims until a trusted key attests them or this machine verifies
+    them. `verify` is the number of new code nodes to run first. If any of them fails, pulls nothing. If the graph
+    already contains a paper, it shows the version with more proven code, or the library's version if `prefer` is set.
+    Keeps the other version in a file. Pulls nothing on the `blacklist`. To continue an interrupted pull, call this
+    function again.
 
-    Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` if the library was tampered with, and the same
-    errors as `GraphStore.publish`."""
+    Raises `UnknownIdError` if the library does not contain a paper, `UnreachableError` if the library cannot be
+    reached, and `UnsafeInputError` if it was tampered with. Also raises the errors of `GraphStore.publish`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     place = whole_address(place)
     wanted = f"{level or ''} {topic}".strip()
@@ -159,8 +159,8 @@ def _is_new(row: Row, known: SeenPaper | None) -> bool:
 
 
 class _Puller:
-    """Downloads papers, publishes them, and records them as seen. All papers are published in one step, because each
-    step repeats the indexing."""
+    """Downloads papers, publishes them, and records them as seen. Publishes all papers in one step, because each step
+    repeats the indexing."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class _Puller:
                 path.unlink(missing_ok=True)
 
     def _fetched(self, rows: Sequence[Row]) -> list[_Fetched]:
-        """Fetches the packages for each paper. If the graph already contains the paper, only fetches newer packages."""
+        """Fetches the packages for each paper. If the graph already contains the paper, fetches only newer packages."""
 
         def packages(wanted: Sequence[Package]) -> list[Path]:
             return [download(self._library, package, self._folder) for package in wanted]
@@ -240,7 +240,7 @@ class _Puller:
     def _shown(
         self, fetched: Sequence[_Fetched], proven: Mapping[str, PaperBundle], ablations: list[Ablation]
     ) -> Iterator[PaperBundle]:
-        """Yields the papers for the graph, after storing their vectors. `proven` contains the papers that were
+        """Stores the papers' vectors, and then yields the papers for the graph. `proven` contains the papers that were
         verified."""
         taken = self._taken(fetched)
         with embedder(self._settings) as vectors:
@@ -276,7 +276,7 @@ class _Puller:
             line = f"the earlier {row.paper}, in {kept}; the graph now has the library's version" if kept else ""
             return _Taken(found, state, theirs, line)
         kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
-        theirs = received(stored, found.envelopes, stored)  # attestations of the same code also count for this version
+        theirs = received(stored, found.envelopes, stored)  # attestations of the same code also apply to this version
         line = f"the graph's {row.paper}, which is at least as well proven; the library's version is in {kept}"
         return _Taken(found, state.model_copy(update={"stored": ""}), theirs if theirs != stored else None, line)
 
@@ -285,7 +285,6 @@ class _Puller:
         return str(folder / bundles.write(folder, bundle).name)
 
     def _verified(self, fetched: Sequence[_Fetched], number: int) -> dict[str, PaperBundle]:
-        """Runs a sample of the code, and returns the papers with the evidence from these runs."""
         from xkg.commands.verify import verify_sample
 
         show = (each.show for each in self._taken(fetched) if each.show is not None)

@@ -1,4 +1,4 @@
-"""`xkg push`: adds papers from the graph to a library."""
+"""Implements `xkg push`, which adds papers from the graph to a library."""
 
 import hashlib
 from collections import Counter
@@ -33,8 +33,9 @@ _NAMES = 200
 
 
 class PushedPapers(Value):
-    """`papers` lists the papers for which something was added to the library. `unchanged` counts the papers that the
-    library already had, and `left_out` has one line for each paper that was not pushed, with the reason."""
+    """Describes the result of a push. `papers` lists the papers for which the library received new data. `unchanged`
+    counts the papers that the library already had. `left_out` has one line for each paper that was not pushed, with the
+    reason."""
 
     place: str
     papers: tuple[str, ...]
@@ -62,12 +63,13 @@ def push(
     blacklist: Path | None = None,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> PushedPapers:
-    """Adds the named papers (default: all), with vectors, ablations and attestations, to the library at `place`. Leaves
-    out papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence. If
-    `claims_only` is set, pushes places and definitions without code. `notify` is called with the name of a step, the
+    """Adds the named papers (default: all) to the library at `place`, with their vectors, ablations and attestations.
+    Leaves out papers on the blacklist and, unless `allow_unlicensed` is set, papers whose code has an unknown licence.
+    If `claims_only` is set, pushes places and definitions without code. `notify` receives the name of a step, the
     number done, the total, and the current item.
 
-    Raises `UnknownIdError`, `InputError` if the place is not writable, and `UnreachableError`."""
+    Raises `UnknownIdError` if a paper is unknown, `InputError` if the place is not writable, and `UnreachableError` if
+    it cannot be reached."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     place = whole_address(place)
     with ExitStack() as opened:
@@ -107,7 +109,7 @@ def push(
                     waiting.pop(0).result()
             for each in waiting:
                 each.result()
-        # Do this even if nothing is new, since a signed head may need a new signature.
+        # Do this even if nothing is new, because a signed head may need a new signature.
         add(library, added, seen, lambda what: notify("writing", 0, 0, what))
         seen.keep_papers(sent)
     return PushedPapers(
@@ -127,8 +129,8 @@ def _change(
     *,
     claims_only: bool,
 ) -> tuple[Change, bytes, SeenPaper] | None:
-    """Returns the parts of a paper that the library lacks, and a package with these parts. Returns None if the library
-    already has all parts. `row` describes the library's version."""
+    """Returns a change for the library, and a package with the parts of a paper that the library lacks. Returns None if
+    the library already has all parts. `row` describes the library's version."""
     bare, envelopes = detach(bundle)
     stored = bundles.sha256(bare)
     if claims_only:

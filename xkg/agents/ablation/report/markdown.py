@@ -43,7 +43,6 @@ def _parts(campaign: Campaign) -> Iterator[str]:
 
 
 def _importances(campaign: Campaign) -> str:
-    """The results table, for copying into a paper."""
     return _table(
         ("component", "strongest change", "metric", "relative change", "95 % interval", "seeds", "evidence"),
         (
@@ -123,5 +122,4 @@ def _diff(title: str, text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Puts text on one line and escapes its Markdown."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))

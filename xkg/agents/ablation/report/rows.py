@@ -1,4 +1,4 @@
-"""The numbers, verdicts and remarks in a report."""
+"""Formats the numbers, verdicts and remarks of a report."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ def interval(effect: Effect | None) -> str:
 
 
 def percent(change: float) -> str:
-    """Formats a relative change, as a factor if the change is more than tenfold."""
+    """Formats a relative change. If the change is more than tenfold, formats it as a factor."""
     return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
 
 
@@ -32,7 +32,7 @@ def verdict(importance: Importance) -> str:
 
 
 def _evidence(importance: Importance, effect: Effect) -> str:
-    """Describes the evidence. Equal results do not prove that a change does nothing."""
+    """Describes the evidence for an effect. Equal results do not prove that a change has no effect."""
     if effect.equal:
         runs = "its one run" if effect.seeds == 1 else f"each of {effect.seeds} runs"
         missed = f"an effect in one run in five would be missed with a probability of {0.8**effect.seeds:.0%}"
@@ -55,7 +55,7 @@ def _chance(importance: Importance) -> str:
 
 
 def direction(campaign: Campaign, effect: Effect) -> str:
-    """Whether the metric got worse or better."""
+    """Returns whether the metric got worse or better."""
     if effect.change == 0:
         return "same"
     better = (effect.change > 0) == (campaign.task.metric.direction == "max")
@@ -67,7 +67,7 @@ def failures(campaign: Campaign) -> Counter[str]:
 
 
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
-    """Yields the facts at the top of the report, as names and values."""
+    """Yields the facts at the top of the report as pairs of name and value."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
     noise = f"{baseline.noise:.2%} from run to run" if baseline.noise is not None else "one seed: noise unknown"
     if baseline.exact:
@@ -97,7 +97,6 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
 
 
 def _measured(runs: Sequence[RunOutcome]) -> str:
-    """Describes whether changed code could have affected the measurement."""
     shared = sum(not run.apart for run in runs)
     differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
     said = (
@@ -113,8 +112,8 @@ def _measured(runs: Sequence[RunOutcome]) -> str:
 
 
 def remark(outcome: CandidateOutcome) -> str:
-    """Remarks on an outcome: whether the candidate replaces a failed candidate, changes measurement code, or ran only
-    in part."""
+    """Returns remarks on an outcome. The remarks say whether the candidate replaces a failed one, changes measurement
+    code, or ran only in part."""
     mended = f"replaces a candidate that failed ({outcome.mended})" if outcome.mended else ""
     moved = (
         f"the measurement may no longer be comparable: this candidate modifies {', '.join(outcome.measures)}"

@@ -1,5 +1,5 @@
-"""Summarises the baseline: the unchanged command, run once per seed. Effects are compared with the baseline's spread
-(the noise)."""
+"""Summarises the baseline, which runs the unchanged command once per seed. Effects are compared with the spread of
+these runs (the noise)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ def baseline_of(
     unknown: str = "",
     varied: Sequence[str] = (),
 ) -> Baseline:
-    """Summarises the runs. `missing` maps packages that could not be installed to the reason. `causes` lists known
-    reasons why the command does not run, and `notes` describe limitations of the interpreter and packages. `unknown` is
-    the reason why equal values may all come from the same seed, and `varied` lists the seeds that differ between runs.
-    Raises `BaselineError` with the cause if a run failed."""
+    """Summarises the baseline's runs. `missing` maps each package that could not be installed to the reason. `causes`
+    lists known reasons why the command does not run, and `notes` describe limitations of the interpreter and packages.
+    `unknown` is the reason why equal values may all come from the same seed, and `varied` lists the seeds that differ
+    between runs. Raises `BaselineError` with the cause if a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
-            # If the problem already suggests a remedy with specific paths, the generic remedy is not needed.
+            # A problem that already suggests a remedy with specific paths needs no generic remedy.
             advice = "" if "(here: " in (run.problem or "") else advice_on(kind, run.output_end)
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
             if advice and kind == "missing package" and reasons:
@@ -63,12 +63,12 @@ def baseline_of(
 
 
 def takes_seed(task: Task) -> bool:
-    """Whether a command has a placeholder for the seed."""
+    """Returns whether one of the task's commands has a placeholder for the seed."""
     return SEED in "".join(filter(None, (task.setup, task.run, task.evaluate)))
 
 
 def notes_on(task: Task, baseline: Baseline) -> list[str]:
-    """Notes about the baseline's seeds, for interpreting the results."""
+    """Returns notes about the baseline's seeds, which help readers interpret the results."""
     notes = []
     if len(baseline.values) < 4:
         notes.append(f"the baseline was run with {len(baseline.values)} seed(s); a claim needs four")
@@ -86,13 +86,13 @@ _QUANTILES = 1.96 + 0.84
 
 
 def seeds_needed(noise: float) -> int:
-    """The number of seeds that the baseline and the candidate each need to detect an effect of 5%, given the relative
-    noise of one run."""
+    """Returns the number of seeds that the baseline and the candidate each need to detect an effect of 5%. `noise` is
+    the relative noise of one run."""
     return math.ceil(2 * (_QUANTILES * noise / CRITICAL) ** 2)
 
 
 def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> str | None:
-    """Advice if the baseline's noise would hide an effect of 5%; otherwise None."""
+    """Returns advice if the baseline's noise would hide an effect of 5%, and None otherwise."""
     if baseline.noise is None or seeds_needed(baseline.noise) <= len(task.seeds):
         return None
     longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
@@ -104,7 +104,7 @@ def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> s
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """Adds the protected lines changed by a repair to the repair's `in_metric`."""
+    """Adds the protected lines that a repair changed to the repair's `in_metric`."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():

@@ -8,13 +8,14 @@ from pathlib import Path
 from xkg.agents.workspace.workspace import Workspace
 
 _LFS = b"version https://git-lfs.github.com/spec/"
-_END = 66_000  # the end record of a zip archive is within this many bytes
+_END = 66_000  # a zip archive's end record lies within this many bytes of its end
 _MOST_FILES = 2000
 _ZIPPED = (".zip", ".npz", ".pt", ".pth", ".ckpt", ".keras", ".whl")
 
 
 def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
-    """Returns one line for each incomplete file in the working copy or the data, with the problem."""
+    """Returns one line for each incomplete file in the working copy or the data. Each line describes the problem with
+    the file."""
     found = []
     for path, file in sorted(workspace.files.items()):
         if why := fault(path, file.content[:_END], file.content[-_END:], len(file.content)):
@@ -29,12 +30,13 @@ def damaged(workspace: Workspace, data: Mapping[str, Path]) -> list[str]:
 
 
 def empty_folders(data: Mapping[str, Path]) -> list[str]:
-    """Data folders that contain no files."""
+    """Returns descriptions of the data folders that contain no files."""
     return [f"{name} ({place}) has no files" for name, place in data.items() if not any(_files(place.expanduser()))]
 
 
 def fault(name: str, head: bytes, tail: bytes, size: int) -> str | None:
-    """The problem with a file, judging by its name, first and last bytes, and size; None if the file is intact."""
+    """Returns the problem with a file, judging by its name, first and last bytes, and size. Returns None if the file
+    seems intact."""
     lower = name.lower()
     if head.startswith(_LFS):
         return "a Git LFS pointer without its content (git lfs pull)"

@@ -1,12 +1,12 @@
-"""Makes the baseline run, by running the first seed repeatedly and repairing the cause of each failure. Each repair is
-a version of the baseline's workspace.
+"""Makes the baseline run: runs the first seed repeatedly, and repairs the cause of each failure. Each repair is a
+version of the baseline's workspace.
 
-Known causes are handled without a model. At first, only the packages imported by the command's files are installed,
-then, if necessary, the repository's declared packages. If a dependency has removed an API, the Python version and
-packages from the commit's day are used. If a module is missing, its package is installed. If a missing module is the
-repository's own, its folder is added to the module path or its extension is built. A matplotlib backend that needs a
-display is replaced, and missing output folders are created. Incomplete data files and checkpoints are only reported,
-because such files cannot be repaired."""
+Known causes are repaired without a model. At first, only the packages that the command's files import are installed. If
+these packages do not suffice, those that the repository declares are added. If a dependency has removed an API, the
+executor switches to the Python version and packages from the commit's day. If a module is missing, its package is
+installed. If the repository itself contains the missing module, its folder is added to the module path, or its
+extension is built. A matplotlib backend that needs a display is replaced, and missing output folders are created.
+Incomplete data files and checkpoints are only reported, because they cannot be repaired."""
 
 import re
 import shlex
@@ -77,8 +77,8 @@ allows)."""
 @dataclass
 class Executor:
     """Makes the baseline run. `run` runs the task's first seed in an environment, and `packages` creates an
-    environment. If `questions` is given, a model also makes repairs. `repairs` lists the repairs so far, `causes` lists
-    known reasons why the baseline does not run, and `day` is the date of the packages."""
+    environment. If `questions` is not None, a model also makes repairs. `repairs` lists the repairs so far. `causes`
+    lists known reasons why the baseline does not run. `day` is the date of the packages."""
 
     task: Task
     workspace: Workspace
@@ -135,7 +135,7 @@ class Executor:
         return mended
 
     def _of_a_version(self, outcome: RunOutcome) -> bool:
-        """Whether other package versions may help, because newer packages may reject intact checkpoints and arguments,
+        """Returns whether other package versions may help. Newer packages may reject intact checkpoints and arguments,
         or return different values and shapes."""
         if outcome.failure == "broken checkpoint":
             return not damaged(self.workspace, self.task.data)
@@ -160,7 +160,6 @@ class Executor:
         )
 
     def _place(self, module: str, folder: str | None, name: str = "") -> bool:
-        """Adds a repository module's folder to the module path. Returns whether the folder was added."""
         place = f"{folder or 'the top folder'}{name and f' as {name}'}"
         if folder is None or place in self._placed or not _PLAIN_PATH.fullmatch(folder):
             return False
@@ -171,8 +170,8 @@ class Executor:
         return True
 
     def _with_folder(self, outcome: RunOutcome) -> bool:
-        """Makes the setup create a missing folder that a run writes to, because git does not store empty folders.
-        Returns whether the setup was changed."""
+        """Makes the setup create a missing folder that a run writes to. Git does not store empty folders. Returns
+        whether the setup was changed."""
         folder = missing_output_folder(outcome.output_end, self.task.run, self.workspace)
         command = f"mkdir -p {shlex.quote(folder)}"
         if not folder or command in (self.task.setup or ""):
@@ -183,8 +182,8 @@ class Executor:
         return True
 
     def _without_display(self, outcome: RunOutcome) -> bool:
-        """Replaces a matplotlib backend that needs a display with one that draws to files. Returns whether the backend
-        was replaced."""
+        """Replaces a matplotlib backend that needs a display with a backend that draws to files. Returns whether the
+        backend was replaced."""
         if not (refused := _OF_A_DISPLAY.search(outcome.output_end)):
             return False
         quoted = re.compile(rf"""(["']){refused[1]}\1""", re.IGNORECASE)
@@ -222,8 +221,8 @@ class Executor:
         return True
 
     def _declared(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Adds the remaining packages that the repository declares, because libraries may load packages by name.
-        Returns whether packages were added."""
+        """Adds the remaining packages that the repository declares. Libraries may load packages by name, without an
+        import. Returns whether packages were added."""
         stated = version_hints(self._stated().declared)
         present = {pin.partition("==")[0] for pin in environment.packages} | version_hints(
             self.workspace.texts().get(ADDED, "").splitlines()
@@ -242,8 +241,8 @@ class Executor:
         return self.parser.packages({}, stating)
 
     def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Whether the failing code runs without replacing CUDA with the CPU, because the code chooses the CPU itself if
-        CUDA is absent."""
+        """Returns whether the failing code runs if CUDA is not replaced with the CPU. Some code chooses the CPU itself
+        if CUDA is absent."""
         notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
         plain = environment.model_copy(update={"cpu": False, "notes": notes})
         if outcome.failure not in _OF_THE_CODE or self.run(plain).value is None:
@@ -253,8 +252,8 @@ class Executor:
         return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Allows a newer version of a package that fails in its own code because the required version is for an older
-        Python. Returns whether a newer version is now allowed."""
+        """Allows a newer version of a package that fails in its own code, because the required version is made for an
+        older Python. Returns whether a newer version is now allowed."""
         frames = _FRAME.findall(outcome.output_end)
         module = _IN_PACKAGE.match(frames[-1]) if frames else None
         name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
@@ -269,8 +268,9 @@ class Executor:
         return True
 
     def _on_another_python(self, outcome: RunOutcome) -> bool:
-        """Switches to another installed Python version: a later version for newer syntax, or the version from the
-        commit's day for features that this Python or a package has removed. Returns whether the version changed."""
+        """Switches to another installed Python version. Newer syntax needs a later Python version. If Python or a
+        package has removed a feature, the code needs the version from the commit's day. Returns whether the version
+        changed."""
         others = installed()
         if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
             version = max(others, key=lambda other: int(other[2:]), default=None)
@@ -287,7 +287,7 @@ class Executor:
 
     def _older(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Switches to packages from another day: first the commit's day, then the first day with packages for this
-        Python. Such old packages suit older code. Returns whether the day changed."""
+        Python. Older code may need older packages. Returns whether the day changed."""
         days = {self.committed: "the commit's half-year"} if self.committed else {}
         days |= {first_day(own().minor): "the first day with packages for this Python"}
         for day, name in days.items():
@@ -305,7 +305,7 @@ class Executor:
         return False
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
-        """Reports damaged data, or else asks a model for a repair. Returns whether something changed."""
+        """Reports damaged data. If no data is damaged, asks a model for a repair. Returns whether something changed."""
         broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
         empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
         named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]
@@ -374,7 +374,8 @@ class Executor:
     def _changes(
         self, edits: Sequence[FileEdit], requirements: Sequence[str], texts: Mapping[str, str]
     ) -> dict[str, str]:
-        """Returns the files changed by a fix. Raises `EditError`."""
+        """Returns the files that a fix changes. Raises `EditError` if an edit or requirement is invalid or changes
+        nothing."""
         changes = self.parser.applied(edits, texts) if edits else {}
         lines = texts.get(ADDED, "").splitlines()
         for line in requirements:

@@ -55,15 +55,16 @@ class Plan(AnswerType):
 def objection(
     plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
 ) -> str | None:
-    """Describes, for the model, the parts of a plan that do not exist in the repository. Returns None if all parts
-    exist. `texts` contains the readable files, `paths` all files, and `data` the paths of mounted folders."""
+    """Returns a message that tells the model which parts of a plan do not exist in the repository. Returns None if all
+    parts exist. `texts` contains the readable files, `paths` contains all files, and `data` contains the paths of
+    mounted folders."""
     found = list(_objections(plan, texts, _Tree(paths, data), task))
     more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return "; ".join(found[:_MOST]) + more if found else None
 
 
 def planned_task(task: Task, plan: Plan) -> Task:
-    """Completes a task from the plan. Values set by the user are kept."""
+    """Returns the task, completed from the plan. Keeps the values that the user set."""
     metrics = task.metrics or plan.metrics
     if task.run:
         return task.model_copy(update={"metrics": metrics})
@@ -84,7 +85,7 @@ def planned_task(task: Task, plan: Plan) -> Task:
 
 
 class _Tree:
-    """The paths in the repository, including mounted folders, plus the paths that commands write to."""
+    """Contains the paths in the repository, including mounted folders, and the paths that commands write to."""
 
     def __init__(self, paths: Iterable[str], data: Iterable[str]) -> None:
         self._paths = set(paths)
@@ -105,7 +106,8 @@ class _Tree:
         return path in self._folders or self._is_data(path)
 
     def may_write(self, path: str) -> bool:
-        """Whether commands may create a file at this path, which must be in the repository, but not in mounted data."""
+        """Returns whether commands may create a file at this path. The path must be in the repository, but not in
+        mounted data."""
         return is_inside(path) and not self._is_data(path)
 
     def write(self, path: str) -> None:
@@ -164,7 +166,8 @@ def _faults(
         rest = rest[len(named) :]
     script = Started(folder, named).script(tree)
     if script is None and named[:1] == ("-m",) and named[-1].partition(".")[0] in sys.stdlib_module_names:
-        rest = tuple(word for word in rest if not word.startswith("-"))  # options of a standard library module
+        # these are options of a module in the standard library
+        rest = tuple(word for word in rest if not word.startswith("-"))
     elif script is None:
         yield f"it does not start a file in the repository, but {' '.join(named)}{tree.near(' '.join(named))}"
     writes = {_normal("", path) for path in instruction.writes}
@@ -252,13 +255,14 @@ def asked_plan(questions: Questions, task: Task, workspace: Workspace, texts: Ma
 
 
 def readme(texts: Mapping[str, str]) -> str:
-    """The README nearest to the top folder; '' if there is no README."""
+    """Returns the README nearest to the top folder, or '' if there is none."""
     found = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     return texts[min(found, key=lambda path: (path.count("/"), path))] if found else ""
 
 
 def code(texts: Mapping[str, str], characters: int) -> str:
-    """Returns scripts, programs and configuration for a prompt: entry points first, then files near the top."""
+    """Returns scripts, programs and configuration for a prompt. Entry points come first, then files near the top
+    folder."""
     wanted = [path for path in texts if path.endswith((".py", ".sh")) or is_settings(path, len(texts[path]))]
 
     def rank(path: str) -> tuple[bool, bool, int, str]:
@@ -277,7 +281,7 @@ def code(texts: Mapping[str, str], characters: int) -> str:
 
 
 def given(task: Task) -> str:
-    """Lists the user's settings, one per line."""
+    """Lists the settings that the user specified, one per line."""
     lines = [
         ("run", task.run),
         ("set-up", task.setup),
@@ -290,7 +294,6 @@ def given(task: Task) -> str:
 
 
 def _inside(folder: Path) -> list[str]:
-    """A few file names from a data folder."""
     try:
         names = sorted(path.name for path in folder.expanduser().iterdir())
     except OSError:

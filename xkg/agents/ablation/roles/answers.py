@@ -1,4 +1,4 @@
-"""The answer types for the roles. Numbers refer to lists in the prompts."""
+"""Defines the types of the roles' answers. Numbers in answers refer to lists in the prompts."""
 
 from xkg.agents.ablation.candidates import Kind
 from xkg.agents.workspace.edits import FileEdit

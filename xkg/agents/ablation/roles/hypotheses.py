@@ -1,5 +1,5 @@
-"""Turns hypotheses into components. A hypothesis is refused unless it lists places that exist in the code, are run by
-the baseline and do not compute the metric."""
+"""Turns hypotheses into components. A hypothesis is refused unless the code contains its places, the baseline runs
+them, and they do not compute the metric."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,8 @@ _NOWHERE = Place(path="", start_line=0, end_line=0)
 
 
 class Code:
-    """The code against which hypotheses are checked. `executed` contains the lines that the baseline runs, by file, or
-    is None if unknown. `protected` contains the lines that compute the metric."""
+    """Checks hypotheses against the code. `executed` maps files to the lines that the baseline runs, or is None if
+    these are unknown. `protected` contains the lines that compute the metric."""
 
     def __init__(
         self,
@@ -65,7 +65,8 @@ class Code:
 
 
 def objection(answer: Hypotheses, code: Code) -> str | None:
-    """Describes, for the model, the problems with an answer that is mostly unusable."""
+    """Returns a message for the model if most hypotheses in its answer are unusable, and None otherwise. The message
+    explains the problems."""
     faults = [(h.name, fault) for h in answer.components if (fault := code.places(h)[1]) and not code.places(h)[0]]
     if not answer.components:
         return "give at least one component with a place in this code"
@@ -76,7 +77,7 @@ def objection(answer: Hypotheses, code: Code) -> str | None:
 
 def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Component]) -> Space:
     """Adds hypotheses to the space as components. Each hypothesis takes over the candidates of the known components
-    that it lists. Gaps and hypotheses without a place are listed as left out."""
+    that it lists. Lists gaps and hypotheses without a place as left out."""
     components: list[Component] = []
     left_out = list(space.left_out)
     owner: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Builds text for the roles' prompts: the experiment, its components, earlier trials, and source code."""
+"""Builds text for the roles' prompts: the experiment, its components, earlier trials and source code."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -34,8 +34,8 @@ def experiment(task: Task, baseline: Baseline, readme: str) -> str:
 def executed_code(
     texts: Mapping[str, str], executed: Mapping[str, Sequence[int]] | None, functions: Sequence[Function]
 ) -> str:
-    """Returns the Python files that the baseline runs, with line numbers. Files that do not fit in a prompt are
-    represented by their functions' names and lines."""
+    """Returns the Python files that the baseline runs, with line numbers. For files that do not fit in a prompt,
+    returns only the names and line numbers of their functions."""
     paths = [path for path in texts if path.endswith(".py") and (executed is None or executed.get(path))]
     blocks, room = [], _CODE
     for path in sorted(paths, key=lambda path: (path.count("/"), path)):
@@ -76,7 +76,7 @@ def result(outcome: CandidateOutcome, mean: float) -> str:
 
 
 def evidence(number: int, found: Importance, mean: float) -> str:
-    """Formats one row of the importance table."""
+    """Formats a component's evidence as one row of the importance table."""
     best = found.best
     if best is None or best.effect is None:
         return f"{number}. {found.component.name}: {rows.verdict(found)}"
@@ -86,14 +86,14 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Whether the evidence is strong: the component is critical, and the changed code does not also compute the
-    metric."""
+    """Returns whether the evidence is strong. Evidence is strong if the component is critical and the changed code does
+    not also compute the metric."""
     return found.critical and found.best is not None and not found.best.measures
 
 
 def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:
-    """Returns the functions around places, or nearby lines for code outside functions. Small files are included in
-    full."""
+    """Returns the functions that contain the places. Returns nearby lines for code outside functions, and all lines of
+    small files."""
     blocks: dict[str, str] = {}
     room = _ALL
     for place in places:

@@ -1,5 +1,5 @@
 """Runs a model's roles in one campaign. If the model returns no usable answer or becomes unavailable, the campaign
-continues with the candidates found in the code, and the report says so."""
+continues with the candidates found in the code. The report then mentions the problem."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -50,9 +50,9 @@ _INVENTING = frozenset({"hypotheses", "candidates"})
 
 
 class Team:
-    """The roles. `texts` contains the baseline's files, and `executed` the lines that the baseline runs (None if
-    unknown). `protected` contains the lines that compute the metric, and `techniques` the paper's techniques. Only
-    `mended` is thread-safe. `notes` are for the report."""
+    """Asks a model in its roles and checks its answers. `texts` contains the baseline's files. `executed` contains the
+    lines that the baseline runs (None if unknown). `protected` contains the lines that compute the metric, and
+    `techniques` contains the paper's techniques. Only `mended` is thread-safe. `notes` are shown in the report."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class Team:
     def candidates(
         self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
     ) -> list[Candidate]:
-        """Returns a component's new candidates, if their edits apply and pass the usual checks. An `untried` candidate
-        is included if the model proposes it again."""
+        """Returns the model's new candidates for a component, if their edits apply and pass the usual checks. Also
+        returns `untried` candidates that the model proposes again."""
         own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
         advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
         inputs = {
@@ -138,7 +138,7 @@ class Team:
         return made[:count]
 
     def mended(self, outcome: CandidateOutcome, component: Component) -> Candidate | None:
-        """Returns a replacement for a failed candidate, or None."""
+        """Returns a candidate that replaces a failed candidate, or None if there is none."""
         run = outcome.runs[-1] if outcome.runs else None
         failed = f"{outcome.failure}: {outcome.problem}" + (f"\n{run.output_end}" if run else "")
         inputs = {
@@ -174,7 +174,7 @@ class Team:
     def reflect(
         self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
     ) -> dict[str, float]:
-        """Returns new component weights after a round. The lesson from the round is added to `lessons`."""
+        """Returns new component weights after a round. Also adds the lessons from the round to `lessons`."""
         visits = {c.id: sum(o.candidate.component == c.id for o in outcomes) for c in components}
         inputs = {
             "experiment": self._experiment,
@@ -200,8 +200,8 @@ class Team:
         return {components[c.component - 1].id: min(1.0, max(0.0, c.weight)) for c in answer.changes}
 
     def analysed(self, campaign: Campaign) -> Analysis | None:
-        """Returns the model's texts for the report. Statements that the numbers do not support are not listed as strong
-        evidence."""
+        """Returns the model's conclusions for the report. Refuses statements listed as strong evidence if the numbers
+        do not support them."""
         found = campaign.importances()
         inputs = {
             "experiment": self._experiment,
@@ -231,7 +231,6 @@ class Team:
         )
 
     def _executed_functions(self) -> tuple[Function, ...]:
-        """The functions that the baseline runs at least in part, or all functions if the executed lines are unknown."""
         python = {path: text for path, text in self._texts.items() if path.endswith(".py")}
         functions = self._parser.of_files(parsing.functions, {"texts": python})
         if self._executed is not None:

@@ -1,3 +1,3 @@
-"""Runs rounds of candidates: chooses which candidates to run next, and tries them.
+"""Runs candidates in rounds: chooses which candidates to run next, and tries them.
 
 May import: ablation's task, candidates, outcomes, running and roles."""

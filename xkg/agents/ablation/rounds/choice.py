@@ -1,5 +1,6 @@
-"""Chooses candidates. Components take turns, ordered by fewest candidates so far, then by highest expected importance.
-On methods with known ground truth, more elaborate strategies such as a bandit find no more effects."""
+"""Chooses candidates. Components take turns. The component with the fewest candidates so far comes first. Of several,
+the one with the highest expected importance comes first. On methods with known ground truth, more elaborate strategies,
+such as a bandit, find no more effects."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ _AT_ONCE = 4
 
 
 class Choice:
-    """Chooses from the candidates in a space and, if there is a `writer`, from candidates that the writer adds when a
+    """Chooses from the candidates in a space. If there is a `writer`, it adds candidates for a component when the
     component's turn comes. `round` is the number of rounds so far."""
 
     def __init__(self, space: Space, writer: Team | None = None) -> None:
@@ -59,8 +60,8 @@ class Choice:
         return turns
 
     def _write(self, writer: Team, turns: Counter[str], outcomes: Sequence[CandidateOutcome]) -> None:
-        """Puts newly written candidates first. A component with too few candidates for its turns is skipped from now
-        on."""
+        """Asks the writer for candidates, and puts the new ones first. If a component has too few candidates for its
+        turns, the component is skipped from now on."""
 
         def write(component: str) -> list[Candidate]:
             return writer.candidates(self._components[component], turns[component], outcomes, self._left[component])

@@ -1,4 +1,4 @@
-"""Tries candidates until the budget is spent: builds and runs them, reruns them if more seeds or evidence are needed,
+"""Tries candidates until the budget is spent. Builds and runs them, reruns them if more seeds or evidence are needed,
 and compares them with the baseline."""
 
 from collections.abc import Callable, Sequence
@@ -28,8 +28,8 @@ _UNUSED = "the code is unused: the metric stayed the same with a value that ends
 
 @dataclass
 class Trials:
-    """The trials in one campaign, run in parallel while `slots` are free. `mended` returns a replacement for a failed
-    candidate, and is called once per candidate."""
+    """Runs the trials in one campaign, in parallel while `slots` are free. `mended` returns a candidate that replaces a
+    failed candidate. `mended` is called once per candidate."""
 
     runs: Runs
     mutations: Mutations
@@ -47,8 +47,8 @@ class Trials:
 
     def outcomes(self, choice: Choice) -> list[CandidateOutcome]:
         """Returns the outcomes of chosen candidates, up to the task's budget. A candidate that reveals nothing about
-        its component (see `CandidateOutcome.tried`) does not count and is replaced with another candidate. The number
-        of candidates is at most twice the budget, or the number of candidates found by rules if that is larger."""
+        its component (see `CandidateOutcome.tried`) does not count and is replaced with another candidate. The maximum
+        number of candidates is twice the budget, or the number of candidates found by rules if that is larger."""
         budget, found = self.runs.task.budget, list[CandidateOutcome]()
         most = max(2 * budget, len(self.space.candidates))
         while room := min(budget - sum(outcome.tried for outcome in found), most - len(found)):
@@ -79,8 +79,8 @@ class Trials:
         return outcome
 
     def _is_notable(self, outcome: CandidateOutcome) -> bool:
-        """Whether the first seed's value is outside the range of the baseline's values, or equals the baseline's value
-        for that seed. Other seeds may refute either result."""
+        """Returns whether the first seed's value is outside the range of the baseline's values, or equals the
+        baseline's value for that seed. Other seeds may refute either result."""
         if outcome.failure or self.baseline.one_seed:
             return False
         value = outcome.runs[0].value
@@ -129,15 +129,16 @@ class Trials:
         return outcome.model_copy(update=unused)
 
     def _in_force(self, candidate: Candidate) -> bool:
-        """Whether a run uses the code that a candidate changes. In the probe run, any use of the value ends the run, so
-        the metric differs from the baseline's unless the code is unused. True if the candidate has no probe."""
+        """Returns whether a run uses the code that a candidate changes. In the probe run, any use of the value ends the
+        run. The metric then differs from the baseline's, unless the code is unused. Returns true if the candidate has
+        no probe."""
         value = self.runs.probed(candidate).value if candidate.probe else None
         return value is None or outside(self.baseline.values, value)
 
 
 def _of_one_code(picked: Sequence[Candidate]) -> list[list[int]]:
-    """Groups the candidates' indexes so that candidates with different values for the same code run in sequence,
-    because the first candidate may show that the code is unused."""
+    """Groups the indexes of candidates that change the same code. The candidates in a group run one after another,
+    because the first may show that the code is unused."""
     groups: dict[object, list[int]] = {}
     for i, each in enumerate(picked):
         groups.setdefault(each.probe or i, []).append(i)
@@ -145,7 +146,7 @@ def _of_one_code(picked: Sequence[Candidate]) -> list[list[int]]:
 
 
 def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-    """Adds effects to outcomes."""
+    """Returns the outcomes with their effects."""
     groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
     return [
         outcome.model_copy(update={"effect": _effect(outcome, values, baseline)})
@@ -156,8 +157,8 @@ def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> li
 
 
 def constant_note(outcomes: Sequence[CandidateOutcome]) -> str | None:
-    """A warning that the metric may be unable to show any effect, if every measured candidate yielded the baseline's
-    value."""
+    """Returns a warning if every measured candidate yielded the baseline's value. The metric may then be unable to show
+    any effect."""
     effects = [outcome.effect for outcome in outcomes if outcome.effect is not None]
     if len(effects) < _CONSTANT or any(each.value != each.baseline for each in effects):
         return None

@@ -24,8 +24,8 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs a task's command. Thread-safe for different workspaces. Each run uses one of the `gpus`, if any, and sees
-    the files `fetched` by the setup."""
+    """Runs a task's command. This class is thread-safe for different workspaces. Each run uses one of the `gpus`, if
+    there are any, and can read the files that the setup `fetched`."""
 
     task: Task
     runner: Runner
@@ -43,15 +43,15 @@ class Bench:
         changed: Sequence[ChangedPlace] = (),
         origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """Runs one version of the code; `origin` describes how that version differs from the starter. The command and
+        """Runs one version of the code. `origin` describes how that version differs from the starter. The command and
         the evaluation may each take `seconds` (the task's limit if None). The outcome reports which of the `changed`
-        places ran. A failing command does not raise an error. Raises the same errors as `Commands`."""
+        places ran. Returns an outcome even if the command fails. Raises the same errors as `Commands`."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
         command = task.command(seed)
         with self.gpus.one() as gpu:
-            begun = time.monotonic()  # waiting for a GPU does not count as overhead
+            begun = time.monotonic()  # the wait for a GPU is not overhead
             commands = self._commands(seed, seconds or task.seconds, gpu)
             result = measured(
                 commands,
@@ -93,8 +93,7 @@ class Bench:
         )
 
     def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
-        """Runs the task's setup with access to the allowed hosts, and writes the setup's files to the archive
-        `into`."""
+        """Runs the task's setup with access to the allowed hosts, and archives the setup's files in `into`."""
         task, seed = self.task, self.task.seeds[0]
         command = (task.setup or "").replace(SEED, str(seed))
         begun = time.monotonic()
@@ -139,7 +138,6 @@ def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]
 
 
 def _reached(changed: Sequence[ChangedPlace], result: RunResult) -> dict[str, Any]:
-    """Describes which parts of a candidate ran, as fields of `RunOutcome`."""
     lines = result.lines
     if not changed or (lines is None and any(each.lines for each in changed)):
         return {}

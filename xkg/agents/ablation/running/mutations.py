@@ -1,4 +1,4 @@
-"""Checks candidates before they cost a run."""
+"""Checks candidates before they are run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from xkg.agents.workspace.parsing import SourceReader
 
 @dataclass(frozen=True)
 class Mutations:
-    """Applies candidates to a baseline with the files in `texts`. `protected` lines compute the metric; `shared` are
-    functions that the protected lines call."""
+    """Applies candidates to a baseline with the files in `texts`. `protected` contains the lines that compute the
+    metric. `shared` contains the functions that these lines call."""
 
     parser: SourceReader
     bench: Bench
@@ -24,16 +24,17 @@ class Mutations:
     shared: Sequence[Place]
 
     def decided_by(self, candidate: Candidate) -> dict[str, object]:
-        """The inputs, besides the code, that determine whether a candidate is accepted."""
+        """Returns the inputs, other than the code, that determine whether a candidate is accepted."""
         kept = [str(place) for place in (*self.protected, *self.shared)]
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
     def made(self, candidate: Candidate) -> Mutated:
-        """Applies and checks a candidate. Candidates that change measurement-only code are refused."""
+        """Applies and checks a candidate. Refuses candidates that change code that only takes measurements."""
         if all(change.path == COMMAND for change in candidate.replacements):
             command = apply(candidate.replacements, {COMMAND: self.bench.task.run})[COMMAND]
             return Mutated(diff=f"-{self.bench.task.run}\n+{command}\n")
-        protected = self.protected if candidate.by_model else ()  # rule-based candidates already passed these checks
+        # candidates found by rules have already passed these checks
+        protected = self.protected if candidate.by_model else ()
         made, after = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
             return made
@@ -46,7 +47,7 @@ class Mutations:
         return made.model_copy(update={"commit": digest(after), "measures": measures})
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
-        # Rule-based changes affect only the changed files, but a model may reassign names in other files.
+        # Candidates found by rules affect only the changed files. A model may also reassign names in other files.
         before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
         changed = self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
         return changed if candidate.by_model else tuple(part for part in changed if not part.endswith(")"))

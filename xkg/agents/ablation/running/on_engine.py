@@ -29,9 +29,9 @@ from xkg.sandbox.isolation.gpus import Taken, gpus
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One run of a task on a version of the code. `files` contains all files of that version. `day` is the date of the
-    packages; if None, the newest packages that the requirements allow are used. `changed` lists places whose execution
-    is reported."""
+    """Describes one run of a task on a version of the code. `files` contains all files of that version. `day` is the
+    date of the packages. If `day` is None, the run uses the newest packages that the requirements allow. The outcome
+    reports which of the `changed` places ran."""
 
     task: Task
     files: Mapping[str, TreeFile]
@@ -43,7 +43,7 @@ class CandidateRun:
 
 @dataclass(frozen=True)
 class RunCandidates:
-    """Runs commands on versions of the code. `data` folders are not transferred, so they must have the same paths on
+    """Runs commands on versions of the code. The `data` folders are not transferred and must have the same paths on
     every machine. If `gpus` is set, the engine assigns one GPU to each run."""
 
     settings: Settings
@@ -62,8 +62,8 @@ class RunCandidates:
 
     @contextmanager
     def open(self, site: Site) -> Iterator[Callable[[CandidateRun], RunOutcome]]:
-        """Yields a function that runs candidates. Raises `SandboxUnavailableError`, and `InputError` if a data folder
-        is missing."""
+        """Yields a function that runs candidates. Raises `SandboxUnavailableError` if there is no sandbox, and
+        `InputError` if a data folder is missing."""
         from xkg.sandbox.packages.environments import UvEnvironments
         from xkg.sandbox.select import runner_for
 
@@ -95,7 +95,7 @@ class RunCandidates:
 
 
 def _given() -> list[str]:
-    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if there is no such GPU."""
+    """Returns the GPU that the engine assigned to this process. Raises `NoWorkerError` if it assigned none."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
     if not given.isdigit():
         raise NoWorkerError("the task needs a GPU, but the engine assigned none; start nodes with --num-gpus")
@@ -108,8 +108,8 @@ Elsewhere = Callable[[CandidateRun], RunOutcome]
 
 @contextmanager
 def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
-    """Yields a function that runs a candidate on any free engine worker. The function can be called from as many
-    threads as there are jobs, and raises the same errors as `Worker.run`."""
+    """Yields a function that runs a candidate on any free engine worker. As many threads as there are jobs may call the
+    function. It raises the same errors as `Worker.run`."""
     workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 

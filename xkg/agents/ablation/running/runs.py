@@ -26,8 +26,8 @@ _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 class Runs:
     """Runs the current files in `base`, or changed files in temporary workspaces below `trees`. `identity` identifies
     the repository. `elsewhere` runs candidates on other machines, with packages from `day`. `vary` lists the seeds that
-    later runs change. `changed` contains the lines whose execution proves that a candidate ran. `outputs` lists files
-    that the baseline itself overwrites. Thread-safe."""
+    later runs change. `changed` contains the lines that prove that a candidate ran. `outputs` lists files that the
+    baseline itself overwrites. This class is thread-safe."""
 
     bench: Bench
     base: Workspace
@@ -51,7 +51,7 @@ class Runs:
 
     @cached_property
     def files(self) -> str:
-        """A digest of the baseline's files."""
+        """Returns a digest of the baseline's files."""
         return digest(self.texts)
 
     @cached_property
@@ -76,7 +76,7 @@ class Runs:
         return tuple(each.other(number) for each in self.vary) if number else ()
 
     def setup_inputs(self) -> Mapping[str, object]:
-        """The inputs that determine the files created by the task's setup."""
+        """Returns the inputs that determine which files the task's setup creates."""
         task = self.task
         own = {"command": task.setup, "hosts": sorted(task.allow_hosts)}
         return self._inputs(task, None, task.seeds[0]) | own
@@ -86,7 +86,7 @@ class Runs:
         did not finish."""
         paths = [path for path in sorted(self.texts) if path.endswith(".py")]
         seed = self.task.seeds[0]
-        # Counting lines slows Python loops down tenfold, but hardly affects other code.
+        # Tracing makes Python loops ten times slower, but hardly affects other code.
         limit = min(self.task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * first.seconds)
         traced = self.operations.do(
             "trace",
@@ -103,8 +103,8 @@ class Runs:
         made = apply(joined(edits, seeds, known), known)
         task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
         own = candidate is not None and edits is candidate.replacements
-        # Only one seed is watched, because watching may change the behaviour of code that reads uninitialised memory,
-        # and baseline runs are not watched.
+        # Trace only one seed, because tracing may change the behaviour of code that reads uninitialised memory.
+        # Baseline runs are not traced.
         watched = candidate is not None and own and seed == self.task.seeds[0]
         changed = self.changed.get(candidate.id, ()) if candidate and watched else ()
         inputs = self._inputs(task, candidate, seed)
@@ -124,19 +124,19 @@ class Runs:
 
     @contextmanager
     def _workspace(self, made: Mapping[str, str]) -> Iterator[Workspace]:
-        """Yields the baseline's workspace, or a temporary copy with changes."""
         if not made:
             yield self.base
             return
         folder = self.trees / f"for-a-run-{next(self._numbers)}"
-        rmtree(folder, ignore_errors=True)  # left by a killed run
+        rmtree(folder, ignore_errors=True)  # remove files left by a killed run
         try:
             yield self.base.copied(folder, made, "Change for a run")
         finally:
             rmtree(folder, ignore_errors=True)
 
     def _origin(self, candidate: Candidate | None) -> Origin:
-        """The origin of a candidate's workspace, or of the repaired baseline's workspace if `candidate` is None."""
+        """Returns the origin of a candidate's workspace. If `candidate` is None, returns the origin of the repaired
+        baseline's workspace."""
         changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
         return Origin(
             edited=tuple(sorted({*self._repaired, *changed})),

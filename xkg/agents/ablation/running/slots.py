@@ -1,4 +1,4 @@
-"""Runs work in parallel, up to a campaign's number of jobs, most urgent first."""
+"""Runs jobs in parallel, most urgent first. The campaign limits how many run at once."""
 
 import itertools
 import queue
@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 class Slots:
-    """A pool of `jobs` threads. Work starts in submission order; fillers start only if nothing else is waiting.
+    """Runs work in a pool of `jobs` threads. Work starts in submission order. Fillers start only if nothing else is
+    waiting.
 
     On exit, the context manager waits for running work and drops all work that has not started."""
 
@@ -30,14 +31,15 @@ class Slots:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, work: Callable[[], T], *, filler: bool = False) -> "Future[T]":
-        """Submits work. Thread-safe. Running work may also submit work, but must not wait for the result."""
+        """Submits work. This method is thread-safe. Running work may also submit work, but must not wait for the
+        result."""
         result: Future[T] = Future()
         self._waiting.put((filler, next(self._numbers), result, work))
         self._pool.submit(self._next)
         return result
 
     def _next(self) -> None:
-        _, _, result, work = self._waiting.get_nowait()  # called once for each submission
+        _, _, result, work = self._waiting.get_nowait()  # never waits: each submission calls `_next` once
         try:
             result.set_result(work())
         except BaseException as error:

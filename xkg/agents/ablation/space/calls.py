@@ -1,4 +1,4 @@
-"""Collects the calls that a run made. A default that every call overrides has no effect."""
+"""Collects the calls that a run made. A default has no effect if every call overrides it."""
 
 import ast
 import sys
@@ -11,12 +11,12 @@ from xkg.agents.ablation.space.python_source import PythonSource, last_name
 class Call(NamedTuple):
     positions: tuple[str, ...]
     keywords: Mapping[str, str]
-    open: bool  # `*` or `**` may pass anything
+    open: bool  # the call uses `*` or `**`, which may pass anything
 
 
 class Calls:
-    """Calls by name. `executed` contains the lines that ran, by file, or is None if unknown. `signatures` is the result
-    of `signatures_of`."""
+    """Contains the calls by function name. `executed` maps files to the lines that ran, or is None if these are
+    unknown. `signatures` is the result of `signatures_of`."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class Calls:
             }
         for made in classes:
             if not any(isinstance(f, ast.FunctionDef) and f.name == "__init__" for f in made.body):
-                for base in bases[made.name]:  # calling the class runs the base's `__init__`
+                for base in bases[made.name]:  # calling the class runs the `__init__` of its base
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
     def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
-        """Whether every call to a function passes this parameter. A call with `**` is assumed to pass a parameter if
-        the parameter is one of the `keys` in the code. Returns False if the function itself is passed on, because other
-        code may then call the function."""
+        """Returns whether every call to a function passes this parameter. Assumes that a call with `**` passes a
+        parameter if it is one of the `keys` in the code. Returns False if the function itself is passed on, because
+        unknown code may then call it."""
         calls = self._calls.get(function)
         if not calls or function in self._handed_on:
             return False
@@ -65,8 +65,8 @@ class Calls:
         )
 
     def both_ways(self, function: str, parameter: str) -> bool:
-        """Whether some calls to a function set a flag and other calls do not. The method then needs both uses of the
-        function, as in `tanh(x, derivative=True)`."""
+        """Returns whether some calls to a function set a flag and other calls do not. The method then needs both
+        variants of the function, as in `tanh(x, derivative=True)`."""
         given = {
             c.keywords.get(parameter, "".join(c.positions[position : position + 1]))
             for position in self._positions(function, parameter)
@@ -75,12 +75,11 @@ class Calls:
         return len(given) > 1
 
     def _positions(self, function: str, parameter: str) -> set[int]:
-        """The positions of a parameter in a function's definitions. Definitions without the parameter are ignored."""
         return {names.index(parameter) for names in self._signatures.get(function, ()) if parameter in names}
 
 
 def _no_values(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields child nodes that a node does not use as values: its callee, bases and annotations."""
+    """Yields the child nodes that a node does not use as values: its callee, bases and annotations."""
     match node:
         case ast.Call(func=ast.Name(id="super") as called, args=args):
             yield from (called, *args)
@@ -105,7 +104,7 @@ def _of(node: ast.Call) -> Call:
 
 
 def _calls(node: ast.AST, within: str, bases: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.Call]]:
-    """Yields the calls in a tree. A `super().__init__` call counts as a call to each base class."""
+    """Yields the calls in a tree. Treats a `super().__init__` call as a call to each base class."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call):
             name = last_name(child.func)

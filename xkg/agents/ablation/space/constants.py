@@ -1,4 +1,4 @@
-"""Finds names and attributes that are assigned only once, and therefore contain constants of the method rather than
+"""Finds names and attributes that are assigned only once. These names contain constants of the method rather than
 changing state."""
 
 import ast
@@ -10,8 +10,8 @@ from xkg.agents.ablation.space.statements import own_nodes
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
-    """Yields names with their value and their class ('' for names that are not attributes). Includes names that a
-    module or function assigns once, and attributes that `__init__` or a class body assigns."""
+    """Yields names with their values and classes ('' for names that are not attributes). Includes names that a module
+    or function assigns once, and attributes that `__init__` or a class body assigns."""
     yield from _of_scope(tree, tree, "")
 
 
@@ -37,7 +37,6 @@ def _of_scope(scope: ast.AST, node: ast.AST, owner: str) -> Iterator[tuple[str, 
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yields the statements in a scope, in order, except in nested functions and classes."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
@@ -49,7 +48,8 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.expr]]:
-    """Yields assignment targets with their values: names, and attributes of self, with a leading dot."""
+    """Yields assignment targets with their values. The targets are names, and attributes of `self` with a leading
+    dot."""
     if statement.value is None:
         return
     for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
@@ -65,6 +65,5 @@ def _pairs(statement: ast.Assign | ast.AnnAssign) -> Iterator[tuple[str, ast.exp
 
 
 def _stores(scope: ast.AST) -> Counter[str]:
-    """How often a scope assigns each of its names."""
     names = (node for node in own_nodes(scope) if isinstance(node, ast.Name))
     return Counter(node.id for node in names if not isinstance(node.ctx, ast.Load))

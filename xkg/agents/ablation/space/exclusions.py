@@ -1,4 +1,4 @@
-"""Identifies code to exclude from ablation: names unrelated to a method, and code that computes the metric."""
+"""Identifies code to exclude from ablation: values that are not part of a method, and code that computes the metric."""
 
 import ast
 from collections.abc import Iterator, Sequence, Set
@@ -39,7 +39,7 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 
 def reason(name: str) -> str | None:
-    """A short reason why a value with this name is not part of a method, or None."""
+    """Returns a short reason why a value with this name is not part of a method, or None if it may be."""
     if is_seed(name):
         return "the random seed"
     if not _LENGTHS.isdisjoint(words_of(name)):
@@ -48,25 +48,25 @@ def reason(name: str) -> str | None:
 
 
 def is_seed(name: str) -> bool:
-    """Whether a name suggests that its value is one or more seeds."""
+    """Returns whether a name suggests that its value is one or more seeds."""
     return is_one_seed(name) or "seeds" in words_of(name)
 
 
 def is_one_seed(name: str) -> bool:
-    """Whether a name suggests that a number is a seed. For example, the number in `N_SEEDS = 5` is not a seed."""
+    """Returns whether a name suggests that a number is a seed. For example, `N_SEEDS = 5` is not a seed."""
     words = words_of(name)
     return "seed" in words or words[-2:] == ["random", "state"]
 
 
 def names_task(name: str) -> bool:
-    """Whether a string with this name selects the task that a method is tried on."""
+    """Returns whether a string with this name selects the task that tests a method."""
     return not _TASKS.isdisjoint(words_of(name))
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
-    """Returns the names and places of the classes and functions that a method is tried on. Methods are tried on agents'
-    environments, which can be reset and stepped and do not learn, and on search objectives. A search objective is a
-    function of one value that is passed to other code, draws no random numbers and stores nothing."""
+    """Returns the names and places of the classes and functions that test a method. Methods are tested on environments
+    of agents and on search objectives. An environment can be reset and stepped, and does not learn. A search objective
+    is a function of one value that is passed to other code, draws no random numbers and stores nothing."""
     names, places = set(), []
     called = {id(node.func) for source in sources for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
     passed_on = {
@@ -99,7 +99,7 @@ def _is_objective(function: Function) -> bool:
 
 
 def beside_the_method(tree: ast.Module) -> set[str]:
-    """The names that a file imports from libraries for display, logging, files or data."""
+    """Returns the names that a file imports from libraries for display, logging, files or data."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -115,32 +115,35 @@ def _is_beside(module: str) -> bool:
 
 
 def named_by(path: str, command: str) -> bool:
-    """Whether a command refers to a file by its path, the end of its path, or its module name."""
+    """Returns whether a command refers to a file by its path, the end of its path, or its module name."""
     words = [word.strip("\"'").removesuffix(".py").replace("/", ".") for word in command.split()]
     dotted = f".{path.removesuffix('.py').replace('/', '.')}"
     return any(dotted.endswith(f".{word.lstrip('.')}") for word in words if word)
 
 
 def surely_measures(part: str) -> bool:
-    """Whether part of the evaluation is measurement-only, judging by its name in the fingerprint."""
+    """Returns whether a part of the evaluation only takes measurements, judging by its name in the fingerprint."""
     name = part.partition("::")[2]
     return not name or (is_measure(name.rpartition(".")[2]) and _TRAINS.isdisjoint(words_of(name)))
 
 
 def trains(function: str) -> bool:
-    """Whether a function's name suggests that the function trains or predicts."""
+    """Returns whether a function trains or predicts, judging by its name."""
     return not _PREDICTS.isdisjoint(words_of(function))
 
 
 def metric_code(
     sources: Sequence[PythonSource], metric: Metric, command: str = "", printed: tuple[str, int] | None = None
 ) -> tuple[list[Place], list[Place], list[Place]]:
-    """Returns three lists of lines. The first list contains statements from the evaluation's fingerprint that write the
-    metric, and statements in the same function that compute their inputs. If `printed` is known, the line that printed
-    the metric replaces other statements that print values with the same name. The second list contains the evaluation's
-    functions and files that do not train anything. The second list also contains functions that this code calls,
-    directly or indirectly, if their name suggests measuring or contains a word from the metric. The third list contains
-    other functions that these lines call by a plain name, and that the method may also call."""
+    """Returns three lists of lines. The first list contains the statements in the evaluation's fingerprint that write
+    the metric, and statements in the same function that compute their inputs. If `printed` is known, the line that
+    printed the metric replaces other statements that print values with the same name.
+
+    The second list contains the evaluation's functions and files that do not train anything. This list also contains
+    functions that this code calls, directly or indirectly, if their name suggests measuring or contains a word from the
+    metric. The third list contains other functions that these lines call by a plain name. The method may also call
+    these functions.
+    """
     vocabulary = _METRIC.union(words_of(literal(metric)))
     written: list[Place] = []
     places: list[Place] = []
@@ -193,14 +196,14 @@ def metric_code(
 
 
 def _is_at(source: PythonSource, statement: ast.stmt, at: tuple[str, int] | None) -> bool:
-    """Whether a statement without a body is at a given line in a file."""
     if at is None or source.path != at[0] or hasattr(statement, "body"):
         return False
     return statement.lineno <= at[1] <= (statement.end_lineno or statement.lineno)
 
 
 def _shows(statement: ast.stmt) -> bool:
-    """Whether a statement does more than print or log fixed text, as in `log.info("computing the accuracy")`."""
+    """Returns whether a statement does more than print or log fixed text. For example, `log.info("computing the
+    accuracy")` does not."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return not isinstance(call, ast.Call) or any(not isinstance(each, ast.Constant) for each in call.args)
 
@@ -209,14 +212,15 @@ _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.Fo
 
 
 def bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
-    """Yields a module's statements outside functions, then each function's statements, including nested blocks."""
+    """Yields the list of a module's statements outside functions, and then a list for each function. The lists include
+    nested blocks."""
     yield list(inside(source.tree))
     for _, function in source.functions:
         yield list(inside(function))
 
 
 def inside(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yields a node's statements, including nested blocks but not nested functions."""
+    """Yields a node's statements. Includes nested blocks, but not nested functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):
             yield child
@@ -225,7 +229,7 @@ def inside(node: ast.AST) -> Iterator[ast.stmt]:
 
 
 def measures(function: str) -> bool:
-    """Whether a function's name suggests that the function measures something."""
+    """Returns whether a function measures something, judging by its name."""
     return _measures(function, _METRIC)
 
 

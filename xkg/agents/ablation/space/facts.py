@@ -1,9 +1,10 @@
 """Records the values that each executed statement assigns, with their sources. Slices follow these facts.
 
-A variable is identified by its function and name, and an attribute by its name alone, regardless of the object. Calls
-to the repository's own functions are followed by name. The result of any other call may depend on all its arguments. A
-call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver, the objects from which the
-receiver was created, and its first argument. Libraries that only display or store values change nothing."""
+A variable is identified by its function and name. An attribute is identified by its name alone, regardless of the
+object. Calls to the repository's own functions are followed by name. The result of any other call may depend on all
+arguments. A call whose result is unused (`loss.backward()`, `random.shuffle(x)`) may change its receiver and its first
+argument. The call may also change the objects from which the receiver was created. Libraries that only display or store
+values change nothing."""
 
 import ast
 import builtins
@@ -52,10 +53,10 @@ _Call = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Fact(NamedTuple):
-    """A statement that assigns a node, with its data sources (`uses`) and conditions (`control`). `effect` means that a
-    method may change the node. `deep` means that the method may also change the objects from which the node was
-    created. `binds` means that the statement calls a function that has the node as a parameter. `escapes` means that
-    the change affects an object to which other code also has references."""
+    """Describes a statement that assigns a node. `uses` contains its data sources, and `control` contains its
+    conditions. `effect` means that a method may change the node. `deep` means that the method may also change the
+    objects from which the node was created. `binds` means that the statement calls a function with the node as a
+    parameter. `escapes` means that the change affects an object to which other code also has references."""
 
     defines: Node
     uses: frozenset[Node]
@@ -72,7 +73,7 @@ class _Scope(NamedTuple):
     id: str
     locals: frozenset[str]
     outer: "_Scope | None"
-    itself: str  # the first parameter of a method
+    itself: str  # the name of a method's first parameter
     parameters: frozenset[str]
 
 
@@ -80,16 +81,16 @@ _Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
 
 
 _NEAR = 4
-_DRAWN: Node = ("()", "")  # a random number that is drawn inside an expression
+_DRAWN: Node = ("()", "")  # represents a random number that is drawn inside an expression
 
 
 class Facts:
-    """Facts about the executed lines (all lines if None), up to the statements that write the metric. `read` contains
-    the nodes that each statement reads, and `compared` the operands of each comparison. `passed` contains the arguments
-    of calls with two arguments to the repository's own functions. `copies` contains names that are assigned another
-    name's value unchanged, and `returned` contains results of calls with the returned nodes. `roles` contains the nodes
-    with each role. `run` contains the statements that only call a function, as (caller, function, lines). `under`
-    contains the nodes in conditions under which the metric is written."""
+    """Collects facts about the executed lines (all lines if None), up to the statements that write the metric. `read`
+    contains the nodes that each statement reads, and `compared` contains the operands of each comparison. `passed`
+    contains the arguments of calls with two arguments to the repository's own functions. `copies` contains names that
+    are assigned another name's value unchanged. `returned` contains results of calls with the returned nodes. `roles`
+    contains the nodes with each role. `run` contains the statements that only call a function, as (caller, function,
+    lines). `under` contains the nodes in the conditions under which the metric is written."""
 
     def __init__(
         self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
@@ -144,8 +145,8 @@ class Facts:
                 self.copies += [(node, source) for source in self._as_it_is(inner.outer, default)]
 
     def closed(self, nodes: Set[Node], *, near: bool = False) -> set[Node]:
-        """Returns the given nodes, plus all nodes whose unchanged values the given nodes contain. If `near` is set, a
-        value plus or minus a constant also counts as unchanged."""
+        """Returns the given nodes, and all nodes whose unchanged values they contain. If `near` is set, a value plus or
+        minus a constant also counts as unchanged."""
         found, waiting = set[Node](), [*nodes]
         while waiting:
             node = waiting.pop()
@@ -155,8 +156,8 @@ class Facts:
         return found
 
     def all(self) -> list[Fact]:
-        """Returns the facts, including effects on the objects from which a receiver was created, under all their
-        names."""
+        """Returns the facts. Includes effects on the objects from which a receiver was created. These objects may have
+        several names."""
         made_from: dict[Node, set[Node]] = defaultdict(set)
         for fact in self._found:
             if not fact.effect:
@@ -210,8 +211,8 @@ class Facts:
                 self._enter(source, child, scope, within, bodies)
 
     def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-        """A block's statements up to the last statement that writes the metric, or all statements if none writes the
-        metric."""
+        """Returns a block's statements up to the last statement that writes the metric. Returns all statements if none
+        writes it."""
         own = {line for path, line in self._written if path == self._path}
         writes = [i for i, each in enumerate(body) if not own.isdisjoint(lines_of(each))]
         return body[: writes[-1] + 1] if writes else body
@@ -235,7 +236,7 @@ class Facts:
                             self._statement(scope, each, function, control, (where,), attribute=True)
                     continue
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                    if control:  # which of several definitions a call runs
+                    if control:  # the conditions decide which definition a call runs
                         self._found.append(Fact(("()", name), frozenset(), control, heads, scope.id))
                     continue
             if not self._did_run(statement):
@@ -249,7 +250,7 @@ class Facts:
                 self._body(scope, getattr(statement, name, ()), function, under, own, looped=repeats)
             for each in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
                 self._body(scope, each.body, function, under, own, looped=looped)
-            if leaves(statement):  # later statements run only if the branch does not run
+            if leaves(statement):  # later statements run only if this branch does not
                 control, heads = under, own
 
     def _did_run(self, statement: ast.stmt) -> bool:
@@ -358,15 +359,14 @@ class Facts:
                     add(back, frozenset({node}))
 
     def _holds(self, scope: _Scope, call: ast.Call) -> bool:
-        """Whether a call creates an object that refers to an argument of the enclosing function. An example is an
-        optimizer for a network that the function received."""
+        """Returns whether a call creates an object that refers to an argument of the enclosing function. An example is
+        an optimizer for a network that the function received."""
         outer = self._holders | {(scope.id, name) for name in scope.parameters}
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         shared = any(not outer.isdisjoint(self._as_it_is(scope, each)) for each in given)
         return shared and last_name(call.func) in self._classes
 
     def _elements(self, scope: _Scope, loop: ast.For) -> Iterator[tuple[Node, Node]]:
-        """Yields each loop variable with the node over whose elements the loop iterates."""
         match loop.iter:
             case ast.Call(func=ast.Name(id="enumerate" | "zip" | "zip_longest"), args=held):
                 pass
@@ -388,7 +388,7 @@ class Facts:
                         waiting += [called.value] if isinstance(called, ast.Attribute) else []
                         continue
                 case ast.BinOp(left=ast.Constant(value=0), op=ast.Mult()):
-                    continue  # 0 * x has the same form as x
+                    continue  # `0 * x` has the same form as x
                 case ast.Attribute(attr=name) if name in self._functions:
                     found.add(("()", name))
                 case _:
@@ -410,7 +410,7 @@ class Facts:
                 within = {node for each in parts for node in self._as_it_is(scope, each)}
                 if isinstance(left, ast.Constant) and (
                     isinstance(op, ast.Sub) or (isinstance(op, ast.Add) and len(parts) > 1)
-                ):  # `1 - rate`, `1 + rate * x`
+                ):  # matches `1 - rate` and `1 + rate * x`
                     self.roles["chances"] |= within
                 if isinstance(op, ast.Div | ast.FloorDiv | ast.Mod):
                     self.roles["divisors"] |= within
@@ -428,8 +428,8 @@ class Facts:
                 self.roles["computed"] |= {found for each in values for found in self._as_it_is(scope, each)}
 
     def _sizes(self, scope: _Scope, node: ast.AST) -> Iterator[ast.expr]:
-        """Yields the parts of a node that are repetition counts, bounds or sizes. Slicing a sorted list is a choice
-        made by the method, not a size."""
+        """Yields the parts of a node that are repetition counts, bounds or sizes. Ignores slices of sorted lists,
+        because they are choices of the method, not sizes."""
         match node:
             case ast.Call(func=ast.Name(id="range"), args=bounds):
                 pass
@@ -451,7 +451,8 @@ class Facts:
         return sorts(node) or not self._sorted.isdisjoint(self._as_it_is(scope, node))
 
     def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
-        """The node for an expression that is just a variable, an attribute or an entry; empty for other expressions."""
+        """Returns the node for an expression that is only a variable, an attribute or an entry. Returns an empty list
+        for other expressions."""
         name = last_name(node)
         return [self._variable(scope, name) if isinstance(node, ast.Name) else (".", name)] if name else []
 
@@ -464,7 +465,6 @@ class Facts:
         return (at.id if at is not None else _MAIN, name)
 
     def _called(self, call: ast.Call) -> list[tuple[_Scope, _Call]]:
-        """The repository's own functions that a call may run."""
         name = last_name(call.func)
         if isinstance(call.func, ast.Attribute) and root_name(call.func) in self._modules:
             return []
@@ -482,7 +482,8 @@ class Facts:
         return found or [pair for base in made.bases for pair in self._constructors(last_name(base), depth + 1)]
 
     def _bound(self, scope: _Scope, call: ast.Call) -> Iterator[tuple[Node, frozenset[Node], list[Node]]]:
-        """Yields the parameters bound by a call, with their sources and the caller's nodes that they may change."""
+        """Yields the parameters that a call binds, with their sources and the caller's nodes that the function may
+        change."""
         for inner, function in self._called(call):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             names = names[1:] if inner.itself else names
@@ -495,7 +496,7 @@ class Facts:
                 self.copies += [((inner.id, name), source) for source in self._as_it_is(scope, value)]
                 yield (inner.id, name), self._uses(scope, value), list(given_back)
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
-        for passed in values:  # functions passed as arguments
+        for passed in values:  # handles functions that are passed as arguments
             if isinstance(passed, ast.Name | ast.Attribute) and last_name(passed) in self._functions:
                 uses = frozenset[Node]().union(*(self._uses(scope, each) for each in values if each is not passed))
                 for inner, function in self._functions[last_name(passed)]:

@@ -1,5 +1,5 @@
-"""Finds the code from which the metric's value is computed, as a backward slice over the executed statements, starting
-from the statements that write the metric (M. Weiser, "Program Slicing", ICSE 1981)."""
+"""Finds the code from which the metric's value is computed. This is a backward slice over the executed statements,
+starting from the statements that write the metric (M. Weiser, "Program Slicing", ICSE 1981)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -17,9 +17,9 @@ _OPTIONS = frozenset({"argparse", "click", "sys", "os"})
 
 
 class Named(NamedTuple):
-    """Variables and attributes with a given name. If `function` is set, only a parameter of that function or class is
-    meant. If `scope` is set, only names in that scope are meant: `.` stands for attributes, and "" for a module, whose
-    names are attributes in other modules."""
+    """Refers to variables and attributes with a given name. If `function` is set, refers only to a parameter of that
+    function or class. If `scope` is set, refers only to names in that scope. The scope `.` contains all attributes. The
+    scope "" contains a module's names, which are attributes in other modules."""
 
     name: str
     function: str = ""
@@ -34,9 +34,9 @@ class Named(NamedTuple):
 
 
 class Flow:
-    """The data flow to the metric. `executed` contains the lines that ran, keyed by file, or is None if unknown.
-    `written` contains the statements that write the metric. If `broadly` is set, the conditions under which the metric
-    is written are followed too. `known` is false if no statement that writes the metric reads a computed value."""
+    """Contains the data flow to the metric. `executed` maps files to the lines that ran, or is None if unknown.
+    `written` contains the statements that write the metric. If `broadly` is set, also follows the conditions under
+    which the metric is written. `known` is false if no statement that writes the metric reads a computed value."""
 
     def __init__(
         self,
@@ -76,18 +76,18 @@ class Flow:
         self._roles["chances"] -= self._roles["divisors"]
 
     def reaches(self, place: Place) -> bool:
-        """Whether a statement in `place` assigns a value from which the metric is computed."""
+        """Returns whether a statement in `place` assigns a value from which the metric is computed."""
         return not self.known or _meets(self._lines, place)
 
     def only_measures(self, place: Place) -> bool:
-        """Whether the values in `place` contribute to nothing but the metric. No attribute, condition, object or
+        """Returns whether the values in `place` contribute only to the metric. No attribute, condition, object or
         argument of the repository's own functions may depend on these values."""
         defined = {node for node, found in self._by_node.items() for fact in found if _meets(_numbers([fact]), place)}
         return self.known and defined.isdisjoint(self._useful)
 
     @cached_property
     def _useful(self) -> set[Node]:
-        """The nodes on which something other than the metric depends."""
+        """Returns the nodes on which anything other than the metric depends."""
         facts = [fact for found in self._by_node.values() for fact in found]
         used = (fact for fact in facts if fact.deep or fact.binds or fact.defines[0] == ".")
         waiting = [node for fact in used for node in fact.uses] + [node for fact in facts for node in fact.control]
@@ -100,11 +100,12 @@ class Flow:
         return found
 
     def reads(self, named: Named) -> bool:
-        """Whether the metric is computed from one of the variables or attributes in `named`."""
+        """Returns whether the metric is computed from one of the variables or attributes in `named`."""
         return not self.known or any(named.has(node) for node in self._nodes)
 
     def only_rules(self, named: Named) -> bool:
-        """Whether a value is used only in statements that compute the metric itself, like a weight in a score."""
+        """Returns whether a value is used only in statements that compute the metric itself, such as a weight in a
+        score."""
         holders = {node for fact in self._reached for node in (fact.uses | fact.control) if named.has(node)}
         for _ in range(_LEVELS):
             holders |= {target for target, source in self._facts.copies if source in holders}
@@ -113,7 +114,6 @@ class Flow:
         return bool(lines) and all(_meets(self._rulers, Place(path=p, start_line=a, end_line=b)) for p, a, b in lines)
 
     def _computing(self, first: Iterable[Node]) -> Iterator[Fact]:
-        """Yields the facts that compute these nodes, or the nodes whose values they contain unchanged."""
         held: dict[Node, list[Node]] = defaultdict(list)
         for target, source in (*self._facts.copies, *self._facts.returned):
             held[target].append(source)
@@ -127,38 +127,39 @@ class Flow:
                     yield from (fact for fact in self._by_node.get(node, ()) if not (fact.effect or fact.binds))
 
     def gives(self, place: Place) -> bool:
-        """Whether a statement in `place` produces the metric's reference values, or is in a function that produces such
-        values."""
+        """Returns whether a statement in `place` produces the metric's reference values, or is in a function that
+        produces them."""
         return _meets(self._task_lines, place) or place.symbol.rpartition(".")[2] in self._task_functions
 
     def given(self, named: Named) -> bool:
-        """Whether the metric's reference values are computed from one of the variables in `named`, or by a function
-        with such a parameter."""
+        """Returns whether the metric's reference values are computed from one of the variables in `named`, or by a
+        function with this parameter."""
         return named.function in self._task_functions or any(named.has(node) for node in self._task_nodes)
 
     def plays(self, role: Role, named: Named) -> bool:
-        """Whether one of the variables or attributes in `named` has a role, directly or through a variable with the
-        same value."""
+        """Returns whether one of the variables or attributes in `named` has a role, directly or through a variable with
+        the same value."""
         return any(named.has(node) for node in self._roles[role])
 
     def readers(self, name: str) -> set[str]:
-        """The functions that read a variable or attribute with this name, except constructors, which only store it."""
+        """Returns the functions that read a variable or attribute with this name. Excludes constructors, because they
+        only store it."""
         scopes = (scope for uses, _, scope in self._facts.read if any(node[1] == name for node in uses))
         return {scope.rpartition("::")[2].rpartition(".")[2] for scope in scopes} - {"__init__"}
 
     def handed_to(self, functions: Set[str]) -> set[str]:
-        """The names whose values are passed unchanged to parameters of these functions or classes."""
+        """Returns the names whose values are passed unchanged to parameters of these functions or classes."""
         copies = self._facts.copies
         return {source[1] for target, source in copies if any(Named(target[1], f).has(target) for f in functions)}
 
     def _slice(self, first: Iterable[Node], *, values: bool = False) -> tuple[set[Node], list[Fact]]:
-        """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. A call
-        is included only if the function that contains it contributes another node, or if the callee changes an object
-        to which other code has references. In addition, the call's own statement must contribute, or the callee must
-        write the metric or change such an object. Without this condition, irrelevant calls to a function could be
-        included because of another call to the function. `values` excludes conditions and effects on objects."""
+        """Returns the nodes from which the `first` nodes are computed, and the facts that connect these nodes. Includes
+        a call only if its function contributes another node, or if the callee changes an object to which other code has
+        references. In addition, the call's own statement must contribute, or the callee must write the metric or change
+        an object of this kind. Otherwise, one relevant call to a function would include all irrelevant calls to it. If
+        `values` is set, excludes conditions and effects on objects."""
         seen, waiting, reached = set[Node](), list(first), list[Fact]()
-        # Functions that contribute a value and, marked with a dot, functions that change objects.
+        # Contains functions that contribute a value. A leading dot marks functions that change objects.
         writing = self._callers(self._writing)
         active = {"", *writing, *(f".{each}" for each in writing)}
         lines = set(self._written)
@@ -169,7 +170,7 @@ class Flow:
                 continue
             seen.add(node)
             facts = list(self._by_node.get(node, ()))
-            if not facts and node[0].startswith("()["):  # the function's result is not a tuple
+            if not facts and node[0].startswith("()["):  # the function does not return a tuple
                 waiting.append(("()", node[1]))
             while facts:
                 fact = facts.pop()
@@ -201,8 +202,8 @@ class Flow:
         return seen, reached
 
     def _run_for(self, reached: Iterable[Fact]) -> Iterator[Lines]:
-        """Yields the calls with unused results whose functions contribute to these facts, directly or through other
-        such calls."""
+        """Yields calls with unused results if their functions contribute to these facts, directly or through other
+        calls of this kind."""
         waiting = {fact.function for fact in reached if not fact.binds}
         found = set[str]()
         while waiting := waiting - found:
@@ -213,7 +214,7 @@ class Flow:
             waiting = {caller for caller, called, _ in self._facts.run if called in found}
 
     def _callers(self, functions: Set[str]) -> set[str]:
-        """The given functions, and all functions that call a given function with arguments, directly or indirectly."""
+        """Returns the given functions, and all functions that call them with arguments, directly or indirectly."""
         found, waiting = set[str](), set(functions)
         while waiting:
             found |= waiting
@@ -223,9 +224,9 @@ class Flow:
 
     def _reference(self, first: Set[Node], where: tuple[str, int]) -> tuple[set[Node], list[Fact]]:
         """Returns the slice of the reference with which a statement compares a prediction. Considers pairs of values
-        that are compared, subtracted or passed to one function, nearest to the statement first. The reference is the
-        value whose sources are all shared by the other value, if the other value has more sources or is computed in far
-        more steps."""
+        that are compared, subtracted or passed to one function, nearest to the statement first. The prediction must
+        have all sources of the reference. The prediction must also have more sources, or take at least twice as many
+        steps to compute."""
         tables = (self._facts.compared, self._facts.passed)
         lines = {at for table in tables for at in table if at[:2] == where}
         front, seen = set(first), set(first)
@@ -246,12 +247,12 @@ class Flow:
 
     def _is_part(self, one: Set[Node], other: Set[Node]) -> bool:
         libraries = {name for scope, name in one if scope != "." and (scope, name) not in self._by_node}
-        data = bool(libraries - _OPTIONS)  # otherwise, the value is just a number
+        data = bool(libraries - _OPTIONS)  # without libraries that load data, the value is only a number
         less = 2 * len(one) <= len(other) or not self._sources(other) <= one
         return data and less and self._sources(one) <= other
 
     def _sources(self, nodes: Set[Node]) -> set[Node]:
-        """The nodes that are not computed from other nodes: numbers, and values from a library."""
+        """Returns the nodes that are not computed from other nodes: numbers, and values from a library."""
         return {node for node in nodes if node in self._by_node and not self._computed_from(node)}
 
     def _computed_from(self, node: Node) -> bool:

@@ -1,11 +1,11 @@
 """Decides which calls can be omitted without breaking the code.
 
-Whether a call to one of the repository's functions can be omitted depends on the return value. The return value must be
-a new list, or the argument changed in place or element by element. The change must use randomness or a statistic of the
-argument, as in scaling or mutation. A function that uses neither randomness nor a statistic is an activation and part
-of a formula. For a library object, the constructor's arguments determine the form. A size, a string or a second
-variable results in a different form, as in `Linear(8, 3)`, while `Dropout(0.5)` keeps the form. An object without
-arguments, such as `ReLU()`, is an activation, unless one of its methods is called (`scaler.fit_transform(x)`)."""
+A call to one of the repository's functions can be omitted if the function returns a new list. It can also be omitted if
+the function returns its argument, changed in place or element by element. The change must use randomness or a statistic
+of the argument, as in scaling or mutation. Other functions are activations and part of a formula. For a library object,
+the constructor's arguments determine the form of the result. A size, a string or a second variable changes the form, as
+in `Linear(8, 3)`. `Dropout(0.5)` keeps the form. An object without arguments, such as `ReLU()`, is an activation,
+unless one of its methods is called (`scaler.fit_transform(x)`)."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -29,12 +29,16 @@ _ELEMENTWISE = frozenset(
 
 
 class Step(NamedTuple):
-    """The behaviour of a repository function. `lists`: the function stores nothing and returns a new list. `forms`: the
-    function returns a value in the same form as its first argument, computed element by element. `keeps`: the function
-    returns its first argument, changed by a stage of a method. `scales`: the function returns a multiple of its first
-    argument. `several`: the number of arguments returned in this way, if several. `stores`: the attributes that the
-    function changes; empty if these attributes are only reset. `changes`: the positions of the arguments whose contents
-    the function changes."""
+    """Describes the behaviour of a repository function.
+
+    - `lists`: the function stores nothing and returns a new list.
+    - `forms`: the function returns a value in the same form as its first argument, computed element by element.
+    - `keeps`: the function returns its first argument, changed by a stage of a method.
+    - `scales`: the function returns a multiple of its first argument.
+    - `several`: the number of arguments that the function returns in this way, if it returns several.
+    - `stores`: the attributes that the function changes, or none if it only resets them.
+    - `changes`: the positions of the arguments whose contents the function changes.
+    """
 
     lists: bool
     forms: bool
@@ -46,8 +50,7 @@ class Step(NamedTuple):
 
 
 def own_steps(sources: Sequence[PythonSource]) -> dict[str, Step]:
-    """Returns the repository's functions by name. If several functions share a name, combines their common
-    properties."""
+    """Returns the repository's functions by name. Combines the common properties of functions that share a name."""
     functions = [pair for source in sources for pair in source.functions]
     simple = {name for name, step in _steps(functions, frozenset()).items() if step.forms}
     return _steps(functions, simple)
@@ -107,14 +110,14 @@ def _step(function: Function, simple: Set[str]) -> Step:
 
 
 def _depends(nodes: Sequence[ast.AST], known: set[str]) -> bool:
-    """Whether nodes draw random numbers or compute a statistic of a `known` variable."""
+    """Returns whether nodes draw random numbers or compute a statistic of a `known` variable."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     return any(draws(call) or (names_in(call) & known and not _has_form(call, known)) for call in calls)
 
 
 def _of_form(name: str, nodes: Sequence[ast.AST], simple: Set[str]) -> set[str]:
-    """Returns the variables with the same form as a parameter. Also returns functions that keep the form (with `()`
-    appended) and variables that are sums (with a leading slash)."""
+    """Returns the variables with the same form as a parameter. Also returns functions that keep the form, with `()`
+    appended, and variables that are sums, with a leading slash."""
     known = {name, *(f"{each}()" for each in simple)}
     assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)]
     for statement in sorted(assigned, key=lambda each: each.lineno):
@@ -144,28 +147,26 @@ def _has_form(node: ast.expr, known: set[str]) -> bool:
             return _has_form(first, known)
         case ast.Call(func=called, args=args) if last_name(called) in _ELEMENTWISE:
             objects = [called.value] if isinstance(called, ast.Attribute) else []
-            # `max(x, axis=0)` reduces, `max(x, 0)` does not.
+            # `max(x, axis=0)` reduces its argument, but `max(x, 0)` does not.
             reduces = last_name(called) in ("max", "min") and len(args) < 2
             return not reduces and any(_has_form(each, known) for each in (*args, *objects))
     return False
 
 
 def _sums(node: ast.expr, known: set[str]) -> bool:
-    """Whether an expression contains a sum of values."""
     parts = [*ast.walk(node)]
     calls = (last_name(each.func) for each in parts if isinstance(each, ast.Call))
     return any("sum" in words_of(name) for name in calls) or any(f"/{last_name(each)}" in known for each in parts)
 
 
 def _bounded(node: ast.expr) -> Sequence[ast.expr]:
-    """The arguments of `max` and `min`, or the expression itself."""
     bounds = isinstance(node, ast.Call) and last_name(node.func) in ("max", "min", "maximum", "minimum", "clip")
     return node.args if isinstance(node, ast.Call) and bounds else [node]
 
 
 def _scales(node: ast.expr, name: str) -> bool:
-    """Whether an expression is a multiple of a variable, such as `max(low, rate * decay)` and `rate / (1 + decay)`, but
-    not `rate - step` or the mean `total / count`."""
+    """Returns whether an expression is a multiple of a variable, such as `max(low, rate * decay)` or `rate / (1 +
+    decay)`. Returns false for differences (`rate - step`) and means (`total / count`)."""
     match node:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             sides = [(left, right), (right, left)]
@@ -195,7 +196,7 @@ class Forms:
                         self.made[name] = value
 
     def keeps(self, call: ast.Call) -> bool:
-        """Whether a call returns a value in the same form as its first argument."""
+        """Returns whether a call returns a value in the same form as its first argument."""
         function, name = call.func, last_name(call.func)
         if name in self.own and root_name(function) not in self.libraries:
             return self.own[name].keeps or self.own[name].lists
@@ -211,8 +212,8 @@ class Forms:
 
 
 def regularises(made: ast.Call) -> bool:
-    """Whether a layer's constructor accepts a rate or a variable. All other layers are activations or change the
-    form."""
+    """Returns whether a layer's constructor accepts a rate or a variable. All other layers are activations or change
+    the form."""
     given = [*made.args, *(each.value for each in made.keywords)]
     return any(not isinstance(each, ast.Constant) or isinstance(each.value, float) for each in given)
 
@@ -225,7 +226,6 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 
 def _name(node: ast.AST) -> str:
-    """The name of a variable, or of an attribute with a leading dot."""
     return f".{node.attr}" if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

@@ -1,14 +1,14 @@
-"""Finds the code that computes the printed metric, in addition to code that is protected by name, and the values that
-are only measured.
+"""Finds the code that computes the printed metric, in addition to code that is protected by name. Also finds the values
+that are only measured.
 
-For example, given `total += env.get_reward(arm)` and `print(total / n)`, a change to `get_reward` changes how the
-method is measured. Names are followed from the printing statements to their assignments, and into the functions called
-in the assignments. Arguments are followed only if they are sums or lists that nothing else reads, because other
-arguments contain the method's state.
+For example, if a program contains `total += env.get_reward(arm)` and `print(total / n)`, a change to `get_reward`
+changes how the method is measured. Names are followed from the printing statements to their assignments, and into the
+functions called in the assignments. Arguments are followed only if they are sums or lists that nothing else reads,
+because other arguments contain the method's state.
 
 Some names are read only to measure results, such as a test set's labels or a bandit's true probabilities. If an edit
-reads such a name, the method gets to see the answer. If an edit changes the function that assigns such a name, the edit
-changes the test. Results of training and prediction are excluded, because they belong to the method.
+reads one of these names, the method can see the answer. An edit to the function that assigns one of these names changes
+the test. Results of training and prediction are excluded, because they belong to the method.
 
 A function that both trains and measures (`loss, accuracy = epoch(data)`, both printed) accumulates its results. If
 nothing else reads these results, the accumulating statements belong to the metric."""
@@ -46,7 +46,8 @@ def _code(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
-    """Returns the statements and functions that compute the metric, as text without layout, by `path::function`."""
+    """Returns the statements and functions that compute the metric, by `path::function`. Returns their text without
+    layout."""
     written, protected, shared = metric_code(sources, metric)
     found: dict[str, list[str]] = defaultdict(list)
     by_path = {source.path: source for source in sources}
@@ -70,8 +71,6 @@ def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[s
 
 
 class _Walk:
-    """Follows names through the code, entering each function once."""
-
     def __init__(self, sources: Sequence[PythonSource]) -> None:
         self.found: dict[str, list[str]] = defaultdict(list)
         self._entered: set[int] = set()
@@ -85,7 +84,7 @@ class _Walk:
         self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt], once: Set[int] = frozenset()
     ) -> None:
         """Finds the code that computes the names reported by `printing`, in the same body and in called functions.
-        Updates of a name (`x = x - step`) are followed only in the statements in `once`, since updates in a loop are
+        Follows updates of a name (`x = x - step`) only in the statements in `once`, because updates in a loop are
         training."""
         names = set[str]().union(*map(_reported_names, printing))
         kept = {n for n in _loaded(printing) if _loads(body, n) == _loads(printing, n)}
@@ -130,7 +129,6 @@ class _Walk:
 
 
 def _assigns(statement: ast.stmt, names: Set[str], *, updates: bool) -> bool:
-    """Whether a statement assigns one of the names. Updates of a name count only if `updates` is set."""
     if not isinstance(statement, ast.Assign):
         return False
     bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}
@@ -138,7 +136,6 @@ def _assigns(statement: ast.stmt, names: Set[str], *, updates: bool) -> bool:
 
 
 def _adds_to(statement: ast.stmt) -> str | None:
-    """The name to which a statement adds a value, by `+=` or `.append`."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
             return name
@@ -148,7 +145,6 @@ def _adds_to(statement: ast.stmt) -> str | None:
 
 
 def _lists(statement: ast.stmt) -> str | None:
-    """The name to which a statement assigns a list comprehension."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp()):
             return name
@@ -165,12 +161,11 @@ def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
 
 
 def _loads(body: Sequence[ast.stmt], name: str) -> int:
-    """The number of simple statements that read a name, except statements that only add to its value."""
     return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
 
 
 def _called(node: ast.AST) -> Iterator[str]:
-    """Yields the functions whose results are the node's value or a part of that value, except functions called in
+    """Yields the functions whose results are the node's value or a part of it. Excludes functions called in
     arguments."""
     waiting: list[ast.AST] = [node]
     while waiting:
@@ -187,8 +182,8 @@ _Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
 
 
 def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
-    """Returns the names, by `path::function`, that only the measurement used to read and that new statements now read
-    too."""
+    """Returns the names that previously only the measurement read, and that new statements now also read. The keys are
+    `path::function`."""
     new = _bodies(after, metric)
     olds = _bodies(before, metric)
     kept = _only_measured_attributes(before, olds, printed_values(before, metric))
@@ -211,7 +206,7 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
 
 
 def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
-    """Returns the changed functions, as `path::function`, whose results were read only by the measurement."""
+    """Returns the changed functions, as `path::function`, whose results only the measurement read."""
     makers: set[str] = set()
     for body in _bodies(before, metric).values():
         names = _only_measured(body)
@@ -230,7 +225,8 @@ def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource
 
 
 def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
-    """The statements in each body, paired with a flag that is True if the statement only takes measurements."""
+    """Returns the statements in each body. Pairs each statement with a flag that is True if it only takes
+    measurements."""
     values = printed_values(sources, metric)
     written = {(place.path, place.start_line) for place in metric_code(sources, metric)[0]}
     found: dict[str, list[tuple[ast.stmt, bool]]] = {}
@@ -258,7 +254,7 @@ def _only_measured(body: Sequence[tuple[ast.stmt, bool]]) -> set[str]:
 def _only_measured_attributes(
     sources: Sequence[PythonSource], of: _Bodies, values: Mapping[str, Sequence[str]]
 ) -> set[str]:
-    """The attributes of the code's objects that are set once, and that only the measurement reads from outside."""
+    """Returns the attributes that are set once and that only the measurement reads from outside their object."""
     read: dict[bool, set[str]] = {True: set(), False: set()}
     for where, body in of.items():
         whole = any(text.startswith("def ") for text in values.get(where, ()))
@@ -272,7 +268,6 @@ def _only_measured_attributes(
 
 
 def _of_another(name: str) -> str:
-    """The attribute that a name such as `target.mean` reads from another object, or '' for other names."""
     owner, _, attribute = name.rpartition(".")
     return "" if owner in ("", "self") else attribute
 
@@ -282,12 +277,10 @@ def _trains(value: ast.expr) -> bool:
 
 
 def _own(statement: ast.stmt) -> Iterator[str]:
-    """Yields the expressions in a statement, except in nested statements."""
     yield from (ast.unparse(each) for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt))
 
 
 def _reads(statements: Sequence[ast.stmt]) -> set[str]:
-    """The names, and attributes of names, that statements read without calling."""
     found: set[str] = set()
     for statement in statements:
         waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt)]
@@ -308,7 +301,7 @@ def _binds(statement: ast.stmt) -> Set[str]:
 
 
 def _reported_names(node: ast.AST) -> set[str]:
-    """The names whose values a node prints, stores or returns, unchanged or aggregated."""
+    """Returns the names whose values a node prints, stores or returns. The values may be unchanged or aggregated."""
     found: set[str] = set()
     waiting: list[ast.AST] = [node]
     while waiting:
@@ -317,7 +310,7 @@ def _reported_names(node: ast.AST) -> set[str]:
             found.add(here.id)
         elif not isinstance(here, ast.Call):
             waiting += ast.iter_child_nodes(here)
-        elif isinstance(here.func, ast.Call):  # `delayed(f)(x)`, `Parallel(n)(… for …)`
+        elif isinstance(here.func, ast.Call):  # matches calls such as `delayed(f)(x)` and `Parallel(n)(… for …)`
             waiting += [here.func, *here.args]
         elif last_name(here.func) in FORMATS | _AGGREGATES:
             waiting += [*here.args, *(keyword.value for keyword in here.keywords)]
@@ -326,8 +319,8 @@ def _reported_names(node: ast.AST) -> set[str]:
 
 
 def returned_sums(function: Function) -> Iterator[ast.stmt]:
-    """Yields the statements that accumulate a function's return value, provided that nothing else in the function reads
-    the value."""
+    """Yields the statements that accumulate a function's return value, if nothing else in the function reads the
+    value."""
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
     added = {
         s.target.id
@@ -352,7 +345,6 @@ def returned_sums(function: Function) -> Iterator[ast.stmt]:
 
 
 def _sets(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement assigns only this name."""
     match statement:
         case ast.AugAssign(target=ast.Name(id=target)) | ast.Assign(targets=[ast.Name(id=target)]):
             return target == name

@@ -1,4 +1,4 @@
-"""Python files with their AST and the nodes' character offsets."""
+"""Parses Python files, and converts positions in their syntax trees to character offsets."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ FORMATS = frozenset(
 
 
 class PythonSource:
-    """A Python file with its text and AST. Raises `SyntaxError` if the text is not valid Python."""
+    """Represents a Python file with its text and syntax tree. Raises `SyntaxError` if the text is not valid Python."""
 
     def __init__(self, path: str, text: str) -> None:
         self.path = path
@@ -29,13 +29,13 @@ class PythonSource:
             self._starts.append(self._starts[-1] + len(line))
 
     def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
-        """The character offsets of a node, end exclusive."""
+        """Returns the start and end of a node as character offsets. The end is exclusive."""
         assert node.end_lineno is not None
         assert node.end_col_offset is not None
         return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
 
     def _offset(self, line: int, column: int) -> int:
-        """Converts an AST position, whose column counts UTF-8 bytes, to a character offset."""
+        """Converts a position in the syntax tree to a character offset. The tree's columns count UTF-8 bytes."""
         text = self._lines[line - 1]
         return self._starts[line - 1] + (column if text.isascii() else len(text.encode()[:column].decode()))
 
@@ -57,11 +57,11 @@ class PythonSource:
 
     @cached_property
     def functions(self) -> list[tuple[str, Function]]:
-        """All functions with their qualified names, outer functions first."""
+        """Returns all functions with their qualified names. Outer functions come first."""
         return list(_functions(self.tree, ""))
 
     def symbol_at(self, line: int) -> str:
-        """The innermost function around a line, or ''."""
+        """Returns the name of the innermost function around a line, or ''."""
         inside = [name for name, f in self.functions if f.lineno <= line <= (f.end_lineno or f.lineno)]
         return inside[-1] if inside else ""
 
@@ -83,7 +83,7 @@ def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, Function]]:
 
 
 def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
-    """Yields the parameters with a default, and their defaults, in order."""
+    """Yields the parameters that have a default, with their defaults, in order."""
     positional = [*function.args.posonlyargs, *function.args.args]
     defaults = function.args.defaults
     yield from zip(positional[len(positional) - len(defaults) :], defaults, strict=True)
@@ -92,19 +92,20 @@ def defaults_of(function: Function) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 
 def words_of(name: str) -> list[str]:
-    """Splits an identifier into lower-case words: `lossWeight_2` → loss, weight, 2."""
+    """Splits an identifier into lower-case words. For example, `lossWeight_2` becomes loss, weight and 2."""
     return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names that a node reads, including attributes and keys with a leading dot: `args.beta` yields args and
-    .beta."""
+    """Returns the names that a node reads. Attributes and keys have a leading dot: `args.beta` yields `args` and
+    `.beta`."""
     named = ((child, last_name(child)) for child in ast.walk(node))
     return {name if isinstance(child, ast.Name) else f".{name}" for child, name in named if name}
 
 
 def last_name(node: ast.AST) -> str:
-    """The last part of a name: `c` for `a.b.c`, for `a["c"]` and for `c`, and '' for anything else."""
+    """Returns the last part of a name. For example, returns `c` for `a.b.c`, `a["c"]` and `c`. Returns '' for other
+    nodes."""
     match node:
         case ast.Attribute(attr=name) | ast.Name(id=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             return name
@@ -112,8 +113,8 @@ def last_name(node: ast.AST) -> str:
 
 
 def root_name(node: ast.AST) -> str:
-    """The name at the start of an expression: `a` for `a.b(c)[d].e` and for `a / "b"`, or '' for an expression without
-    such a name."""
+    """Returns the name at the start of an expression, or ''. For example, returns `a` for `a.b(c)[d].e` and `a /
+    "b"`."""
     while True:
         match node:
             case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) | ast.BinOp(left=inner):
@@ -123,7 +124,7 @@ def root_name(node: ast.AST) -> str:
 
 
 def factors(node: ast.expr) -> Iterator[ast.expr]:
-    """Yields the factors and divisors of a product, in order, or the expression itself if it is not a product."""
+    """Yields the factors and divisors of a product in order. Yields the expression itself if it is not a product."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
         yield from factors(node.left)
         yield from factors(node.right)
@@ -132,11 +133,11 @@ def factors(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def draws(node: ast.AST) -> bool:
-    """Whether an expression calls a function that draws random numbers, judging by the function's name."""
+    """Returns whether an expression calls a function that draws random numbers, judging by the function's name."""
     return isinstance(node, ast.Call) and bool(re.search("rand|uniform|choice|sample", ast.unparse(node.func)))
 
 
 def only_prints(statement: ast.stmt, functions: Set[str] = FORMATS - {"append", "extend"}) -> bool:
-    """Whether a statement only prints or writes values, by calling one of the `functions`."""
+    """Returns whether a statement only prints or writes values, by calling one of the `functions`."""
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and last_name(call.func) in functions

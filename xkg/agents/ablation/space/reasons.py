@@ -20,8 +20,8 @@ MEASURES = "it computes the metric"
 
 
 class Reasons:
-    """The reasons for leaving out code. `written` and `protected` are the lines that compute the metric. `executed`
-    contains the lines that ran, keyed by file, or is None if unknown. `signatures` is the result of `signatures_of`."""
+    """Finds reasons for leaving out code. `written` and `protected` are the lines that compute the metric. `executed`
+    maps files to the lines that ran, or is None if these are unknown. `signatures` is the result of `signatures_of`."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Reasons:
         self._keys = {key for key in keys if isinstance(key, str)}
 
     def of_switch(self, switch: Switch) -> str | None:
-        """The reason why a switch is not tried, or None."""
+        """Returns the reason why a switch is not tried, or None."""
         short = switch.short
-        # `print("loss:", Model(rate=0.1).fit())` writes the metric and configures the method.
+        # A call such as `print("loss:", Model(rate=0.1).fit())` both writes the metric and configures the method.
         own = switch.origin == "argument" and switch.function in self._functions
         configures = own and not exclusions.measures(switch.function)
         if why := self._of_place(switch.place, self._protected if configures else self._measuring):
@@ -72,7 +72,7 @@ class Reasons:
         return self._no_part(switch, short)
 
     def of_site(self, site: Site) -> str | None:
-        """The reason why a site is not tried, or None."""
+        """Returns the reason why a site is not tried, or None."""
         if why := self._of_place(site.place, self._measuring):
             return why
         if not self._flow.reaches(site.place):
@@ -105,19 +105,18 @@ class Reasons:
             if flow.plays("sized", named):
                 return "the size of something"
             of_object = switch.origin == "attribute" and switch.place.symbol and self._reads[f".{switch.name}"]
-            # A constant that is read in several places is probably a member of an enumeration.
+            # A constant that the code reads in several places is probably a member of an enumeration.
             of_module = (
                 switch.origin in ("constant", "entry") and not switch.place.symbol and self._reads[switch.name] == 1
             )
             of_function = parameter and not switch.function[:1].isupper()
             if switch.value < _LEAST or of_function or not (setting or of_object or of_module):
                 return "an integer that is not a setting"
-        # An epsilon of 0.1 may be an exploration rate.
+        # An epsilon of 0.1 may be an exploration rate, so only smaller values are guards.
         small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW
         return "a numerical guard" if small and _GUARDS.intersection(words_of(switch.name)) else None
 
     def _named(self, switch: Switch, short: str, *, parameter: bool) -> Named:
-        """The variables and attributes that contain a switch's value."""
         if parameter:
             return Named(short, switch.function)
         if switch.origin == "attribute":

@@ -1,6 +1,6 @@
-"""Finds seeds in the code, its configuration or the command, and the reasons why some seeds cannot be varied.
+"""Finds seeds in the code, its configuration or the command. Explains why some seeds cannot be varied.
 
-Runs with a fixed seed repeat exactly. Only other seeds reveal how much the method depends on chance."""
+Runs with a fixed seed repeat exactly. Only runs with other seeds reveal how much the method depends on chance."""
 
 import ast
 import re
@@ -23,28 +23,29 @@ _SEEDED_BY_THEMSELVES = frozenset({"xgboost", "lightgbm", "catboost"})
 
 
 class Seed(Value):
-    """A seed in the code: an integer or, if `added` is set, an expression to which a number is added."""
+    """Describes a seed in the code. The seed is an integer. If `added` is set, the seed is an expression to which a
+    number is added."""
 
     place: Place
     at: Replacement
     added: bool = False
 
     def other(self, number: int) -> Replacement:
-        """The change that sets the seed for run `number`. Run 0 uses the original seed."""
+        """Returns the change that sets the seed for run `number`. Run 0 uses the original seed."""
         step = _STEP * number
         new = f"({self.at.old}) + {step}" if self.added else str(int(self.at.old) + step)
         return self.at.model_copy(update={"new": new})
 
 
 class FixedSeed(Value):
-    """Code whose seed cannot be varied, with the reason."""
+    """Describes code whose seed cannot be varied, with the reason."""
 
     place: Place
     why: str
 
 
 class Seeds(Value):
-    """The seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
+    """Contains the seeds in some code. Seeds in `found` can be varied, and seeds in `fixed` cannot."""
 
     found: tuple[Seed, ...] = ()
     fixed: tuple[FixedSeed, ...] = ()
@@ -104,7 +105,6 @@ def _seeding(source: PythonSource) -> Iterator[ast.Call]:
 
 
 def _names(node: ast.expr) -> Iterator[str]:
-    """Yields the variables that an expression reads, including attributes and keys with a leading dot."""
     for child in ast.walk(node):
         match child:
             case ast.Name(id=name):
@@ -114,7 +114,6 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def _passed(source: PythonSource) -> Iterator[str]:
-    """Yields the variables that a file passes to a generator."""
     looped = _looped(source.tree)
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id not in looped:
@@ -122,7 +121,7 @@ def _passed(source: PythonSource) -> Iterator[str]:
 
 
 def _handed(source: PythonSource) -> Iterator[str]:
-    """Yields the attributes and keys, with a leading dot, that a file passes to a generator."""
+    """Yields the attributes and keys, with a leading dot, that a file passes to a random number generator."""
     for call in _seeding(source):
         if call.args and isinstance(call.args[0], ast.Attribute | ast.Subscript):
             yield next((name for name in _names(call.args[0]) if name.startswith(".")), "")
@@ -139,7 +138,7 @@ def _looped(tree: ast.Module) -> set[str]:
 
 
 def _given(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.expr]]:
-    """Yields names with their assigned values. Attributes, keys and options have a leading dot."""
+    """Yields names with the values assigned to them. Attributes, keys and options have a leading dot."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             called = last_name(node.func)

@@ -1,5 +1,5 @@
-"""Builds a working copy's candidate space from a paper's techniques and from switches and sites in the code. Code that
-does not belong to a technique becomes a separate component."""
+"""Builds a working copy's candidate space from a paper's techniques, and from switches and sites in the code. Code that
+belongs to no technique becomes a separate component."""
 
 import re
 from collections import defaultdict
@@ -47,17 +47,18 @@ def find_space(
     opened: Set[str] | None = None,
     printed: tuple[str, int] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
-    """Returns the space, the protected lines that compute the metric, and the functions called by these lines.
-    `settings` are entries in configuration files, whose text is in `texts`. `techniques` are components with places in
-    these files. `command` is the task's command, which may set options. `executed` contains the lines that the baseline
-    runs, by file, and `opened` the files that the baseline opens. `printed` is the line that prints the metric. These
-    three arguments are None if unknown. Code that did not run and files that were not read are left out."""
+    """Returns the space, the protected lines that compute the metric, and the functions that these lines call.
+    `settings` are entries in configuration files. `texts` contains the text of these files. `techniques` are components
+    with places in these files. `command` is the task's command, which may set options. `executed` maps files to the
+    lines that the baseline runs. `opened` contains the files that the baseline opens. `printed` is the line that prints
+    the metric. `executed`, `opened` and `printed` are None if unknown. Leaves out code that did not run and files that
+    were not read."""
     ran = _started(sources, command) if executed is None else {path for path, lines in executed.items() if lines}
     idle = [source.path for source in sources if source.path not in ran] if executed is not None else []
     sources = [source for source in sources if source.path in ran]
     written, protected, shared = exclusions.metric_code(sources, metric, command, printed)
     parameters, signatures = parameters_of(sources), signatures_of(sources)
-    # The slice does not follow values through files, for example between two programs in the command.
+    # The slice does not follow values through files, for example between two programs that the command starts.
     programs = _PROGRAM.findall(command)
     alone = all(_writes(program, sources, written) for program in programs) if written else len(programs) < 2
     sums = [source.place(s) for source in sources for _, f in source.functions for s in returned_sums(f)]
@@ -85,18 +86,17 @@ def find_space(
         return builder.space(), [*written, *measuring], shared
 
     found = built(broadly=False)
-    # A branch that is never taken decides values too, such as a count of errors that remains 0, and so do the
-    # conditions under which the metric is written.
+    # Without candidates, also consider branches that are never taken and the conditions under which the metric is
+    # written. A branch that is never taken also decides values, such as a count of errors that remains 0.
     return found if found[0].candidates else built(broadly=True)
 
 
 def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:
-    """Whether a program, or a module that it imports, contains one of these places."""
     return not {place.path for place in written}.isdisjoint(_started(sources, program))
 
 
 def _started(sources: Sequence[PythonSource], command: str) -> set[str]:
-    """The files that a command starts, as in `started_files`, or all files if the command starts none."""
+    """Returns the files that a command starts (see `started_files`). Returns all files if the command starts none."""
     trees = {source.path: source.tree for source in sources}
     return started_files(trees, command) or {*trees}
 
@@ -126,7 +126,7 @@ class _Builder:
         why = self._reasons.of_switch(switch)
         if switch.value == 0 and not isinstance(switch.value, bool):
             self._idle |= {frozenset(self._flow.readers(short))}
-        # a default or an argument that selects is often a direction, as in `layer(x, reverse=False)`
+        # A default or an argument that selects is often a direction, as in `layer(x, reverse=False)`.
         selects = switch.origin in ("option", "field", "setting") and self._flow.plays("selecting", Named(short))
         chance = self._is_chance(switch, short)
         off = chance or self._flow.plays("weights", Named(short))
@@ -137,7 +137,7 @@ class _Builder:
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
-            if switch.origin != "argument":  # listing the arguments of all calls would clutter the report
+            if switch.origin != "argument":  # arguments of all calls would clutter the report
                 self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
@@ -153,7 +153,7 @@ class _Builder:
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
     def _is_chance(self, switch: Switch, short: str) -> bool:
-        """Whether a number is a probability or a fraction passed to a library. Setting such a number to 0 disables a
+        """Returns whether a number is a probability or a fraction passed to a library. A value of 0 then disables a
         part of the method."""
         if isinstance(switch.value, str) or not 0 < switch.value <= 1:
             return False
@@ -180,8 +180,8 @@ class _Builder:
             self._add(component, change, site.place, site.text, text)
 
     def _join_parts(self) -> None:
-        """Merges components into a stage if only the stage's function uses the components. For example, a mutation with
-        a rate of 0 does nothing."""
+        """Merges components into a stage if only the stage's function uses them. For example, a mutation with a rate of
+        0 does nothing."""
         by_function = {step.rpartition("::")[2]: component for step, component in self._steps.items()}
         for function in by_function.keys() & {name for names in self._idle if len(names) == 1 for name in names}:
             for candidate in self._candidates.pop(by_function[function], ()):
@@ -215,12 +215,13 @@ class _Builder:
         candidates = []
         for component in kept:
             own = _with_all(self._candidates[component.id], step=component.id in self._steps.values())
-            own.sort(key=lambda c: KINDS.index(c.kind))  # stable, so candidates of one kind keep their order
+            # the sort is stable, so candidates of one kind keep their order
+            own.sort(key=lambda c: KINDS.index(c.kind))
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
     def _technique_at(self, place: Place) -> Component | None:
-        """The technique with the shortest range of lines around the place."""
+        """Returns the technique with the shortest range of lines around the place."""
         found = [
             (own.end_line - own.start_line, technique)
             for technique in self._techniques
@@ -233,7 +234,7 @@ class _Builder:
         return self._components.setdefault(technique.id, technique)
 
     def _own(self, name: str, place: Place, weight: float, why: str) -> Component:
-        # A class parameter is a single component, whether its default or a call sets it.
+        # A class parameter is one component, whether its default or a call sets it.
         id = name if "(" in name and name[0].isupper() and why in PRIOR else f"{place.path}::{name}"
         if id not in self._components:
             self._components[id] = Component(
@@ -259,8 +260,8 @@ class _Builder:
 
 
 def _with_all(candidates: Sequence[Candidate], *, step: bool) -> list[Candidate]:
-    """Merges candidates that make the same change in several places, and candidates that remove calls in the same
-    `step`."""
+    """Merges candidates that make the same change in several places. Also merges candidates that remove calls in the
+    same `step`."""
     equal: dict[object, list[Candidate]] = {}
     for each in candidates:
         off = step and each.kind == "toggle"

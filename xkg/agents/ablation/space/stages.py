@@ -1,7 +1,7 @@
-"""Finds code that can be changed in place: stages of a method, and calls with an alternative.
+"""Finds code that can be changed in place: stages of a method, and calls that have an alternative.
 
-Stages can be removed. They are calls whose return value has the same form as their argument, statements that change an
-object shared with other code, and layers in a model."""
+Stages can be removed. A stage is a layer in a model, a call whose return value has the same form as its argument, or a
+statement that changes a shared object."""
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -25,7 +25,7 @@ _LONGEST = 60  # the maximum number of characters of code in a name
 
 
 class Change(Value):
-    """One way to change a site or a switch. `probe` has the same meaning as in `Candidate`."""
+    """Describes one way to change a site or a switch. `probe` has the same meaning as in `Candidate`."""
 
     kind: Kind
     value: str
@@ -34,8 +34,8 @@ class Change(Value):
 
 
 class Site(Value):
-    """Code that can be ablated. `text` is the code, and `what` is a description of the code. `step` is the callee or
-    object whose calls form one step of a method and are removed together."""
+    """Describes code that can be ablated. `text` is the code, and `what` is a description of it. `step` is the callee
+    or object whose calls form one step of a method and are removed together."""
 
     what: str
     text: str
@@ -45,8 +45,8 @@ class Site(Value):
 
 
 class Around(NamedTuple):
-    """The context of a statement. `loop` contains the innermost loop's statements (empty outside loops). `formula`
-    means that the function computes a value element by element."""
+    """Describes the context of a statement. `loop` contains the statements of the innermost loop, and is empty outside
+    loops. `formula` means that the function computes a value element by element."""
 
     loop: Sequence[ast.stmt]
     beside: Set[str]
@@ -55,7 +55,7 @@ class Around(NamedTuple):
 
 
 def of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
-    """Returns changes to one expression, given as kind, readable value, and new code."""
+    """Returns changes to one expression. Each value consists of the kind, a readable value and the new code."""
     probe = (source.replaced(node, VALUE),)
     return tuple(
         Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
@@ -69,7 +69,7 @@ def short(code: str) -> str:
 
 
 def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
-    """Returns the sites in a file, in line order, without duplicates. `own` is the result of `own_steps`."""
+    """Returns the sites in a file in line order, without duplicates. `own` is the result of `own_steps`."""
     seen: set[tuple[int, int]] = set()
     found = []
     beside = beside_the_method(source.tree)
@@ -88,7 +88,6 @@ def sites(source: PythonSource, own: Mapping[str, Step]) -> Iterator[Site]:
 
 
 def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple[ast.stmt, Sequence[ast.stmt]]]:
-    """Yields the statements in a scope, paired with the statements in the innermost enclosing loop."""
     for name in ("body", "orelse", "finalbody", "handlers", "cases"):
         for statement in getattr(scope, name, ()):
             if isinstance(statement, Function | ast.ClassDef):
@@ -101,7 +100,7 @@ def _statements(scope: ast.AST, loop: Sequence[ast.stmt] = ()) -> Iterator[tuple
 
 def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
     """Yields calls to a function or class that can be replaced with another function or class from the same file. The
-    replacement must have the same parameters and methods, and must not be used by the run."""
+    replacement must have the same parameters and methods, and the run must not use it."""
     used = _used(sources, executed)
     for source in sources:
         by_signature: dict[str, list[str]] = {}
@@ -127,7 +126,8 @@ def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozens
 
 
 def _used(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> set[str]:
-    """The functions and classes that the run calls or, if the executed lines are unknown, that any code calls."""
+    """Returns the functions and classes that the run calls. If the executed lines are unknown, returns those that any
+    code calls."""
     found = set()
     for source in sources:
         ran = None if executed is None else executed.get(source.path, frozenset())
@@ -141,7 +141,6 @@ def _used(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]
 
 
 def _names_of(source: PythonSource) -> Iterator[str]:
-    """The names that a module defines or imports."""
     for node in source.tree.body:
         if isinstance(node, Function | ast.ClassDef):
             yield node.name
@@ -150,8 +149,8 @@ def _names_of(source: PythonSource) -> Iterator[str]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
-    """A signature for comparison. For a function with several parameters, the signature consists of these parameters
-    and the number of returned values; for a class, of the methods with their signatures."""
+    """Returns a signature for comparison. A function's signature consists of its parameters, if there are several, and
+    the number of returned values. A class's signature consists of its methods with their signatures."""
     if isinstance(node, ast.ClassDef):
         methods = sorted(f"{f.name}({_parameters(f)}){_returned(f)}" for f in node.body if isinstance(f, Function))
         return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""
@@ -170,7 +169,7 @@ def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 
 
 def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterator[Site]:
-    """Yields the stages in a statement without a body."""
+    """Yields the stages in a simple statement."""
     alone = isinstance(statement, ast.Assign) and len(statement.targets) == 1
     target = source.code(statement.targets[0]) if isinstance(statement, ast.Assign) and alone else ""
     yield from _of_own_functions(source, statement, target, around)
@@ -184,9 +183,9 @@ def stages(source: PythonSource, statement: ast.stmt, around: Around) -> Iterato
 
 
 def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> Iterator[Site]:
-    """Yields sites for `y = f(x)`, `return f(x)` and `g(f(x))`, where f is a repository function that changes x element
-    by element. Skips calls that are factors or terms in a formula, and calls with a flag that selects another use of
-    the function."""
+    """Yields sites for `y = f(x)`, `return f(x)` and `g(f(x))`, if f is a repository function that changes x element by
+    element. Skips factors and terms of a formula. Also skips calls with a flag that selects another use of the
+    function."""
     inside = {id(each) for node in ast.walk(statement) for each in _operands(node)}
     for call in ast.walk(statement) if not around.formula else ():
         if not isinstance(call, ast.Call) or not call.args or id(call) in inside:
@@ -210,14 +209,14 @@ def _of_own_functions(source: PythonSource, statement: ast.stmt, target: str, ar
 
 
 def _learns(name: str) -> bool:
-    """Whether a function's name suggests training, which cannot be removed. `fit_transform` does not count, because it
-    also scales."""
+    """Returns whether a function's name suggests training, which cannot be removed. `fit_transform` does not count,
+    because it also scales."""
     return not {"fit", "train"}.isdisjoint(words_of(name)) and "transform" not in words_of(name)
 
 
 def _is_alone(call: ast.Call, around: Around) -> bool:
-    """Whether only a call's first argument changes in the enclosing loop. A call that combines several changing values,
-    such as candidates and their scores, is the method itself."""
+    """Returns whether only a call's first argument changes in the enclosing loop. A call that combines several changing
+    values, such as candidates and their scores, is the method itself."""
     others = {name for each in _given(call)[1:] for name in names_in(each)}
     return others.isdisjoint(
         name.id
@@ -247,8 +246,8 @@ def _given(call: ast.Call) -> list[ast.expr]:
 
 
 def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alone: bool = False) -> Site:
-    """A site that replaces a call with `new`. `alone` means that the call is a complete statement, so its value is
-    unused."""
+    """Returns a site that replaces a call with `new`. If `alone` is set, the call is a complete statement, and no code
+    uses its value."""
     [change] = of_one(source, call, ("toggle", "identity", new))
     return Site(
         what="the call", text=short(source.code(call)), place=source.place(call),
@@ -257,7 +256,6 @@ def _left_out(source: PythonSource, call: ast.Call, new: str, step: str, *, alon
 
 
 def _identity(source: PythonSource, statement: ast.Assign, target: str, around: Around) -> Iterator[Site]:
-    """Yields sites for `x = f(x, …)`: without the call, x is unchanged."""
     call = statement.value
     if not isinstance(call, ast.Call) or not isinstance(statement.targets[0], ast.Name | ast.Attribute):
         return
@@ -268,8 +266,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str, around: 
 
 
 def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: Around) -> bool:
-    """Whether other code in the loop also changes a statement's target, so that the state still changes without the
-    statement. Always true outside loops."""
+    """Returns whether other code in the loop also changes a statement's target. In this case, the state still changes
+    without the statement. Returns true outside loops."""
     others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
     return not around.loop or any(target in map(source.code, targets(each)) for each in others)
 
@@ -281,7 +279,6 @@ def targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
 
 
 def _standardised(source: PythonSource, statement: ast.Assign, around: Around) -> Iterator[Site]:
-    """Yields sites for `y = (x - a) / b` if both a and b are computed from x."""
     match value := _without_constants(statement.value):
         case ast.BinOp(left=ast.BinOp(left=x, op=ast.Sub(), right=shift), op=ast.Div(), right=scale):
             code = source.code(x)
@@ -299,28 +296,27 @@ def _without_constants(value: ast.expr) -> ast.expr:
 
 
 def _from(node: ast.expr, code: str, around: Around) -> bool:
-    """Whether an expression is computed from a variable, directly or through variables that are assigned once."""
     made = around.forms.made
     parts = [node, *(made[each.id] for each in ast.walk(node) if isinstance(each, ast.Name) and each.id in made)]
     return any(ast.unparse(each) == code for part in parts for each in ast.walk(part) if isinstance(each, ast.expr))
 
 
 def _layer(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
-    """Yields sites for `model.add(Dropout(0.25))`: without the statement, the model has one layer fewer."""
+    """Yields sites for `model.add(Dropout(0.25))`. Without the statement, the model has one layer fewer."""
     if not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
         return
     part = call.args[0]
     # In a loop, the call usually adds to a population, not to a model.
     if not isinstance(part, ast.Call) or not regularises(part) or around.loop:
         return
-    sized = len(part.args) > 1  # the layer maps one size to another, and other layers rely on the new size
+    sized = len(part.args) > 1  # the layer changes the size, and other layers rely on the new size
     if call.func.attr in ("add", "append", "push") and last_name(part.func)[:1].isupper() and not sized:
         yield _passed_over(source, statement, "the part", source.code(part))
 
 
 def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around: Around) -> Iterator[Site]:
     """Yields sites for `shuffle(rows)`, and for calls to the repository's functions in a loop. Other code in the loop
-    must change everything that the call changes, so that a method remains without the call."""
+    must also change everything that the call changes. Otherwise, no method would remain without the call."""
     name = last_name(call.func)
     if name == "shuffle" and name not in around.forms.own:
         yield _passed_over(source, statement, "the stage", source.code(call))
@@ -335,7 +331,8 @@ def _procedure(source: PythonSource, statement: ast.Expr, call: ast.Call, around
 
 
 def _changed(statement: ast.stmt, besides: ast.Call, around: Around) -> Iterator[str]:
-    """Yields the variables and attributes (with a leading dot) that a statement changes, directly or through calls."""
+    """Yields the variables and attributes that a statement changes, directly or through calls. Attributes have a
+    leading dot."""
     if isinstance(statement, ast.Assign | ast.AugAssign):
         for target in targets(statement):
             yield root_name(target)

@@ -1,4 +1,4 @@
-"""Analyses what single statements assign, compare and change."""
+"""Analyses which values a statement assigns, compares and changes."""
 
 import ast
 import builtins
@@ -12,12 +12,13 @@ Lines = tuple[str, int, int]
 
 
 def sorts(node: ast.expr) -> bool:
-    """Whether an expression is the result of sorting."""
+    """Returns whether an expression is the result of sorting."""
     return isinstance(node, ast.Call) and last_name(node.func) in ("sorted", "sort", "argsort")
 
 
 def selects(statement: ast.If) -> bool:
-    """Whether both branches assign the same variable or both return, and thus compute one value in two ways."""
+    """Returns whether both branches assign the same variable or both return. In both cases, the branches compute one
+    value in two ways."""
     ways = [
         {ast.unparse(target) for each in branch if isinstance(each, ast.Assign) for target in each.targets}
         | {"return" for each in branch if isinstance(each, ast.Return)}
@@ -27,7 +28,7 @@ def selects(statement: ast.If) -> bool:
 
 
 def operands_of(node: ast.AST) -> list[list[ast.expr]]:
-    """The groups of values that a node compares or combines."""
+    """Returns the groups of values that a node compares or combines."""
     match node:
         case ast.Compare(left=left, comparators=others):
             return [[left, *others]]
@@ -39,7 +40,7 @@ def operands_of(node: ast.AST) -> list[list[ast.expr]]:
 
 
 def ends_of(call: ast.Call) -> list[ast.expr]:
-    """The ends of the range from which a call draws, or to which a call clips: `uniform(low, high)`, `clip(x, low,
+    """Returns the limits of the range that a call draws from or clips to, as in `uniform(low, high)` and `clip(x, low,
     high)`."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     match last_name(call.func):
@@ -54,8 +55,8 @@ def ends_of(call: ast.Call) -> list[ast.expr]:
 
 
 def weights_of(statement: ast.stmt) -> Iterator[ast.expr]:
-    """Yields the factors of terms in sums. In updates such as `x = x + rate * step` and `v = decay * v + rate * step`,
-    yields only the factors in terms with the updated value."""
+    """Yields the factors of terms in sums. For updates (`v = decay * v + rate * step`), yields only the factors of the
+    updated value."""
     target = ast.unparse(statement.targets[0]) if isinstance(statement, ast.Assign) else ""
     for node in ast.walk(statement) if isinstance(statement, ast.Assign | ast.Return | ast.Expr) else ():
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
@@ -65,7 +66,7 @@ def weights_of(statement: ast.stmt) -> Iterator[ast.expr]:
 
 
 def leaves(statement: ast.stmt) -> bool:
-    """Whether a branch of a condition exits the block, as in `if draw > rate: continue`."""
+    """Returns whether a branch of a condition exits the block, as in `if draw > rate: continue`."""
     ends = (ast.Continue, ast.Break, ast.Return, ast.Raise)
     branches = (statement.body, statement.orelse) if isinstance(statement, ast.If) else ()
     return any(isinstance(branch[-1], ends) for branch in branches if branch)
@@ -86,7 +87,7 @@ def head_of(path: str, statement: ast.stmt) -> Lines:
 
 
 def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The parameters whose contents a function modifies."""
+    """Returns the parameters whose contents a function modifies."""
     found = set()
     for node in own_nodes(function):
         match node:
@@ -98,7 +99,7 @@ def changed_by(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
-    """Yields the nodes in a function, except in nested functions and classes."""
+    """Yields the nodes in a function, without the contents of nested functions and classes."""
     waiting = list(ast.iter_child_nodes(function))
     while waiting:
         node = waiting.pop()
@@ -108,7 +109,7 @@ def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
 
 
 def given_by(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Yields the targets in a statement with their values, including comprehensions and `:=`."""
+    """Yields the targets in a statement with their values. Includes comprehensions and `:=`."""
     match statement:
         case ast.Assign(targets=targets, value=value):
             yield from ((target, value) for target in targets)
@@ -129,7 +130,7 @@ def given_by(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def pairs_of(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, int | None]]:
-    """Yields each target with its value, or with the unpacked value and its index."""
+    """Yields each target with its value. If the value must be unpacked, yields the whole value and an index."""
     if not isinstance(target, ast.Tuple | ast.List):
         yield target, value, None
         return

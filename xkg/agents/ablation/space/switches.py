@@ -27,10 +27,10 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 
 
 class Switch(Value):
-    """A named value. `text` is the value's source, located at `at`; `choices` are the possible values. For a default,
-    `scope` is the function's body. `given` means that the command sets the value, so changing `at` has no effect.
-    `converted` inserts a probe into an option's converter; `converts` means that the converter also applies to the
-    default."""
+    """Describes a named value. `text` is the value's source, which is located at `at`. `choices` are the possible
+    values. For a default, `scope` is the function's body. `given` means that the command sets the value, so a change to
+    `at` has no effect. `converted` inserts a probe into an option's converter. `converts` means that the converter also
+    applies to the default."""
 
     name: str
     origin: Origin
@@ -47,20 +47,21 @@ class Switch(Value):
 
     @property
     def short(self) -> str:
-        """The name used in the code."""
+        """Returns the name used in the code."""
         return self.name.rpartition(".")[2].replace("-", "_")
 
     def set_to(self, new: str) -> Replacement:
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
-        """The changes that set the switch to a value whose use ends the run. Empty if there is no such value."""
+        """Returns the changes that set the switch to a value that ends the run when it is used. Returns no changes if
+        there is no such value."""
         if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
             plain = self.at.path.endswith((".yaml", ".yml", ".ini", ".cfg", ".conf"))
             return (self.set_to(TEXT if plain else f'"{TEXT}"'),)
-        if self.at.new:  # an option without a default
+        if self.at.new:  # the option has no default
             return (self.set_to(f"{self.at.old}, default={VALUE}"),)
         return (self.set_to(VALUE),)
 
@@ -68,7 +69,7 @@ class Switch(Value):
 def python_switches(
     source: PythonSource, parameters: Mapping[str, Sequence[str]], compared: Mapping[str, Sequence[str]]
 ) -> Iterator[Switch]:
-    """Yields the switches in a file. `parameters` is the result of `parameters_of`, and `compared` the result of
+    """Yields the switches in a file. `parameters` is the result of `parameters_of`, and `compared` is the result of
     `compared_with`."""
     for switch in _switches(source, parameters):
         if not isinstance(switch.value, str) or switch.choices:
@@ -78,8 +79,8 @@ def python_switches(
 
 
 def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the possible values of names, by name: strings that code compares with a name's value, and keys of tables
-    in which the code looks up the value."""
+    """Returns the possible values of names, by name. The values are strings that code compares with a name's value, and
+    keys of tables in which the code looks it up."""
     found: dict[str, set[str]] = {}
     for source in sources:
         tables = {
@@ -149,8 +150,8 @@ def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> 
 
 
 def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator[tuple[str, ast.expr]]:
-    """Yields the keys of a dictionary, or the keys that a statement assigns and that the file has `stored` once, with
-    their values."""
+    """Yields the keys of a dictionary with their values. For an assignment, yields the assigned keys that the file has
+    `stored` once."""
     if isinstance(node, ast.Assign):
         keys = [last_name(each) for each in node.targets if isinstance(each, ast.Subscript)]
         yield from ((key, node.value) for key in keys if stored[key] == 1)
@@ -161,7 +162,7 @@ def _entries(node: ast.Dict | ast.Assign, stored: Mapping[str, int]) -> Iterator
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
-    """Yields configuration file entries that are on a separate line."""
+    """Yields the entries in configuration files that are on a line of their own."""
     for setting in settings:
         lines = texts.get(setting.path, "").split("\n")
         if not 1 <= setting.line <= len(lines):
@@ -226,8 +227,8 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
-    """Yields the switch for `click.option("--rate", default=0.1)`. click converts a default like a value from the
-    command."""
+    """Yields the switch for `click.option("--rate", default=0.1)`. click converts defaults in the same way as values
+    from the command."""
     flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
     given = {keyword.arg: keyword.value for keyword in call.keywords}
@@ -244,7 +245,8 @@ def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
 
 
 def given_by(switch: Switch, command: str) -> Switch:
-    """Returns the switch with the value from the command, or unchanged if the command does not set the switch."""
+    """Returns the switch with the value from the command. If the command does not set the switch, returns it
+    unchanged."""
     if switch.origin not in ("option", "setting"):
         return switch
     name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
@@ -274,14 +276,13 @@ def given_by(switch: Switch, command: str) -> Switch:
 
 
 def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """Returns the parameters of functions and classes, keyed by name. Names with several signatures are left out."""
+    """Returns the parameters of functions and classes by name. Leaves out names with several signatures."""
     return {name: next(iter(of)) for name, of in signatures_of(sources).items() if len(of) == 1}
 
 
 def signatures_of(sources: Sequence[PythonSource]) -> dict[str, set[tuple[str, ...]]]:
-    """Returns the parameters of functions, methods and classes without self, keyed by name. The parameters of a
-    configuration class are its fields. Each name has a set of signatures, because several definitions may share the
-    name."""
+    """Returns the parameters of functions, methods and classes by name, without `self`. The parameters of a
+    configuration class are its fields. Each name has a set of signatures, because several definitions may share it."""
     found: dict[str, set[tuple[str, ...]]] = {}
     for source in sources:
         for node in ast.walk(source.tree):
@@ -312,7 +313,8 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
-    """Yields numbers that the command assigns to names not declared as options: `C=10`, or `--rate 0.1` for fire."""
+    """Yields numbers that the command assigns to names that are not declared as options, such as `C=10`, or `--rate
+    0.1` for fire."""
     for match in re.finditer(
         r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
     ):

@@ -1,4 +1,4 @@
-"""Chooses the values to which a switch can be set."""
+"""Chooses values for switches."""
 
 import ast
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def values_of(
 ) -> Iterator[tuple[Kind, str, str]]:
     """Yields (kind, new text, readable value) for each way to set a switch. Numbers stay valid. A number below 1 stays
     below 1, because it may be a fraction, and a `chance` in percent stays below 100. An integer never becomes 0 or 1,
-    because these are often invalid counts."""
+    because 0 and 1 are often invalid counts."""
     value = switch.value
     whole = 100 if chance and isinstance(value, int | float) and value >= 1 else 1
     written = str if switch.at.path == COMMAND else ast.literal_eval
@@ -46,5 +46,5 @@ def _above(value: float, whole: int) -> float:
 
 
 def learns(name: str) -> bool:
-    """Whether a name denotes a learning rate, which must not be 0."""
+    """Returns whether a name denotes a learning rate, which must not be 0."""
     return not {"lr", "learning"}.isdisjoint(words_of(name))

@@ -1,4 +1,4 @@
-"""Finds changes without effect, by running the answer without each change, and once while recording arithmetic
+"""Finds changes that have no effect. Runs the answer without each change, and once more while recording arithmetic
 operations.
 
 All runs draw the same random numbers. The number of runs is limited, and their total time is limited to that of a
@@ -24,15 +24,15 @@ _SAME_NUMBERS = ("same_numbers",)
 
 
 class Effects(Value):
-    """The changes without effect. `notes` lists the changes that were not tried."""
+    """Contains doubts about changes without effect. `notes` mentions changes that were not tried."""
 
     doubts: tuple[Doubt, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def effects(session: Session, result: RunResult) -> Effects:
-    """Finds executed changes that do not affect the metric. `result` is a traced run of the current files. Findings are
-    stored for the files' current content."""
+    """Finds executed changes that do not affect the metric. `result` is a traced run of the current files. Stores the
+    result for the files' current content."""
 
     def find() -> Effects:
         with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
@@ -101,8 +101,8 @@ class _Trials:
         return result.metric_or_problem(session.task.parsed_metric, session.reader)[0] if result.ok else None
 
     def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
-        """For each line, yields a doubt about the outermost operation whose result always equalled one of the
-        operands."""
+        """Yields at most one doubt for each line. The doubt is about the outermost operation whose result always
+        equalled one of its operands."""
         files = self._session.reader.of_files(watched_files, {"texts": texts}, lines=lines)
         if not files:
             return
@@ -127,8 +127,8 @@ def _without_effect(version: Reverted, text: str) -> Doubt:
 
 
 def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
-    """Parses the recorded operations. The file is untrusted, because the code under test could write the file
-    itself."""
+    """Parses the recorded operations. Treats the file as untrusted, because the code under test could have written
+    it."""
     try:
         found = {int(number): (int(times), int(side)) for number, (times, side) in json.loads(written).items()}
     except (ValueError, TypeError, AttributeError):

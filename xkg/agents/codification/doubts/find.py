@@ -15,8 +15,8 @@ _LEAST_WORDS = 5
 def doubted(
     session: Session, verdict: Verdict, result: RunResult, answers: Sequence[DoubtAnswer], last: Verdict | None
 ) -> Verdict:
-    """Adds doubts to a verdict. If the `last` verdict already contained a doubt, the reply given there still counts. A
-    failed property check without a reply counts as a fault."""
+    """Adds doubts to a verdict. If the `last` verdict already contained a doubt, the earlier reply still counts. A
+    failed property check without a reply is a fault."""
     found = effects(session, result)
     failed = failed_properties(session)
     doubts = [*_same_metric(session, verdict), *_printed(session, result), *found.doubts, *failed]

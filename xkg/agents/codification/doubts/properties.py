@@ -1,4 +1,4 @@
-"""Runs property checks for the method. A model writes the checks from the method alone, before there is any code. The
+"""Runs property checks for the method. A model writes the checks from the method alone, before any code exists. The
 checks run on the answer in the sandbox."""
 
 import tempfile
@@ -20,13 +20,14 @@ _FILE = "xkg_property.py"
 
 
 class Failed(Value):
-    """The checks that failed, with their output."""
+    """Contains the checks that failed, with their output."""
 
     doubts: tuple[Doubt, ...] = ()
 
 
 def asked_properties(session: Session) -> Properties:
-    """Returns the checks, which are requested once per run. Returns no checks if no model returned valid Python."""
+    """Asks a model for the checks once per run, and returns them. Returns no checks if no model returned valid
+    Python."""
 
     def check(answer: Properties) -> str | None:
         names = [each.name.strip().lower() for each in answer.checks]
@@ -58,7 +59,7 @@ def asked_properties(session: Session) -> Properties:
 
 
 def failed_properties(session: Session) -> tuple[Doubt, ...]:
-    """Returns the checks that fail on the current files. Each check runs only once for the same files."""
+    """Returns the checks that fail on the current files. Runs each check only once for the same files."""
     checks = session.properties.checks
     if not checks:
         return ()

@@ -1,4 +1,4 @@
-"""The models' answers: the planner's step with its action, and the workers' answers."""
+"""Defines the models' answers: the planner's step with its action, and the workers' answers."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,5 +1,5 @@
-"""The planner's memory: the last steps in full, and a log with one line for each earlier step (its action and the first
-line of its observation)."""
+"""Stores the planner's memory. Prompts contain the last steps in full. They contain one log line for each earlier step,
+with its action and the first line of its observation."""
 
 import json
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ _LONGEST_LOG = 12_000
 
 
 class Taken(Value):
-    """A step with its observation. `version` is the workspace version after the step, `expert_calls` counts the expert
-    calls in the step, and `accepted` is set for an accepted final answer."""
+    """Contains a step with its observation. `version` is the workspace version after the step. `expert_calls` counts
+    the calls to the expert in the step. `accepted` is set if the step is an accepted final answer."""
 
     number: int
     step: Step
@@ -26,7 +26,7 @@ class Taken(Value):
 
 
 def recent(taken: Sequence[Taken], count: int) -> str:
-    """Returns the last steps in full."""
+    """Returns the last `count` steps in full."""
     blocks = []
     for each in taken[-count:]:
         step = each.step
@@ -46,13 +46,12 @@ def log(taken: Sequence[Taken], count: int) -> str:
 
 
 def thoughts(step: Step) -> list[tuple[str, str]]:
-    """Returns the texts in a step, paired with their titles."""
     texts = (("Plan and status", step.plan_and_status), ("Thought", step.thought))
     return [(title, text) for title, text in texts if text.strip()]
 
 
 def shown(given: ActionInput) -> str:
-    """Returns the fields that are set in an action's input, as JSON. Edits are reduced to their places, since prompts
+    """Returns the fields that are set in an action's input, as JSON. Shows only the places of edits, because prompts
     already contain the files."""
     fields = given.model_dump(mode="json", exclude_none=True)
     if given.edits:

@@ -1,4 +1,5 @@
-"""Asks for a run's next step, which the model chooses (mode `agent`) or the mode fixes (`prescribed`, `single`)."""
+"""Determines a run's next step. In the mode `agent`, the model chooses the step. In the modes `prescribed` and
+`single`, the steps are fixed."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
@@ -19,7 +20,7 @@ _RUN = Step(
 
 
 class _Order(NamedTuple):
-    """A fixed action, the prompt block that describes it, and the parts to which it applies."""
+    """Describes a fixed action, the prompt block that explains it, and the parts of the method to which it applies."""
 
     action: Action
     block: _Block
@@ -58,7 +59,6 @@ def next_step(session: Session, actions: Actions, history: Sequence[Taken]) -> S
 
 
 def _orders(session: Session) -> list[Step | _Order] | None:
-    """Returns the fixed steps of a mode; None if the model chooses."""
     if session.task.mode == "agent":
         return None
     if session.task.mode == "single":
