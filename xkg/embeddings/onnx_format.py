@@ -17,7 +17,7 @@ def node(
     attributes: Mapping[str, int | float],
     domain: str = "",
 ) -> bytes:
-    """A `NodeProto`. An omitted input has an empty name; `domain` is empty for standard operators."""
+    """Returns a `NodeProto`. An omitted input has an empty name. `domain` is empty for standard operators."""
     return b"".join(
         (
             *(_text(1, name) for name in inputs),
@@ -30,13 +30,13 @@ def node(
 
 
 def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
-    """A `TensorProto` of numbers of `kind`, in little-endian order."""
+    """Returns a `TensorProto` with numbers of type `kind`, in little-endian order."""
     sizes = (_number(1, size) for size in shape)
     return b"".join((*sizes, _number(2, kind), _text(8, name), _head(9, raw), raw))
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
-    """A `ValueInfoProto` for a tensor of `kind` whose sizes are numbers or names."""
+    """Returns a `ValueInfoProto` for a tensor of type `kind`. Each size is a number or a name."""
     sizes = (_text(2, size) if isinstance(size, str) else _number(1, size) for size in shape)
     tensor = _number(1, kind) + _bytes(2, b"".join(_bytes(1, size) for size in sizes))
     return _text(1, name) + _bytes(2, _bytes(1, tensor))
@@ -51,8 +51,8 @@ def model(
     opsets: Mapping[str, int],
     ir_version: int,
 ) -> bytes:
-    """A `ModelProto` with one graph. `opsets` maps operator domains to their versions."""
-    # The graph may contain the weights, so parts are joined only once: each copy takes milliseconds.
+    """Returns a `ModelProto` with one graph. `opsets` maps operator domains to their versions."""
+    # Join the parts only once, because the graph may contain the weights and each copy takes milliseconds.
     graph = [
         *(_bytes(1, each) for each in nodes),
         _text(2, "graph"),
@@ -84,12 +84,12 @@ def _bytes(field: int, value: bytes) -> bytes:
 
 
 def _head(field: int, value: bytes) -> bytes:
-    """The tag and length that precede a value."""
     return _varint(field << 3 | 2) + _varint(len(value))
 
 
 def _varint(value: int) -> bytes:
-    """A varint: seven bits per byte, lowest first. `value` must not be negative."""
+    """Encodes a number as a varint, with seven bits per byte and the lowest bits first. `value` must not be
+    negative."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

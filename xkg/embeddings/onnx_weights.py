@@ -31,13 +31,13 @@ def in_hub_cache(model: str) -> Path | None:
 
 
 def weights_file(folder: Path) -> Path | None:
-    """Returns the file to load, or None."""
+    """Returns the weights file to load, or None if the folder has none."""
     names = (EIGHT_BITS, "model.safetensors", "model.onnx", "onnx/model.onnx")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file, or an empty object if the file does not exist. Raises `EmbeddingError`."""
+    """Returns the JSON object in a file, or an empty object if the file does not exist. Raises `EmbeddingError`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -61,7 +61,6 @@ def load_tokenizer(folder: Path, max_tokens: int) -> WordPiece:
 
 def load_session(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> Any:
     """Returns an ONNX runtime session for a file. Raises `EmbeddingError`."""
-    # Turn off the runtime's telemetry.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 

@@ -9,7 +9,7 @@ from xkg.errors import XkgError
 
 
 class OverError(XkgError):
-    """Raised in an abandoned attempt whose item another attempt is running."""
+    """Raised in an attempt that was abandoned."""
 
 
 _OVER = "this attempt was abandoned: another machine is running its item"
@@ -24,7 +24,7 @@ class Limits:
         self._waiting: dict[str, deque[tuple[str, asyncio.Future[None]]]] = {}
         self._held: dict[str, Counter[str]] = {}
         self._over: set[str] = set()
-        self._next: dict[str, float] = {}  # start of the next turn, by name
+        self._next: dict[str, float] = {}  # when each named turn may start next
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
         """Waits for a slot and takes the slot. If `pause` is set, there is only one slot, and turns start at least that
@@ -47,7 +47,7 @@ class Limits:
             raise OverError(_OVER)
 
     async def give(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Returns a slot."""
+        """Gives a slot back."""
         if pause:
             self._next[name] = time.monotonic() + pause
         self._give(attempt, name)

@@ -1,4 +1,4 @@
-"""The engine for a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
+"""Runs items on a Ray cluster. Each item is a task that takes one sandbox slot on a node. Services and cluster-wide
 limits are actors on the node that started the work, next to the graph.
 
 If a node is lost, its task starts again on another node. The lost attempt's slots are released, and services and limits

@@ -46,8 +46,8 @@ def source_version() -> str:
 
 
 class Service:
-    """An actor for one of the work's services. The actor refuses calls from attempts that are over, so an abandoned
-    process cannot change anything."""
+    """An actor for one of the work's services. Calls from abandoned attempts are refused, so an abandoned process
+    cannot change anything."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._object = make()
