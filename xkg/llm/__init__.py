@@ -1,3 +1,3 @@
 """Language models: endpoints, answer cache, ledger, budget and prompts.
 
-May import: config, files, errors."""
+This package may import `config`, `files` and `errors`."""
