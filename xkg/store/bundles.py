@@ -1,8 +1,9 @@
-"""Bundle files, which are an embedded graph's source of truth. There is an immutable file for each state of a paper.
+"""Reads and writes bundle files, which are an embedded graph's source of truth. Each state of a paper has a separate,
+immutable file.
 
 A file is a JSON object, `{"format", "sha256", "bundle"}`. The hash covers the bundle's bytes in the file. All text is
 ASCII, so that control characters and lone surrogates are preserved. The file name consists of a readable prefix of the
-paper's id, a hash of the id and a hash of the content, so a file with a given name never changes."""
+paper's id, a hash of the id, and a hash of the content. A file with a given name therefore never changes."""
 
 import hashlib
 import json

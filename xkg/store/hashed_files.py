@@ -43,8 +43,8 @@ class HashedFiles(Generic[K, V]):
         return path.name
 
     def read(self, root: Path, name: str) -> Mapping[K, V]:
-        """Reads values as a mapping, ordered by key. Empty if `name` is ''. Raises `CorruptStoreError` if the file is
-        damaged."""
+        """Reads values as a mapping, ordered by key. The mapping is empty if `name` is ''. Raises `CorruptStoreError`
+        if the file is damaged."""
         if not name:
             return {}
         path = root / self.folder / name
