@@ -23,7 +23,8 @@ MINILM = "all-MiniLM-L6-v2"
 
 class Embedder(Protocol):
     """Converts texts to unit vectors. `embed` returns a float32 array of shape (len(texts), dimension), in which row i
-    is the vector of texts[i]. Vectors are comparable if their `model` names are equal. Raises `EmbeddingError`."""
+    is the vector of texts[i]. Vectors are comparable if their `model` names are equal. Raises `EmbeddingError` if texts
+    cannot be embedded."""
 
     @property
     def model(self) -> str: ...
@@ -83,20 +84,20 @@ class EncodedDocuments(NamedTuple):
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """An embedder that also encodes words. Raises `EmbeddingError`."""
+    """An embedder that also encodes words. Raises `EmbeddingError` if texts cannot be encoded."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[EncodedText]: ...
 
 
 @runtime_checkable
 class DocumentEncoder(Protocol):
-    """An embedder that caches encoded texts. Raises `EmbeddingError`."""
+    """An embedder that caches encoded texts. Raises `EmbeddingError` if texts cannot be encoded."""
 
     def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments: ...
 
 
 def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
-    """Encodes queries. Raises `EmbeddingError`."""
+    """Encodes queries. Raises `EmbeddingError` if this is not possible."""
     import numpy as np
 
     if isinstance(embedder, WordEncoder):
@@ -107,7 +108,7 @@ def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
 
 
 def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocuments:
-    """Encodes texts for an index. Raises `EmbeddingError`."""
+    """Encodes texts for an index. Raises `EmbeddingError` if this is not possible."""
     import numpy as np
 
     if isinstance(embedder, DocumentEncoder):

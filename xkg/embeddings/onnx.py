@@ -78,7 +78,7 @@ class OnnxEmbedder:
         encodings = self._tokenized(list(each.values()))
         identities = list(each)
         encoded: dict[object, EncodedText] = {}
-        sums: dict[object, _Sums] = {}  # only for segments, because a graph contains many other texts
+        sums: dict[object, _Sums] = {}  # stored only for segments, because a graph contains many other texts
         for row, hidden in self._hidden_rows(encodings):
             identity = identities[row]
             words = word_sums(each[identity], hidden, encodings[row].word_ids, encodings[row].offsets)

@@ -37,7 +37,8 @@ def weights_file(folder: Path) -> Path | None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Returns the JSON object in a file, or an empty object if the file does not exist. Raises `EmbeddingError`."""
+    """Returns the JSON object in a file, or an empty object if the file does not exist. Raises `EmbeddingError` if the
+    file cannot be read."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -48,7 +49,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def load_tokenizer(folder: Path, max_tokens: int) -> WordPiece:
-    """Loads a model's tokenizer, which truncates texts at `max_tokens`. Raises `EmbeddingError`."""
+    """Loads a model's tokenizer, which truncates texts at `max_tokens`. Raises `EmbeddingError` if the tokenizer cannot
+    be read."""
     path = folder / "tokenizer.json"
     try:
         return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)
@@ -60,7 +62,7 @@ def load_tokenizer(folder: Path, max_tokens: int) -> WordPiece:
 
 
 def load_session(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> Any:
-    """Returns an ONNX runtime session for a file. Raises `EmbeddingError`."""
+    """Returns an ONNX runtime session for a file. Raises `EmbeddingError` if the model cannot be loaded."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -83,7 +85,8 @@ def load_session(weights: Path, config: dict[str, Any], tokenizer: WordPiece) ->
 
 def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordPiece) -> bytes:
     """Returns a BERT model's ONNX graph with 8-bit weights. The model must have a row for each token in the tokenizer's
-    vocabulary, because the runtime does not check bounds. Raises `EmbeddingError`."""
+    vocabulary, because the runtime does not check bounds. Raises `EmbeddingError` if the model is damaged or
+    unsupported."""
     from xkg.embeddings.bert_onnx import WORDS, bert_graph
 
     tensors, start = _read_header(weights)
@@ -104,7 +107,7 @@ def graph_of_safetensors(weights: Path, config: dict[str, Any], tokenizer: WordP
 
 
 def _read_header(weights: Path) -> tuple[dict[str, Any], int]:
-    """Returns the tensors in a file and the offset of their data. Raises `EmbeddingError`."""
+    """Returns the tensors in a file and the offset of their data. Raises `EmbeddingError` if the file is damaged."""
     try:
         size = weights.stat().st_size
         with weights.open("rb") as file:

@@ -18,7 +18,7 @@ from xkg.errors import EmbeddingError, MissingExtraError
 from xkg.openai_server import Patience, access, failure, is_openai
 from xkg.text.unicode import encodable
 
-_BATCH = 32  # default limit of text-embeddings-inference (other servers accept more)
+_BATCH = 32  # the default limit of text-embeddings-inference (other servers accept more)
 _CHARACTERS = 8000  # OpenAI rejects texts of more than 8,192 tokens
 _MAX_BYTES = 64 << 20
 

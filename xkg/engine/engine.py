@@ -109,7 +109,7 @@ class Worker(Protocol[Item_contra, Result_co]):
 
 
 class Engine(Protocol):
-    """Runs work. `jobs` is the default number of parallel items."""
+    """Runs work items. `jobs` is the default number of items to run in parallel."""
 
     @property
     def jobs(self) -> int: ...

@@ -28,7 +28,7 @@ class Limits:
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
         """Waits for a slot and takes the slot. If `pause` is set, there is only one slot, and turns start at least that
-        many seconds apart. Raises `OverError`."""
+        many seconds apart. Raises `OverError` if the attempt is over."""
         if attempt in self._over:
             raise OverError(_OVER)
         self._free.setdefault(name, 1)

@@ -36,7 +36,7 @@ class RayEngine:
     """A connection to a Ray cluster that includes this machine. `jobs` is the number of slots on the cluster's nodes.
 
     The constructor raises `MissingExtraError` if Ray is not installed, `ConfigError` for an unsafe address or
-    environment, and `UnreachableError`."""
+    environment, and `UnreachableError` if the cluster cannot be reached."""
 
     def __init__(self, address: str | None, *, allow_public: bool = False) -> None:
         ray = _ray()

@@ -97,8 +97,8 @@ def answer_key(
 
 
 class Ledger:
-    """A graph's `llm.sqlite` file. Changes are on disk when a method returns. Safe to use from several threads and
-    processes.
+    """Reads and writes a graph's `llm.sqlite` file. Changes are on disk when a method returns. Safe to use from several
+    threads and processes.
 
     A corrupt file is renamed to `llm.sqlite.corrupt-<time>`, its readable rows are copied to a new file, and a warning
     is logged. Raises `StoreError` if the file is not writable, because an answer that cannot be stored must not be paid

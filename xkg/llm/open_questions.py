@@ -46,8 +46,8 @@ class OpenQuestion:
 
 
 class OpenQuestions:
-    """A graph's `questions.sqlite` file. Changes are on disk when a method returns. Every method raises `StoreError` if
-    the file cannot be used. Safe to use from several threads and processes."""
+    """Reads and writes a graph's `questions.sqlite` file. Changes are on disk when a method returns. Every method
+    raises `StoreError` if the file cannot be used. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path, clock: Clock = CLOCK) -> None:
         self._folder, self._clock = folder, clock

@@ -42,7 +42,7 @@ class UnusableError(ValueError):
 
 
 def read_answer(text: str, kind: type[A]) -> A:
-    """Returns the last JSON object of the right type in the text. Raises `UnusableError`."""
+    """Returns the last JSON object of the right type in the text. Raises `UnusableError` if there is none."""
     if text.lstrip().startswith('"'):  # some gateways encode the answer twice
         with suppress(ValueError):
             text = str(json.loads(text))

@@ -120,7 +120,7 @@ def with_schema(question: str, schema: Mapping[str, Any]) -> str:
 
 def whole_of_stream(body: bytes) -> Any:
     """Returns the completion in a body of server-sent events, with any `error` that ended the stream. Raises
-    `ValueError`."""
+    `ValueError` if an event contains invalid JSON."""
     pieces: dict[str, list[str]] = {}
     last: dict[str, Any] = {}
     finish = None

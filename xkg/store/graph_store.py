@@ -144,8 +144,8 @@ class Snapshot(Protocol):
     current: bool
 
     def papers(self) -> Sequence[Paper]:
-        """Returns all papers. This is slow for a large graph. Other methods read only the data needed for one
-        answer."""
+        """Returns all papers. Reading all papers is slow for a large graph. Other methods read only the data needed for
+        one answer."""
 
     def paper_lines(self) -> Sequence[PaperLine]:
         """Returns a line for each paper, in id order, without texts. Takes a second for a million techniques."""
@@ -228,8 +228,8 @@ class Recognise(NamedTuple):
 
 
 class GraphStore(Protocol):
-    """A store for graphs. Writes are atomic: readers see a write either completely or not at all. `place` is the
-    store's display name: a folder, or a server's address without secrets."""
+    """Stores a graph. Writes are atomic, so readers see a write either completely or not at all. `place` is the store's
+    display name: a folder, or a server's address without secrets."""
 
     place: str
 

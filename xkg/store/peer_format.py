@@ -129,8 +129,8 @@ def _items(file: Object, key: str, prefix: str) -> Iterator[Object]:
 
 
 def _beyond(original: Object, regular: Object) -> Object:
-    """Returns the changes that turn an object's regular form into the original. These are any `values` that differ, and
-    `keys` if the keys or their order differ. The result is empty for a regular object."""
+    """Returns the changes that turn an object's regular form into the original. The changes consist of any `values`
+    that differ, and `keys` if the keys or their order differ. The result is empty for a regular object."""
     values = {k: v for k, v in original.items() if k not in regular or json.dumps(v) != json.dumps(regular[k])}
     keys = list(original)
     return ({"values": values} if values else {}) | ({"keys": keys} if keys != list({**regular, **values}) else {})

@@ -16,7 +16,7 @@ _HOST = re.compile(
 _PAGES = frozenset("abs pdf html ps src e-print format overview".split())
 _MAY_NAME = re.compile(r"(?i)[x5]iv|%|[^\x00-\x7f]|\.com?/papers/")
 _PREFIX = re.compile(r"(?i)(?:oai:)?arxiv(?:\.org)?:\s*")
-_CATEGORY = re.compile(r"\s{0,4}\[[\w.-]{1,40}\](?:\s{1,4}\d{1,2} \w{3} \d{4})?$")  # as arXiv prints it in the margin
+_CATEGORY = re.compile(r"\s{0,4}\[[\w.-]{1,40}\](?:\s{1,4}\d{1,2} \w{3} \d{4})?$")  # arXiv prints this in the margin
 _DOI = "10.48550/arxiv."
 
 

@@ -1,4 +1,4 @@
-"""Imports modules in advance and forks once for each job. This is the sandboxed half of
+"""Imports modules in advance and forks once for each job. This module is the sandboxed half of
 `xkg.sandbox.isolation.fork_server`.
 
 This process already runs in a sandbox. Each job is a fork in its own Landlock domain, nested in this process's domain.

@@ -51,7 +51,8 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
     """Restricts this process to `paths`, which lists each path with the access rights to the path and everything below.
     Missing paths are skipped. From ABI 4, TCP connections are restricted to `port`. From ABI 6, abstract sockets and
     signals are restricted to the process's own descendants. If `paths` is None, files and TCP stay unrestricted. With
-    any ABI, processes outside the domain cannot be traced or inspected. Raises `OSError`."""
+    any ABI, processes outside the domain cannot be traced or inspected. Raises `OSError` if the kernel refuses the
+    restriction."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -113,7 +114,8 @@ def set_limits(limits: Mapping[str, int]) -> None:
 
 
 def filter_calls(program: bytes) -> None:
-    """Loads a seccomp BPF program for this process and its children. Raises `OSError`."""
+    """Loads a seccomp BPF program for this process and its children. Raises `OSError` if the kernel refuses the
+    program."""
 
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))

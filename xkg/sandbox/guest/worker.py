@@ -1,4 +1,4 @@
-"""Imports parsers in advance and forks once for each call. This is the inner half of
+"""Imports parsers in advance and forks once for each call. This module is the inner half of
 `xkg.sandbox.isolation.confined_worker`.
 
 This process never reads a call's input. The fork reads the input after giving up access to files, the network, other

@@ -82,8 +82,8 @@ def _described(program: Path) -> Interpreter:
 
 @functools.cache
 def installed() -> dict[str, Path]:
-    """Maps the versions of other interpreters, such as "3.8", to their paths. These are the CPython versions found by
-    uv, including pyenv's. Returns an empty mapping if uv is missing. The search runs once per process."""
+    """Maps the versions of other interpreters, such as "3.8", to their paths. The search covers the CPython versions
+    found by uv, including pyenv's. Returns an empty mapping if uv is missing. The search runs once per process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     # pyenv's shims run only the selected versions, and other shims take a second to fail.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]

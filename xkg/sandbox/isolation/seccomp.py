@@ -161,9 +161,9 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
             number = pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, name)
         except ValueError:
             number = -1
-        if number == -1:  # unknown to this version of libseccomp
+        if number == -1:  # this version of libseccomp does not know the call
             number = _NUMBERS.get(name, -1)
-        if number >= 0:  # negative if this architecture does not have the call
+        if number >= 0:  # the number is negative if this architecture lacks the call
             rules.add_rule(action, number, *arguments)
 
     for name in (*_FORBIDDEN, *_UNCHARGED):

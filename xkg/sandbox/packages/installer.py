@@ -64,7 +64,7 @@ def _megabytes(size: int) -> str:
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """Chooses the wheels to install for the imports, and gives a reason for each missing import. Uses the versions
     available to `dated`. If `uv` provides more imports, uses versions from the first day on which all these imports are
-    available. Raises `Unreachable`."""
+    available. Raises `Unreachable` if the registry cannot be reached."""
     wanted = [Wanted(module, name, "", guessed, tuple(used)) for module, name, guessed, used in request["wanted"]]
     wanted = with_known_distributions(wanted, request["hints"], uv)
     asked_of = [each for each in (dated, uv) if each]
@@ -158,7 +158,8 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
 
 def find_hidden_sources(wanted: Sequence[Wanted], wheels: Sequence[Wheel], uv: Uv) -> None:
     """Adds dependencies to `without_wheel` if their missing wheels prevent the newest version of a package from being
-    installed. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable`."""
+    installed. For example, uv chooses an old hydra-core that does not need antlr4. Raises `Unreachable` if the registry
+    cannot be reached."""
     chosen = {wheel.name: wheel for wheel in wheels}
     free = {want.distribution: want for want in wanted if want.hint in ("", want.distribution)}
     for newest in _available(sorted(free), uv):
@@ -178,7 +179,8 @@ def offers(request: dict[str, Any], asked: Sequence[Uv]) -> list[dict[str, Any]]
 
 def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
     """Returns `wanted` with the repository's required versions, and with guessed distributions replaced using
-    conda-forge's table. Distributions that the repository requires take precedence. Raises `Unreachable`."""
+    conda-forge's table. Distributions that the repository requires take precedence. Raises `Unreachable` if the
+    registry cannot be reached."""
     table = known_names(uv) if any(want.guessed for want in wanted) else {}
     resolved = []
     for want in wanted:
@@ -251,7 +253,7 @@ def resolvable(wanted: list[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, st
     """Returns a large subset of `wanted` that resolves together, and the reasons for dropping the other imports.
     Prefers the versions required by the repository, then the next later versions that resolve, then any version. For an
     old Python, the next later versions are closer to the required versions than the newest. If some packages would be
-    lost, drops all version requirements. Raises `Unreachable`."""
+    lost, drops all version requirements. Raises `Unreachable` if the registry cannot be reached."""
     together, lost = _together(wanted, uv)
     possible = [want._replace(hint="") for want in wanted if want.module not in lost or not _why_not([want], uv)]
     if len(possible) > len(together) and not _why_not(possible, uv):
@@ -278,7 +280,8 @@ def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -
 
 
 def _available(lines: Sequence[str], uv: Uv) -> list[Wheel]:
-    """Returns the available wheels for the requirements, without wheels for dependencies. Raises `Unreachable`."""
+    """Returns the available wheels for the requirements, without wheels for dependencies. Raises `Unreachable` if the
+    registry cannot be reached."""
     try:
         return uv.resolve(lines, "--no-deps") if lines else []
     except Unreachable:
@@ -301,7 +304,8 @@ def _later(want: Wanted, uv: Uv) -> list[Wanted]:
 
 
 def _why_not(wanted: Sequence[Wanted], uv: Uv) -> str:
-    """Returns the reason why these requirements do not resolve together, or ''. Raises `Unreachable`."""
+    """Returns the reason why these requirements do not resolve together, or ''. Raises `Unreachable` if the registry
+    cannot be reached."""
     try:
         if wanted:
             uv.resolve(requirements(wanted))

@@ -85,11 +85,11 @@ def _tags(version: str) -> frozenset[Tag]:
 
 
 class Plan(Value):
-    """A plan for an installation. `wheels` are the wheels to install. Versions are from the day `day`. If `day` is '',
-    the newest versions are used, because the newest versions satisfy more imports. `provided` maps each import to the
-    pin of the wheel that provides it. `left_out` maps each declared package that is not installed to the reason.
-    `offers` lists alternatives for requirements that no wheel satisfies. `incomplete` and `python` have the same
-    meaning as in `Environment`."""
+    """The wheels to install, and the reasons for any missing packages. Versions are from the day `day`. If `day` is '',
+    the newest versions are used, because these satisfy more imports. `provided` maps each import to the pin of the
+    wheel that provides it. `left_out` maps each declared package that is not installed to the reason. `offers` lists
+    alternatives for requirements that no wheel satisfies. `incomplete` and `python` have the same meaning as in
+    `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]

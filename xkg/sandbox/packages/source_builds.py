@@ -67,7 +67,8 @@ class SourceWheels:
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
         """Returns the name of the folder in `InstallerRuns.built` that contains the wheel for a source distribution.
-        Builds the wheel for use with the packages in `pins` if the wheel does not exist yet. Raises `FailedBuild`."""
+        Builds the wheel for use with the packages in `pins` if the wheel does not exist yet. Raises `FailedBuild` if
+        the wheel cannot be built."""
         key = f"{interpreter.tag} {source.pin} {source.sha256 or source.url}"
         target = self._runs.built / hashlib.sha256(key.encode()).hexdigest()[:32]
         failed = target / "failed"
@@ -130,7 +131,7 @@ class SourceWheels:
 
 def build(source: Source, file: Path, site: Path | None, interpreter: Interpreter, target: Path) -> None:
     """Builds a wheel from the source distribution `file` into the folder `target`, using the packages in `site`. Raises
-    `FailedBuild` and `SandboxUnavailableError`."""
+    `FailedBuild` if the build fails, and `SandboxUnavailableError` if the build cannot be confined."""
     other = interpreter if interpreter != own() else None
     request = {
         "uv": str(uv_program()),

@@ -108,7 +108,7 @@ class Uv:
         return ran.stdout
 
     def resolve(self, requirements: Iterable[str], *options: str) -> list[Wheel]:
-        """Resolves requirements to a set of wheels. Raises `Failed`."""
+        """Resolves requirements to a set of wheels. Raises `Failed` if there is no such set."""
         key = tuple(requirements)
         if (*key, *options) not in self._resolved:
             try:
@@ -160,8 +160,9 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Returns alternatives for a requirement without a wheel. These are wheels for other Python versions, and the
-        source distribution. If the required version is no longer available, uses the next later version."""
+        """Returns alternatives for a requirement without a wheel. The alternatives are wheels for other Python
+        versions, and the source distribution. If the required version is no longer available, uses the next later
+        version."""
         offer: dict[str, Any] = {"line": line, "wheels": [], "source": None}
         later = [(line.replace("==", ">="), ("--resolution", "lowest"))] if "==" in line else []
         for (wanted, lowest), oldest in itertools.product([(line, ()), *later], (_BEFORE, *reversed(versions))):
@@ -181,7 +182,7 @@ class Uv:
 
     def unpack(self, line: str, folder: Path) -> None:
         """Unpacks a locked wheel into a folder, and checks the wheel's hash if the lock contains a hash. Raises
-        `Failed`."""
+        `Failed` if uv fails."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)

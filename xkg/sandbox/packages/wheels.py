@@ -118,7 +118,8 @@ def _downloaded(wheel: Wheel) -> zipfile.ZipFile:
 
 
 def member(wheel: Wheel, path: str) -> bytes:
-    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` and `ValueError`."""
+    """Downloads a small wheel and reads one of its files. Raises `OSError`, `LookupError` or `ValueError` if this is
+    not possible."""
     with _downloaded(wheel) as archive:
         if archive.getinfo(path).file_size > _LARGEST:
             raise ValueError("the file is too large")

@@ -138,7 +138,8 @@ def _register(index: Any) -> None:
 
 class TextWriter:
     """Fills a new index in an existing empty folder, or adds to an index that has no readers yet. `close` finishes the
-    files. Existing files are replaced or removed, but never changed. Raises `OSError`."""
+    files. Existing files are replaced or removed, but never changed. Raises `OSError` if the files cannot be
+    written."""
 
     def __init__(self, folder: Path) -> None:
         import tantivy

@@ -292,7 +292,7 @@ def commit(root: Path, building: Path, manifest: Manifest, highest: int) -> None
 
 
 def switch(root: Path, current: Current) -> None:
-    """Writes `CURRENT`. This is the commit point: from now on, readers open the generation in `current`."""
+    """Writes `CURRENT`. This write is the commit point. From now on, readers open the generation in `current`."""
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 

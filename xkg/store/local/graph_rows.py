@@ -68,7 +68,7 @@ def file_name(file: BundleFile) -> str:
 
 def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
     """Stores rows in `folder`, which must exist. Damage due to a power failure is detected by the hash. Raises
-    `OSError`."""
+    `OSError` if the file cannot be written."""
     head = {
         "made_by": _made_by(),
         "tables": [(table, len(data)) for table, data in rows.tables.items()],

@@ -1,7 +1,7 @@
 """Keeps local side indexes for a graph stored elsewhere up to date (`Replica`).
 
-The folder has the files of an embedded graph (`xkg.store.local.generation`) except for the graph itself. All of these
-files are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
+The folder has the files of an embedded graph (`xkg.store.local.generation`) except for the graph itself. All files in
+the folder are derived. Data that is lost, damaged, or from a different graph or embedding model is rebuilt."""
 
 import contextlib
 import logging

@@ -37,7 +37,7 @@ Edges = dict[tuple[Any, Any], dict[str, Any]]
 
 
 class Drawing(NamedTuple):
-    """Cited works keyed by node key, and all edges."""
+    """The cited works, keyed by node key, and the edges between all papers."""
 
     works: dict[Any, dict[str, Any]]
     edges: dict[Kind, Edges]

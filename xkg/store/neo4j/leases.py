@@ -3,8 +3,8 @@
 
 A lease that is not renewed expires according to the server's clock. Another machine may then take the lease, with a
 higher fence. The fence is compared in the same transaction that publishes the paper, so a machine that was suspended
-until its lease expired cannot change anything. Compare the sequencers in Burrows, The Chubby lock service, OSDI 2006.
-The node is kept after its lease ends, so that the fence always increases."""
+until its lease expired cannot change anything. The fence corresponds to the sequencer in Burrows, "The Chubby lock
+service", OSDI 2006. The node is kept after its lease ends, so that the fence always increases."""
 
 import threading
 from collections.abc import Iterator, Mapping

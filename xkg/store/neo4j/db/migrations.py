@@ -41,9 +41,9 @@ _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMI
 
 
 class State(NamedTuple):
-    """The content of the `(:XkgMeta)` node. It consists of the graph's name, the numbers of its last commit and last
-    migration, and the embedding model for its links. It also includes the last linked commit, and the first commit with
-    tombstones. All fields are zero or empty if there is no graph."""
+    """The content of the `(:XkgMeta)` node. The node stores the graph's name, the numbers of its last commit and last
+    migration, and the embedding model for its links. The node also stores the last linked commit, and the first commit
+    with tombstones. All fields are zero or empty if there is no graph."""
 
     graph: str = ""
     generation: int = 0
