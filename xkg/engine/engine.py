@@ -1,4 +1,4 @@
-"""The interface between work items and the engine that runs them."""
+"""Defines the interface between work items and the engine that runs them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager

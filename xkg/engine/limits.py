@@ -1,4 +1,4 @@
-"""Cluster-wide limits: a number of slots, and turns with a pause between them."""
+"""Enforces cluster-wide limits on concurrent work. A limit is a number of slots, or turns with a pause between them."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The code that runs on the nodes of a Ray cluster: items as tasks on any node, and services and limits on the driver's
+"""Runs on the nodes of a Ray cluster. Items are tasks on any node, and services and limits are actors on the driver's
 node."""
 
 import contextlib

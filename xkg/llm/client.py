@@ -1,4 +1,4 @@
-"""The language model client: takes a prompt and its inputs, and returns a validated object."""
+"""Asks the language model. The client takes a prompt and its inputs, and returns a validated object."""
 
 from __future__ import annotations
 

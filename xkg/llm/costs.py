@@ -1,4 +1,4 @@
-"""`xkg costs` reports the cost of language model calls from a graph's ledger (`xkg.llm.ledger`)."""
+"""Reports the cost of language model calls for `xkg costs`, from a graph's ledger (`xkg.llm.ledger`)."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence

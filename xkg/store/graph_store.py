@@ -1,4 +1,5 @@
-"""Interfaces to a stored graph: `GraphStore` for writing, `Snapshot` for reading, and their value types."""
+"""Defines the interfaces to a stored graph, which are `GraphStore` for writing, `Snapshot` for reading, and their value
+types."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

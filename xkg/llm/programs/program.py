@@ -1,4 +1,4 @@
-"""The interface for agent programs: questions, start commands and answers."""
+"""Defines the interface for agent programs, with questions, start commands and answers."""
 
 import json
 import tomllib

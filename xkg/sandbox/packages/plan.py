@@ -1,4 +1,4 @@
-"""Data types for installations: the wheels in a resolved set, and the installation progress."""
+"""Defines data types for the wheels in a resolved set and for the installation progress."""
 
 from collections.abc import Sequence
 from contextlib import suppress

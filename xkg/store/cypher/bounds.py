@@ -63,7 +63,8 @@ def _beside_label(tokens: Sequence[Token], i: int) -> bool:
 
 
 def check_patterns(tokens: Sequence[Token], parameters: Mapping[str, Any]) -> None:
-    """Raises `QueryRefusedError` if a string or a parameter does not follow `=~`, or if the pattern is not simple."""
+    """Raises `QueryRefusedError` if `=~` is not followed by a string or a parameter, or if the pattern is not
+    simple."""
     for i in range(1, len(tokens)):
         if not (mark_at(tokens, i) == "~" and mark_at(tokens, i - 1) == "="):
             continue
